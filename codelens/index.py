@@ -471,14 +471,16 @@ class GraphTopic:
             yield
 
     # Questions about targets: (*targets, options) → RelationAnswer. They raise TargetError as `why` does.
-    refs = _answers("codelens.graph.refs:refs")  # Every place that names the target
-    callers = _answers("codelens.graph.reach:callers", RESOLVED)  # A tree
-    callees = _answers("codelens.graph.reach:callees", RESOLVED, is_limited=False)  # A tree
+    refs = _answers("codelens.graph.refs:find_references")  # Every place that names the target
+    callers = _answers("codelens.graph.reach:find_callers", RESOLVED)  # A tree
+    callees = _answers("codelens.graph.reach:find_callees", RESOLVED, is_limited=False)  # A tree
     path = _answers(
-        "codelens.graph.reach:path", RESOLVED, is_limited=False
+        "codelens.graph.reach:find_path", RESOLVED, is_limited=False
     )  # Without relations if they are not connected
-    impact = _answers("codelens.graph.reach:impact", RESOLVED)  # What a change may affect, nearest first, tests last
-    hierarchy = _answers("codelens.graph.reach:hierarchy", RESOLVED)  # Bases, then derived types, as two trees
+    impact = _answers(
+        "codelens.graph.reach:find_impact", RESOLVED
+    )  # What a change may affect, nearest first, tests last
+    hierarchy = _answers("codelens.graph.reach:list_hierarchy", RESOLVED)  # Bases, then derived types, as two trees
 
     def map(self, budget: int, options: RelationOptions, focus: SearchOptions | None = None) -> RepositoryMap:
         """The most central symbols that fit in `budget` tokens; with a `focus`, as seen from the files in its scope."""

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from codelens.context.changes import find_changed_units
-from codelens.graph.reach import Link, Reach, make_caller_reader, reach, resolve_and_read
+from codelens.graph.reach import Link, Reach, find_reachable, make_caller_reader, resolve_and_read
 from codelens.graph.unresolved import UnresolvedUses
 from codelens.graph.view import GraphView, add_contents
 from codelens.lang.registry import languages
@@ -55,7 +55,7 @@ class RunnableTests:
         """The outermost test function or innermost test class that is or contains a node; None if there is neither."""
         found, place = None, node
         while is_unit(place):
-            unit = self._view.unit(place)
+            unit = self._view.find_unit(place)
             if unit is None:
                 break
             if unit.kind not in CHUNK_KINDS and self.is_test(unit) and not (found and unit.kind in TYPE_KINDS):
@@ -95,7 +95,7 @@ class Fixtures:
 
     def find_takers(self, node: Node) -> list[Link]:
         """The tests and fixtures that take a fixture as parameter; empty for other nodes."""
-        view, unit = self._view, self._view.unit(node)
+        view, unit = self._view, self._view.find_unit(node)
         language = languages().get(unit.language) if unit is not None else None
         if unit is None or "test" not in unit.roles or language is None or not language.fixtures:
             return []
@@ -104,7 +104,7 @@ class Fixtures:
         if self._test_files is None:
             self._test_files = [d for d in view.store.documents.rows() if "test" in d.roles]
         folder, _, file = unit.path.rpartition("/")
-        home, takers = view.document(unit.document), list[Node]()
+        home, takers = view.find_document(unit.document), list[Node]()
         for document in self._test_files:
             if home is None or (document.repository, document.language) != (home.repository, unit.language):
                 continue
@@ -146,7 +146,7 @@ def tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int 
     touched, reached, notices = _reach_from(view, targets, depth)
     unresolved = UnresolvedUses(view, KINDS, listed=False)
     uses = unresolved.find_uses_of(reached.links)
-    notices = (*notices, *view.notices(()), *unresolved.notices(uses))
+    notices = (*notices, *view.list_notices(()), *unresolved.list_notices(uses))
     return ReachingTests(touched, _list_tests(view, reached), len(uses), notices, view.info)
 
 
@@ -154,7 +154,7 @@ def unresolved_in_scope(view: GraphView, targets: Change | Sequence[str], depth:
     """The calls that linking could not follow and that may reach more tests. Raises the errors of `tests_reaching`."""
     touched, reached, notices = _reach_from(view, targets, depth)
     unresolved = UnresolvedUses(view, KINDS, listed=True)
-    relations = tuple(unresolved.relations(unresolved.find_uses_of(reached.links)))
+    relations = tuple(unresolved.list_relations(unresolved.find_uses_of(reached.links)))
     return RelationAnswer("test-scope", touched, relations, len(relations), len(relations), notices, view.info)
 
 
@@ -183,7 +183,7 @@ def _reach_from(
         links, importers = read_callers(nodes), read_importers(changed_files) if changed_files else {}
         return {n: [*links.get(n, ()), *importers.get(n, ()), *fixtures.find_takers(n)] for n in nodes}
 
-    reached = reach(view, starts, read_links, DEPTH if depth is None else depth)
+    reached = find_reachable(view, starts, read_links, DEPTH if depth is None else depth)
     return tuple(view.name_node(node) for node in sorted(nodes, key=view.order)), reached, notices
 
 
@@ -194,19 +194,19 @@ def _list_tests(view: GraphView, reached: Reach) -> tuple[ReachingTest, ...]:
     functions: dict[Node, Node] = {}  # Test → the node by which it reaches the change
     files: dict[Node, Node] = {}
     for node in sorted(reached.depth, key=lambda n: (reached.depth[n], view.order(n))):
-        document = view.document_of(node) if view.is_test(node) else None
+        document = view.find_document_of(node) if view.is_test(node) else None
         if document is None or not view.includes(document.id):
             continue
         if (test := runnable.test_around(node)) is not None:
             functions.setdefault(test, node)
         elif runnable.stands_for_tests(document):
             files.setdefault(document_node(document.id), node)
-    with_functions = {document_node(unit.document) for test in functions if (unit := view.unit(test)) is not None}
+    with_functions = {document_node(unit.document) for test in functions if (unit := view.find_unit(test)) is not None}
     runs_itself = {file for file in files if file in reached.first and reached.first[file][1].edge.kind != "imports"}
     files = {file: by for file, by in files.items() if file not in with_functions or file in runs_itself}
     tests = []
     for test, by in (functions | files).items():
-        through = [reached.first[link.node][0] for link in reached.path_to(by)][1:]
+        through = [reached.first[link.node][0] for link in reached.trace_path(by)][1:]
         through += [] if by == test or not is_unit(by) else [by]
         names = tuple(view.name_node(node).qualified_name for node in through)
         tests.append(ReachingTest(view.name_node(test), reached.depth[by], names))

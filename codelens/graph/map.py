@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from codelens.graph.view import GraphView, make_external, outgoing
+from codelens.graph.view import GraphView, make_external, read_outgoing
 from codelens.graph.walk import WeightedEdge, build_adjacency, walk
 from codelens.model.code import SYMBOL_KINDS, TYPE_KINDS, DocumentId
 from codelens.model.graph import (
@@ -44,7 +44,7 @@ CHARACTERS_A_TOKEN = 4
 
 def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] | None = None) -> RepositoryMap:
     """A map of at most `budget` tokens. With a `focus`, the walk starts in these documents only, and shows what they depend on."""
-    documents = {row.id: row for row in view.documents_in_order()}
+    documents = {row.id: row for row in view.list_documents()}
     order = {document: i for i, document in enumerate(documents)}
     local = view.store.units.local()
     rows = [row for row in view.store.units.briefs([*documents], SYMBOL_KINDS) if row[0] not in local]
@@ -68,7 +68,7 @@ def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] |
     place = {node: i for i, node in enumerate(node for file in files for node in file)}
     links = sorted((place[a], place[b]) for a in place for b in uses.get(a, ()) if b in place)
     laid_out = tuple(tuple(file.values()) for file in files)
-    return RepositoryMap(laid_out, tuple(links), len(listed), budget, tokens, tuple(view.notices(())), view.info)
+    return RepositoryMap(laid_out, tuple(links), len(listed), budget, tokens, tuple(view.list_notices(())), view.info)
 
 
 def _read_uses(
@@ -135,17 +135,17 @@ EXPORTED = (*KINDS, "contains")  # Default kinds: all stored kinds, and containm
 
 def stream_graph(view: GraphView, kinds: Collection[str]) -> GraphStream:
     """The nodes of the files that the view includes, the edges of these kinds between them, and the externals at their ends."""
-    documents = [d for d in view.documents_in_order() if view.includes(d.id)]
+    documents = [d for d in view.list_documents() if view.includes(d.id)]
     numbers: dict[Node, int] = {}
 
     def read_edges(document: DocumentId) -> list[Edge]:
         units = view.store.units.of_documents([document])
-        return outgoing(view.store, [document_node(document), *units], kinds or EXPORTED)
+        return read_outgoing(view.store, [document_node(document), *units], kinds or EXPORTED)
 
     def list_nodes() -> Iterator[tuple[int, NamedNode]]:
         externals: set[Node] = set()
         for document in documents:
-            for node, named in view.nodes_in(document):
+            for node, named in view.list_nodes_in(document):
                 numbers[node] = len(numbers)
                 yield numbers[node], named
             externals.update(e.target for e in read_edges(document.id) if e.target >= EXTERNAL)

@@ -115,7 +115,7 @@ class NameReader:
     ) -> None:
         self.document, self.text, self.name, self._store, self._resolver = document, text, name, store, resolver
         self.tokens = lang_tokens.find_tokens(text.utf8, document.language, name)[0] if tokens is None else tokens
-        self.values, self.facts = resolver.values, resolver.catalog.facts(document.id)
+        self.values, self.facts = resolver.values, resolver.catalog.read_facts(document.id)
         self.language = self.facts.file.language
         rows = store.units.rows([UnitId(d.id) for d in self.facts.definitions if d.name == name])
         self.defined = {row.name_start: self.facts.by_id[row.id] for row in rows.values()}
@@ -134,7 +134,7 @@ class NameReader:
         """Tokens examined so far: a test bounds them."""
 
     @classmethod
-    def at(
+    def read_at(
         cls, store: Store, resolver: Resolver, document: DocumentRow, text: TextMap, place: int
     ) -> tuple[Self, TokenMeaning] | None:
         """The reader and the meaning of the name at a byte of the text; None if no name stands there."""
@@ -179,11 +179,12 @@ class NameReader:
 
     def _evaluate(self, here: TokenMeaning) -> Value | None:
         reference = here.reference
-        value = self._resolver.value(self.facts, reference)
+        value = self._resolver.evaluate_reference(self.facts, reference)
         if here.token.bare and reference.receiver and value is None:  # a base, in the initializer of C++
-            return self._resolver.value(self.facts, reference._replace(receiver=""))
+            return self._resolver.evaluate_reference(self.facts, reference._replace(receiver=""))
         if reference.kind == "call" and not here.token.bare and (value is None or value.how != "definition"):
-            value = self._resolver.value(self.facts, reference._replace(kind="use")) or value  # a field is called
+            # A field is called.
+            value = self._resolver.evaluate_reference(self.facts, reference._replace(kind="use")) or value
         return value
 
     def _find_meanings(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
@@ -195,7 +196,7 @@ class NameReader:
             return
         if token.role in (TEXT, NAME):
             if is_prose(self.document.language) or _LOOKS_LIKE_CODE.search(self.name):
-                mentioned = self._resolver.catalog.anywhere(self.name, reference.receiver.rpartition(".")[2])
+                mentioned = self._resolver.catalog.find_anywhere(self.name, reference.receiver.rpartition(".")[2])
                 code = [d for d in mentioned if not is_prose(d.facts.file.language.name)]
                 yield here.define(code, is_guess=True) if len(code) == 1 else None
             return
@@ -220,7 +221,7 @@ class NameReader:
         for one in imports:
             parts = re.split(r"(\W+)", one.module)
             if self.name in (one.name, one.alias) and (module := find_import(catalog, self.facts, one)):
-                value = self.values.from_module(module, one.name)
+                value = self.values.resolve_in_module(module, one.name)
                 if value is not None:
                     is_definition = value.definition is not None and value.how == "definition"
                     return (
@@ -233,7 +234,7 @@ class NameReader:
                         return meaning
             if self.name in parts and one.line == line:
                 if self.language.modules == "crate":  # use Color::*, in a function
-                    value = self.values.type_named(self.name, self.facts, here.reference.unit)
+                    value = self.values.resolve_type_name(self.name, self.facts, here.reference.unit)
                     if value and value.definition and value.definition.kind in TYPE_KINDS:
                         return here.define([value.definition])
                 part = one._replace(module="".join(parts[: parts.index(self.name) + 1]))
@@ -246,21 +247,23 @@ class NameReader:
 
     def _find_types(self, module: Module) -> list[Definition]:
         """The types that are the module, as an enum of Rust is."""
-        types = (t for document in module.documents for t in self.values.catalog.facts(document).types)
+        types = (t for document in module.documents for t in self.values.catalog.read_facts(document).types)
         return [owner for owner in types if owner.qualified == module.within] if module.within else []
 
     def _find_keyed(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
         """A key of a literal or call: a parameter of the function or constructor, else a field or member of the type."""
         values, reference = self.values, here.reference
-        value = values.expression(here.token.holder, self.facts, reference.unit, reference.start)
+        value = values.evaluate_expression(here.token.holder, self.facts, reference.unit, reference.start)
         if value is None or value.how == "object":
-            value = values.type_named(here.token.holder, self.facts, reference.unit) or value
+            value = values.resolve_type_name(here.token.holder, self.facts, reference.unit) or value
         if value is None or (owner := value.definition) is None:
             return
         functions: list[Definition | None] = [owner]
         if owner.kind not in FUNCTIONS:
             here = here._replace(holder=owner)
-            constructors = [values.member(Value("object", owner), c) for c in owner.facts.file.language.constructors]
+            constructors = [
+                values.resolve_member(Value("object", owner), c) for c in owner.facts.file.language.constructors
+            ]
             functions = [found.definition for found in constructors if found]
         for function in filter(None, functions):
             if self.language.kin == "ecmascript":  # a key of an object that is an argument
@@ -271,8 +274,9 @@ class NameReader:
         if owner.kind in FUNCTIONS:
             return
         yield here.take_field(values.find_declarer(owner, self.name))
-        yield here.define(self._resolver.catalog.members(owner, self.name))
-        bases = (base.definition for base in values.bases(owner))  # an embedded struct of Go is a field with its name
+        yield here.define(self._resolver.catalog.find_members(owner, self.name))
+        # An embedded struct of Go is a field with its name.
+        bases = (base.definition for base in values.list_bases(owner))
         yield here.define([base for base in bases if base is not None and base.name == self.name])
         yield here
 
@@ -280,10 +284,10 @@ class NameReader:
         """A field or member of the type of a parameter."""
         for binding in function.facts.bindings.get(function.place, ()):
             if binding.how == "type" and binding.name and "." not in binding.name:
-                type_ = self.values.of_type(binding.text, function.facts, function.place)
+                type_ = self.values.evaluate_type(binding.text, function.facts, function.place)
                 if type_ is not None and type_.how == "object" and (owner := type_.definition) is not None:
                     yield here._replace(holder=owner).take_field(self.values.find_declarer(owner, self.name))
-                    yield here._replace(holder=owner).define(self._resolver.catalog.members(owner, self.name))
+                    yield here._replace(holder=owner).define(self._resolver.catalog.find_members(owner, self.name))
 
     def _find_local(self, here: TokenMeaning) -> TokenMeaning | None:
         """A name that a function around the place defines, declares or takes as the receiver."""
@@ -326,7 +330,7 @@ class NameReader:
         is_access = not token.bare and not token.receiver[:1].isupper() and reference.kind not in ("call", "construct")
         if not is_access or definition.kind not in ("function", "method"):
             return None
-        holder = self.values.holder(definition.facts, definition.place)
+        holder = self.values.find_owner(definition.facts, definition.place)
         return holder if holder and (holder.qualified, definition.name) in holder.facts.fields else None
 
     def _find_rest(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
@@ -349,7 +353,7 @@ class NameReader:
         """The value of the expression that ends with a name."""
         reference = here.reference
         text = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
-        return self.values.expression(text, self.facts, reference.unit, reference.start)
+        return self.values.evaluate_expression(text, self.facts, reference.unit, reference.start)
 
     def guess(self, here: TokenMeaning) -> TokenMeaning | None:
         """The few definitions of the name, if nothing tells which one is meant."""
@@ -374,14 +378,14 @@ class NameReader:
             if is_same and token.role != TEXT:
                 yield token
 
-    def place(self, token: NameToken) -> tuple[int, int, int]:
+    def make_place(self, token: NameToken) -> tuple[int, int, int]:
         """(document, start, end) of a token."""
         return self.document.id, self.text.to_original(token.start), self.text.to_original(token.end)
 
     def find_type(self, meaning: TokenMeaning) -> Definition | None:
         """The type of a name's value, or of what a function returns; the type itself for a type."""
         if meaning.key[0] == FIELD and meaning.holder is not None:
-            value = self.values.field(meaning.holder, self.name)
+            value = self.values.resolve_field(meaning.holder, self.name)
         elif not meaning.definitions:
             value = self.evaluate(meaning)
         elif (definition := meaning.definitions[0]).kind in TYPE_KINDS:
@@ -389,6 +393,6 @@ class NameReader:
         else:
             function = Value("definition", definition)
             value = (
-                self.values.value_of(definition) if definition.kind in VALUES else self.values.evaluate_call(function)
+                self.values.read_value(definition) if definition.kind in VALUES else self.values.evaluate_call(function)
             )
         return value.definition if value is not None and value.how == "object" else None

@@ -23,7 +23,7 @@ from codelens.graph.meanings import (
     is_key,
     read_text,
 )
-from codelens.graph.view import GraphView, ResolvedTarget, find_overridden, find_overriding, incoming
+from codelens.graph.view import GraphView, ResolvedTarget, find_overridden, find_overriding, read_incoming
 from codelens.lang.registry import Language, find_family, is_prose, languages
 from codelens.lang.tokens import (
     CALL,
@@ -139,14 +139,14 @@ class _TokensRead:
         """Keep what was read until others fill the memory. The text is kept only if it has the name."""
         read = (tokens, text if tokens else None, is_complete)
         with self._lock:
-            self._size += _size_of(read) if key not in self._kept else 0
+            self._size += _compute_size(read) if key not in self._kept else 0
             self._kept[key] = read
             while self._size > MOST_KEPT:
-                self._size -= _size_of(self._kept.popitem(last=False)[1])
+                self._size -= _compute_size(self._kept.popitem(last=False)[1])
         return read
 
 
-def _size_of(read: tuple[list[NameToken], TextMap | None, bool]) -> int:
+def _compute_size(read: tuple[list[NameToken], TextMap | None, bool]) -> int:
     tokens, text, _ = read
     return 400 * (len(tokens) + 1) + (2 * len(text.utf8) if text else 0)
 
@@ -179,7 +179,7 @@ class PlaceFinder:
     def read_documents(self) -> Iterator[NameReader]:
         """Each document that has the name, with its tokens, in order of path."""
         resolvers: dict[RepositoryId, Resolver] = {} if (kept := self._view.store.resolvers) is None else kept
-        documents = self._documents_with_name()
+        documents = self._find_documents()
         for number, document in enumerate(documents):
             if number == MOST_READ or self._view.store.budget.over():
                 self.unread += len(documents) - number
@@ -201,13 +201,13 @@ class PlaceFinder:
                     if not meaning.is_known or meaning.key == (PARAMETER, function.id, self.target.name):
                         yield names, meaning
 
-    def _documents_with_name(self) -> list[DocumentRow]:
+    def _find_documents(self) -> list[DocumentRow]:
         """The files of the question that may have the name: by trigrams, or all files if it is too short for these."""
         view, store, name = self._view, self._view.store, self.target.name
         allowed = None
         if store.features().fuzzy and (expression := all_trigrams(name)):
             allowed = set(store.postings.documents_matching(expression))
-        return [row for row in view.documents_in_order(allowed) if view.includes(row.id)]
+        return [row for row in view.list_documents(allowed) if view.includes(row.id)]
 
     def _read_tokens(self, document: DocumentRow, catalog: Catalog) -> tuple[list[NameToken], TextMap | None]:
         """The tokens of the name in a file, and the file's text; no tokens if the file cannot name the target."""
@@ -245,7 +245,7 @@ class PlaceFinder:
         ):
             functions = [
                 (text.to_utf8(d.start), text.to_utf8(d.end))
-                for d in catalog.facts(document.id).definitions
+                for d in catalog.read_facts(document.id).definitions
                 if d.kind in ("function", "method")
             ]
         tokens, is_complete = find_tokens(text.utf8, document.language, self.target.name, functions)
@@ -494,7 +494,7 @@ class _Judge:
 
     def _constructs(self, definition: Definition) -> bool:
         """True for a constructor that has the name of its type, if the type is the target."""
-        holder = self._values.holder(definition.facts, definition.place) if _is_constructor(definition) else None
+        holder = self._values.find_owner(definition.facts, definition.place) if _is_constructor(definition) else None
         return holder is not None and holder.id in self._target.units
 
     def _judge_other(self, meaning: TokenMeaning) -> str:
@@ -552,7 +552,7 @@ def _is_constructor(definition: Definition) -> bool:
 
 def find_named_unit(view: GraphView, start: ResolvedTarget) -> UnitRow | None:
     """The row of a target that is one definition with a name."""
-    unit = view.unit(start.nodes[0]) if len(start.nodes) == 1 else None
+    unit = view.find_unit(start.nodes[0]) if len(start.nodes) == 1 else None
     return unit if unit is not None and unit.kind not in CHUNK_KINDS and unit.name.isprintable() else None
 
 
@@ -565,7 +565,9 @@ def find_edges(view: GraphView, start: ResolvedTarget) -> Iterator[Edge]:
     if unit is None:
         return
     node = start.nodes[0]
-    stored = {(owner.id, e.line) for e in incoming(view.store, [node]) if (owner := view.document_of(e.source))}
+    stored = {
+        (owner.id, e.line) for e in read_incoming(view.store, [node]) if (owner := view.find_document_of(e.source))
+    }
     finder = PlaceFinder(view, make_target(view, [unit]))
     places = finder.find_places()
     view.unread += finder.unread

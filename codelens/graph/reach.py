@@ -17,7 +17,7 @@ from codelens.graph.view import (
     GraphView,
     ResolvedTarget,
     add_contents,
-    contains,
+    derive_contents,
     find_overridden,
     find_overriding,
     make_external,
@@ -67,7 +67,7 @@ class Reach:
     """Node → (the node before it, the link) that reached it first, in order of discovery; starts have none."""
     depth: Mapping[Node, int]
 
-    def path_to(self, node: Node) -> list[Link]:
+    def trace_path(self, node: Node) -> list[Link]:
         """The links from a start to this node."""
         links = []
         while node in self.first:
@@ -76,7 +76,7 @@ class Reach:
         return links[::-1]
 
 
-def reach(
+def find_reachable(
     view: GraphView, starts: Sequence[Node], read_links: LinkReader, depth: int, until: Collection[Node] = frozenset()
 ) -> Reach:
     """All nodes within `depth` hops, nearest first. The search ends with the ring in which a node of `until` is found."""
@@ -126,7 +126,7 @@ def list_tree(
         behind = reached.links.get(link.node, ())
         is_first = link.node in reached.first and reached.first[link.node][0] in before
         again = bool(behind) and not is_first and not (depth == 1 and link.node in starts)
-        lines.append(view.relation(link.edge, outgoing, depth, link.via, again))
+        lines.append(view.make_relation(link.edge, outgoing, depth, link.via, again))
         # Several lines may lead to one node: its own links follow the last of them.
         is_last = not stack or stack[-1][0] != depth or stack[-1][2].node != link.node
         if is_first and is_last and link.node not in expanded:
@@ -144,14 +144,16 @@ def _leads_to_test(view: GraphView, link: Link) -> bool:
 CALLS = ("calls", "tests")
 
 
-def callers(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
+def find_callers(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """Functions that call the target, and their callers, to `depth` (default 1)."""
     start, kinds = resolve_and_read(target, view), options.kinds or CALLS
-    reached = reach(view, start.nodes, drop_inner_links(start, make_caller_reader(view, kinds)), options.depth or 1)
+    reached = find_reachable(
+        view, start.nodes, drop_inner_links(start, make_caller_reader(view, kinds)), options.depth or 1
+    )
     relations = list_tree(view, reached, outgoing=False)
     unresolved = UnresolvedUses(view, kinds, options.unresolved)
     uses = unresolved.find_uses_of(reached.links)
-    return unresolved.answer("callers", [start], relations, options, view.notices(relations), uses)
+    return unresolved.answer("callers", [start], relations, options, view.list_notices(relations), uses)
 
 
 def resolve_and_read(target: str, view: GraphView) -> ResolvedTarget:
@@ -163,15 +165,15 @@ def resolve_and_read(target: str, view: GraphView) -> ResolvedTarget:
     return start
 
 
-def callees(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
+def find_callees(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """Functions that the target and its contents call, and their callees, to `depth` (default 1)."""
     start, kinds = resolve_start(target, view), options.kinds or CALLS
     nodes = add_contents(start.nodes, view, types_too=True)
-    reached = reach(view, nodes, drop_inner_links(start, make_callee_reader(view, kinds)), options.depth or 1)
+    reached = find_reachable(view, nodes, drop_inner_links(start, make_callee_reader(view, kinds)), options.depth or 1)
     relations = list_tree(view, reached, outgoing=True)
     unresolved = UnresolvedUses(view, kinds, options.unresolved)
     uses = unresolved.find_uses_inside(add_contents(tuple(reached.links), view, types_too=False))
-    return unresolved.answer("callees", [start], relations, options, view.notices(relations), uses)
+    return unresolved.answer("callees", [start], relations, options, view.list_notices(relations), uses)
 
 
 def drop_inner_links(start: ResolvedTarget, read_links: LinkReader) -> LinkReader:
@@ -191,7 +193,7 @@ def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
         bases_of = find_overridden(view, nodes) if "calls" in kinds else {}
         bases = {base for some in bases_of.values() for base in some}
         arriving: dict[Node, list[Edge]] = {}
-        for edge in view.edges_to([*nodes, *bases], kinds):
+        for edge in view.find_edges_to([*nodes, *bases], kinds):
             arriving.setdefault(edge.target, []).append(edge)
         rings = {}
         for node in nodes:
@@ -213,7 +215,7 @@ def make_callee_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
         insides = {node: add_contents((node,), view, types_too=False) for node in nodes}
         parts = {node: [p for p in some if p == node or p not in wanted] for node, some in insides.items()}
         leaving: dict[Node, list[Edge]] = {}
-        for edge in view.edges_from({p for some in parts.values() for p in some}, kinds):
+        for edge in view.find_edges_from({p for some in parts.values() for p in some}, kinds):
             leaving.setdefault(edge.source, []).append(edge)
         targets = {e.target for edges in leaving.values() for e in edges if e.kind in CALLS}
         running = find_overriding(view, targets) if "calls" in kinds else {}
@@ -241,7 +243,7 @@ IMPACT_KINDS = ("calls", "tests", "extends", "implements", "inherits", "override
 IMPACT_DEPTH = 3
 
 
-def path(view: GraphView, first: str, second: str, options: RelationOptions) -> RelationAnswer:
+def find_path(view: GraphView, first: str, second: str, options: RelationOptions) -> RelationAnswer:
     """A shortest path along edges from one target to another; of equal ones, the first in the order of its nodes.
 
     The contents of a target belong to it. Without a path, a notice reports whether there is one in the other direction.
@@ -252,14 +254,14 @@ def path(view: GraphView, first: str, second: str, options: RelationOptions) -> 
     def find_shortest(start: ResolvedTarget, goal: ResolvedTarget) -> tuple[Reach, list[Link]]:
         nodes = add_contents(start.nodes, view, types_too=True)
         goals = frozenset(add_contents(goal.nodes, view, types_too=True))
-        reached = reach(view, nodes, make_callee_reader(view, kinds), deepest, goals)
+        reached = find_reachable(view, nodes, make_callee_reader(view, kinds), deepest, goals)
         ends = [node for node in reached.first if node in goals]
         nearest = min(ends, key=lambda node: (reached.depth[node], view.order(node)), default=None)
-        return reached, reached.path_to(nearest) if nearest is not None else []
+        return reached, reached.trace_path(nearest) if nearest is not None else []
 
     reached, links = find_shortest(*starts)
-    relations = [view.relation(link.edge, True, i, link.via) for i, link in enumerate(links, start=1)]
-    notices = view.notices(relations)
+    relations = [view.make_relation(link.edge, True, i, link.via) for i, link in enumerate(links, start=1)]
+    notices = view.list_notices(relations)
     if not links:
         _, back = find_shortest(*starts[::-1])
         hops = quantity(len(back), "hop")
@@ -271,7 +273,7 @@ def path(view: GraphView, first: str, second: str, options: RelationOptions) -> 
     return unresolved.answer("path", starts, relations, options, notices, uses)
 
 
-def impact(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
+def find_impact(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """Nodes that a change of the target may affect, nearest first, each with the edge that reaches it."""
     start = resolve_and_read(target, view)
     kinds = options.kinds or (*IMPACT_KINDS, *(["imports"] if start.whole_file else []))
@@ -282,22 +284,22 @@ def impact(view: GraphView, target: str, options: RelationOptions) -> RelationAn
     def ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
         return read_all(nodes) if nodes[0] >= EXTERNAL else read_links(nodes)
 
-    reached = reach(view, nodes, ring, options.depth or IMPACT_DEPTH)
+    reached = find_reachable(view, nodes, ring, options.depth or IMPACT_DEPTH)
     relations = []
     for node in sorted(reached.first, key=lambda node: (reached.depth[node], view.order(node))):
         _, link = reached.first[node]
-        relations.append(view.relation(link.edge, False, reached.depth[node], link.via))
+        relations.append(view.make_relation(link.edge, False, reached.depth[node], link.via))
     relations.sort(key=lambda r: r.test)
     unresolved = UnresolvedUses(view, kinds, options.unresolved)
     uses = unresolved.find_uses_of(reached.links)
-    return unresolved.answer("impact", [start], relations, options, view.notices(relations), uses)
+    return unresolved.answer("impact", [start], relations, options, view.list_notices(relations), uses)
 
 
 HIERARCHY_KINDS = ("extends", "implements")
 DEEPEST_HIERARCHY = 50  # Levels followed; real hierarchies have fewer
 
 
-def hierarchy(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
+def list_hierarchy(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """The bases of a type, then its subclasses and implementors, each as a tree; with `members`, overriding members too.
 
     Each line is the place of a definition. A base that is not in the index is listed by its name.
@@ -307,12 +309,12 @@ def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Relatio
     outer = OuterTypes(view)
 
     def find_bases(nodes: Sequence[Node]) -> Mapping[Node, list[Link]]:
-        stored = [*view.edges_from(nodes, kinds), *(e for node in nodes for e in outer.find_bases(node, kinds))]
+        stored = [*view.find_edges_from(nodes, kinds), *(e for node in nodes for e in outer.find_bases(node, kinds))]
         edges = dict.fromkeys(map(_drop_line, stored))
         return {node: [Link(e, e.target) for e in edges if e.source == node] for node in nodes}
 
     def find_subclasses(nodes: Sequence[Node]) -> Mapping[Node, list[Link]]:
-        edges = [replace(e, source=outer.find_type(e) or e.source) for e in view.edges_to(nodes, kinds)]
+        edges = [replace(e, source=outer.find_type(e) or e.source) for e in view.find_edges_to(nodes, kinds)]
         distinct = dict.fromkeys(_drop_line(e) for e in edges if is_unit(e.source))
         return {node: [Link(e, e.source) for e in distinct if e.target == node] for node in nodes}
 
@@ -324,18 +326,18 @@ def hierarchy(view: GraphView, target: str, options: RelationOptions) -> Relatio
         if options.members and node not in start.nodes:
             yield from _list_overrides(view, node, depth, outgoing=False)
         # Types that name this base outside of their definition and that the index does not define, or several times.
-        for edge in view.edges_to([node], kinds):
-            name = outer.name(edge)
+        for edge in view.find_edges_to([node], kinds):
+            name = outer.read_base_name(edge)
             if (name or not is_unit(edge.source)) and outer.find_type(edge) is None:
-                relation = view.relation(edge, outgoing=False, depth=depth)
+                relation = view.make_relation(edge, outgoing=False, depth=depth)
                 yield replace(relation, source=make_external(name)) if name else relation
 
-    above = reach(view, start.nodes, find_bases, depth)
-    below = reach(view, start.nodes, find_subclasses, depth)
+    above = find_reachable(view, start.nodes, find_bases, depth)
+    below = find_reachable(view, start.nodes, find_subclasses, depth)
     relations = list_tree(view, above, True, list_under_base) + list_tree(view, below, False, list_under_subclass)
     unresolved = UnresolvedUses(view, kinds, options.unresolved)
     uses = unresolved.find_uses_of(below.links)
-    return unresolved.answer("hierarchy", [start], relations, options, view.notices(relations), uses)
+    return unresolved.answer("hierarchy", [start], relations, options, view.list_notices(relations), uses)
 
 
 class OuterTypes:
@@ -345,9 +347,9 @@ class OuterTypes:
         self._view = view
         self._names: dict[DocumentId, dict[tuple[int, str], str]] = {}
 
-    def name(self, edge: Edge) -> str:
+    def read_base_name(self, edge: Edge) -> str:
         """The name of the type as written; empty if the edge starts at the type itself."""
-        unit, document = self._view.unit(edge.source), self._view.document_of(edge.source)
+        unit, document = self._view.find_unit(edge.source), self._view.find_document_of(edge.source)
         if document is None or (unit is not None and unit.kind in TYPE_KINDS):
             return ""
         if document.id not in self._names:
@@ -359,7 +361,7 @@ class OuterTypes:
 
     def find_type(self, edge: Edge) -> Node | None:
         """The type, if the index has only one of that name in the language."""
-        name, document = self.name(edge).rpartition(".")[2], self._view.document_of(edge.source)
+        name, document = self.read_base_name(edge).rpartition(".")[2], self._view.find_document_of(edge.source)
         if not name or document is None:
             return None
         same = self._view.store.units.find_by_name(fold_identifier(name), None, SAME_NAME, [document.language])
@@ -369,14 +371,14 @@ class OuterTypes:
 
     def find_bases(self, node: Node, kinds: Sequence[str]) -> Iterator[Edge]:
         """The edges to the bases of a type that other files name."""
-        unit = self._view.unit(node)
+        unit = self._view.find_unit(node)
         language = languages().get(unit.language) if unit is not None else None
         if unit is None or unit.kind not in TYPE_KINDS or language is None or language.open_types != "repository":
             return
         documents = [d for d in self._view.store.references.documents_using([unit.name]) if d != unit.document]
         for document in documents if len(documents) <= MOST_FILES else ():
-            for edge in self._view.edges_from([document_node(document)], kinds):
-                if self.name(edge).rpartition(".")[2] == unit.name and self.find_type(edge) == node:
+            for edge in self._view.find_edges_from([document_node(document)], kinds):
+                if self.read_base_name(edge).rpartition(".")[2] == unit.name and self.find_type(edge) == node:
                     yield replace(edge, source=node)
 
 
@@ -387,21 +389,21 @@ def _drop_line(edge: Edge) -> Edge:
 
 def _list_overrides(view: GraphView, node: Node, depth: int, outgoing: bool) -> list[Relation]:
     """Relations to the members that a type's members override."""
-    members = [e.target for e in contains(view.store, [node])]
-    edges = dict.fromkeys(map(_drop_line, view.edges_from(members, {"overrides"}, anywhere=True)))
-    return [view.relation(edge, outgoing, depth) for edge in sorted(edges, key=view.edge_order)]
+    members = [e.target for e in derive_contents(view.store, [node])]
+    edges = dict.fromkeys(map(_drop_line, view.find_edges_from(members, {"overrides"}, anywhere=True)))
+    return [view.make_relation(edge, outgoing, depth) for edge in sorted(edges, key=view.edge_order)]
 
 
 def _list_unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence[str]) -> Iterator[Relation]:
     """Bases that the text names and that have no edge: usually from a library."""
-    unit = view.unit(node)
+    unit = view.find_unit(node)
     if unit is None or view.least > BY_NAME_CONFIDENCE:
         return
     place_in_document = [other for other, _ in view.store.units.ids_of(unit.document)].index(unit.id)
     wanted = {kind for kind in HIERARCHY_KINDS if kind in kinds}
     uses = view.store.references.of_document(unit.document)
     bases = [use for use in uses if use.unit == place_in_document and KIND_OF_USE.get(use.kind) in wanted]
-    known = list(view.edges_from([node], HIERARCHY_KINDS, anywhere=True))
+    known = list(view.find_edges_from([node], HIERARCHY_KINDS, anywhere=True))
     if len({e.target for e in known}) >= len(bases):
         return
     names = {view.name_node(e.target).name for e in known}
@@ -409,5 +411,5 @@ def _list_unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence
         if use.name not in names:
             base = make_external(f"{use.receiver}.{use.name}" if use.receiver else use.name)
             edge = Edge(node, KIND_OF_USE[use.kind], node, use.line, BY_NAME, BY_NAME_CONFIDENCE)
-            relation = replace(view.relation(edge, outgoing=True, depth=depth), target=base)
-            yield replace(relation, place=view.place(view.document(unit.document), use.line, base))
+            relation = replace(view.make_relation(edge, outgoing=True, depth=depth), target=base)
+            yield replace(relation, place=view.make_source_line(view.find_document(unit.document), use.line, base))

@@ -62,12 +62,12 @@ def place_order(relation: Relation) -> tuple[object, ...]:
 
 def _find_external_uses(view: GraphView, external: ResolvedTarget, kinds: Sequence[str]) -> list[Relation]:
     """The edges to something outside of the index; of a module also names with it before their dot, and imported from it."""
-    relations = [view.relation(edge, outgoing=False) for edge in view.edges_to(external.nodes, kinds)]
+    relations = [view.make_relation(edge, outgoing=False) for edge in view.find_edges_to(external.nodes, kinds)]
     name, tier = external.named.qualified_name, TIERS["import"]
     module = name.removeprefix("module:") if name.startswith("module:") else ""
     externals = view.store.edges.externals_named(name) if module else {}
-    edges = view.edges_to([n for n, known in externals.items() if known == name], {"imports"})
-    documents = {row.id for e in edges if (row := view.document_of(e.source)) is not None}
+    edges = view.find_edges_to([n for n, known in externals.items() if known == name], {"imports"})
+    documents = {row.id for e in edges if (row := view.find_document_of(e.source)) is not None}
     for document in sorted(documents):
         imports = [i for i in view.store.references.imports_of(document) if i.module == module]
         modules = {i.alias or i.module for i in imports if not i.name}
@@ -79,12 +79,12 @@ def _find_external_uses(view: GraphView, external: ResolvedTarget, kinds: Sequen
             if is_inside and (not kinds or kind in kinds):
                 source = view.name_node(document_node(document) if use.unit is None else Node(units[use.unit]))
                 target = make_external(f"{module}.{use.name}")
-                place = view.place(view.document(document), use.line, target)
+                place = view.make_source_line(view.find_document(document), use.line, target)
                 relations.append(Relation(kind, source, target, False, 1, tier.provenance, tier.confidence, place))
     return [replace(r, certainty=grade_confidence(r.confidence)) for r in relations]
 
 
-def refs(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
+def find_references(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """The places that name the target, the surest first; for a file, the edges from other files to it and its contents.
 
     For PATH:LINE:NAME, if the graph does not tell what is meant there, the places in the function around the line, or in its
@@ -120,12 +120,12 @@ def refs(view: GraphView, target: str, options: RelationOptions) -> RelationAnsw
     if unit is not None:
         return _answer_definitions(view, [start], [unit], options, is_name)
     inner = frozenset(start.nodes) if start.whole_file else frozenset()
-    edges = [e for e in view.edges_to(start.nodes, options.kinds) if e.source not in inner]
-    relations = [view.relation(edge, outgoing=False) for edge in edges]
+    edges = [e for e in view.find_edges_to(start.nodes, options.kinds) if e.source not in inner]
+    relations = [view.make_relation(edge, outgoing=False) for edge in edges]
     relations.sort(key=lambda r: (r.test, place_order(r)))
     unresolved = UnresolvedUses(view, options.kinds, options.unresolved)
     uses = [use for use in unresolved.find_uses_of(start.nodes) if document_node(use.document) not in inner]
-    return unresolved.answer("refs", [start], relations, options, view.notices(relations), uses)
+    return unresolved.answer("refs", [start], relations, options, view.list_notices(relations), uses)
 
 
 def _find_nearby_uses(view: GraphView, place: NameOnLine, options: RelationOptions) -> RelationAnswer:
@@ -156,12 +156,12 @@ def _answer_definitions(
     """
     finder = PlaceFinder(view, make_target(view, units, fields), options.text)
     target = starts[0].named
-    edges = view.edges_to(list(map(Node, sorted(finder.target.units))), options.kinds)
+    edges = view.find_edges_to(list(map(Node, sorted(finder.target.units))), options.kinds)
     if not options.kinds:  # the line of an access has the name of a field, not that of its type
         edges = [e for e in edges if e.kind != "accesses_field" or view.name_node(e.target).kind not in TYPE_KINDS]
     by_line: dict[tuple[Node, int], Edge] = {}
     for edge in edges:
-        document = view.document_of(edge.source)
+        document = view.find_document_of(edge.source)
         if document is not None and edge.line:
             by_line.setdefault((document_node(document.id), edge.line), edge)
     relations, importing = list[Relation](), set[int]()
@@ -172,8 +172,8 @@ def _answer_definitions(
         relations.append(_make_relation(view, named_place, target, known))
     listed = {(r.place.repository, r.place.path, r.place.line) for r in relations}
     for edge in edges:
-        relation = view.relation(edge, outgoing=False)
-        place, owner = relation.place, view.document_of(edge.source)
+        relation = view.make_relation(edge, outgoing=False)
+        place, owner = relation.place, view.find_document_of(edge.source)
         if edge.kind == "imports" and owner is not None and owner.id in importing:
             continue  # the line of the whole statement
         has_name = bool(options.kinds) or (owner is not None and owner.id in finder.documents)
@@ -204,7 +204,7 @@ def _answer(
         and (not options.unresolved or r.certainty == ONLY_BY_NAME)
     ]
     listed.sort(key=lambda r: (CERTAINTIES.index(r.certainty), place_order(r)))
-    notices = [Notice("places", finder.summarize(listed)), *view.notices(())]
+    notices = [Notice("places", finder.summarize(listed)), *view.list_notices(())]
     by_name = sum(r.certainty == ONLY_BY_NAME for r in listed)
     return make_answer(view, "refs", starts, listed, options, (by_name, notices))
 
@@ -222,7 +222,7 @@ def _make_relation(view: GraphView, place: NamedPlace, target: NamedNode, edge: 
         1,
         provenance,
         confidence,
-        view.place(place.document, place.line, target, place.column),
+        view.make_source_line(place.document, place.line, target, place.column),
         role=place.role,
         span=Span(place.start, place.end),
         certainty=place.certainty,

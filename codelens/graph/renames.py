@@ -26,7 +26,7 @@ def find_places_of_local(view: GraphView, names: NameReader, meaning: TokenMeani
     for token in names.find_same(meaning):
         if token.role in (KEY, UNPACK):
             raise UsageError(f"{word} is also the name of a field or argument: it cannot be renamed safely")
-        yield names.place(token)
+        yield names.make_place(token)
     if not isinstance(unit, int) or names.document.language not in NAMED_ARGUMENTS:
         return
     function = view.store.units.rows([UnitId(names.facts.definitions[unit].id)]).popitem()[1]
@@ -38,7 +38,7 @@ def find_places_of_local(view: GraphView, names: NameReader, meaning: TokenMeani
         if not argument.is_known or target.family:
             where = f"{others.document.path}:{argument.reference.line}"
             raise UsageError(f"{word} is a parameter, which the call in {where} may name: it cannot be renamed safely")
-        yield others.place(argument.token)
+        yield others.make_place(argument.token)
     if finder.unread:
         raise UsageError(f"not all files that have the name {word} could be read, so it cannot be renamed safely")
 

@@ -80,7 +80,7 @@ class WeightedNeighbours:
             for node, others in rows.items()
         }
 
-    def kind(self, node: int, neighbour: int) -> str:
+    def find_main_kind(self, node: int, neighbour: int) -> str:
         """The kind of edge that joins two nodes most, '←' before it where it points back; of several the first by name."""
         self.read_kinds([node])
         return self._kinds_at[node].get(neighbour, "")
@@ -94,7 +94,9 @@ class WeightedNeighbours:
             (node, other, f"{'' if out else '←'}{NAME_OF_KIND[number]}", self._weigh(number, tier, out))
             for node, other, number, tier, out in self._store.edges.find_neighbours([*best], WIDEST, self.whole)
         ]
-        edges += [(n, o, kind, self._weights.get(kind, self._unknown)) for n, o, kind in self._further([*best])]
+        edges += [
+            (n, o, kind, self._weights.get(kind, self._unknown)) for n, o, kind in self._list_unstored_edges([*best])
+        ]
         for node, other, kind, weight in edges:
             if weight > 0:
                 best[node][other] = min(best[node].get(other, (0.0, "")), (-weight, kind))
@@ -116,9 +118,9 @@ class WeightedNeighbours:
 
     def _read(self, nodes: Sequence[int]) -> tuple[Stored, Further]:
         self._store.foresee(("edges.find_neighbours", (nodes, WIDEST, self.whole)), ("edges.find_nested", (nodes,)))
-        return self._store.edges.find_neighbours(nodes, WIDEST, self.whole), self._further(nodes)
+        return self._store.edges.find_neighbours(nodes, WIDEST, self.whole), self._list_unstored_edges(nodes)
 
-    def _further(self, nodes: Sequence[int]) -> Further:
+    def _list_unstored_edges(self, nodes: Sequence[int]) -> Further:
         """Tuples (node, neighbour, kind) of edges that are not stored as such."""
         nested = self._store.edges.find_nested(nodes)
         return ((node, other, "contains" if down else "member_of") for node, other, down in nested)
@@ -131,17 +133,18 @@ class WholeGraph(WeightedNeighbours):
 
     def _read(self, nodes: Sequence[int]) -> tuple[Stored, Further]:
         around = partial(self._store.edges.find_neighbours, nodes, WIDEST, self.whole)
-        stored, further = self._store.at_once(around, partial(self._further, nodes))
+        stored, further = self._store.at_once(around, partial(self._list_unstored_edges, nodes))
         return stored, further
 
-    def _further(self, nodes: Sequence[int]) -> Further:
-        from codelens.graph.view import co_tested_with, similar_to
+    def _list_unstored_edges(self, nodes: Sequence[int]) -> Further:
+        from codelens.graph.view import derive_co_tested, derive_similar
 
         units = [node for node in nodes if is_unit(node)]
-        makers = {"co_tested_with": co_tested_with, "similar_to": similar_to}
+        makers = {"co_tested_with": derive_co_tested, "similar_to": derive_similar}
         weighty = {kind: make for kind, make in makers.items() if self._weights.get(kind, self._weights.get(UNKNOWN))}
         nested, *made = self._store.at_once(
-            partial(super()._further, nodes), *(partial(make, self._store, units) for make in weighty.values())
+            partial(super()._list_unstored_edges, nodes),
+            *(partial(make, self._store, units) for make in weighty.values()),
         )
         implied = zip(weighty, made, strict=True)
         return chain(nested, ((edge.source, edge.target, kind) for kind, edges in implied for edge in edges))
@@ -157,7 +160,7 @@ class ContentNumbering:
         self.number: dict[int, int] = {}  # Node → number, as far as `numbers` was asked
         self.unit: dict[int, UnitId] = {}  # Number → unit, or a document or an external where these are stations
 
-    def numbers(self, nodes: Iterable[int]) -> dict[UnitId, int]:
+    def number_nodes(self, nodes: Iterable[int]) -> dict[UnitId, int]:
         """Node → its number, of 63 bits."""
         wanted = list(nodes)
         new = [node for node in wanted if node not in self.number]
@@ -174,7 +177,7 @@ class ContentNumbering:
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         """Node → (neighbour, weight), by number."""
         rows = self._around([self.unit[node] for node in nodes])
-        numbers = self.numbers({o for others in rows.values() for o, _ in others})
+        numbers = self.number_nodes({o for others in rows.values() for o, _ in others})
         return {
             self.number[node]: sorted((numbers[UnitId(o)], w) for o, w in others if UnitId(o) in numbers)
             for node, others in rows.items()

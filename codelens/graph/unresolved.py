@@ -50,7 +50,7 @@ class UnresolvedUses:
         """Uses of the names of these nodes, which may mean them."""
         view, families = self._view, dict[str, set[str]]()  # Name → families of the languages that define it
         for node in nodes:
-            unit = view.unit(node)
+            unit = view.find_unit(node)
             if unit is not None and unit.kind not in CHUNK_KINDS and not unit.local:
                 families.setdefault(unit.name, set()).add(find_family(unit.language))
         if not families:
@@ -62,7 +62,7 @@ class UnresolvedUses:
             documents = documents[:MOST_FILES]
         uses = list[UnresolvedUse]()
         for document in documents:
-            row = view.document(document)
+            row = view.find_document(document)
             kin = find_family(row.language) if row else ""
             uses += [UnresolvedUse(document, u) for u in self._read(document) if kin in families.get(u.name, ())]
         return uses
@@ -71,7 +71,7 @@ class UnresolvedUses:
         """Uses inside these nodes of names that the index defines."""
         view, inner = self._view, dict[DocumentId, set[Node]]()
         for node in nodes:
-            if (document := view.document_of(node)) is not None:
+            if (document := view.find_document_of(node)) is not None:
                 inner.setdefault(document.id, set()).add(node)
         uses, defined = [], dict[str, set[str]]()  # Name → kinds of its definitions
         for document_id in sorted(inner, key=self._order):
@@ -85,7 +85,7 @@ class UnresolvedUses:
                     uses.append(UnresolvedUse(document_id, use))
         return uses
 
-    def relations(self, uses: Sequence[UnresolvedUse]) -> Iterator[Relation]:
+    def list_relations(self, uses: Sequence[UnresolvedUse]) -> Iterator[Relation]:
         """The uses as relations to a name, code first and tests last."""
         units: dict[DocumentId, list[Node]] = {}
         for document, use in sorted(uses, key=lambda use: self._view.is_test(document_node(use.document))):
@@ -93,10 +93,10 @@ class UnresolvedUses:
                 units[document] = [Node(unit) for unit, _ in self._view.store.units.ids_of(document)]
             source = self._view.name_node(document_node(document) if use.unit is None else units[document][use.unit])
             target = make_external(f"{use.receiver}.{use.name}" if use.receiver else use.name)
-            place = self._view.place(self._view.document(document), use.line, target)
+            place = self._view.make_source_line(self._view.find_document(document), use.line, target)
             yield Relation(KIND_OF_USE[use.kind], source, target, False, 1, UNRESOLVED, 0.0, place)
 
-    def notices(self, uses: Sequence[UnresolvedUse], listed_by: str = "--unresolved") -> Iterator[Notice]:
+    def list_notices(self, uses: Sequence[UnresolvedUse], listed_by: str = "--unresolved") -> Iterator[Notice]:
         """A notice with their number, up to three of their names, and the option that lists them."""
         if not uses:
             return
@@ -119,10 +119,10 @@ class UnresolvedUses:
     ) -> RelationAnswer:
         """The relations within the limit, with the targets and notices; the unresolved uses instead, if those are asked for."""
         if options.unresolved:
-            relations, notices = list(self.relations(uses)), ()
+            relations, notices = list(self.list_relations(uses)), ()
         else:
             listed_by = "`callees --unresolved`" if question == "path" else "--unresolved"
-            notices = [*notices, *self.notices(uses, listed_by)]
+            notices = [*notices, *self.list_notices(uses, listed_by)]
         return make_answer(self._view, question, starts, relations, options, (len(uses), notices))
 
     def _read(self, document: DocumentId) -> list[Reference]:

@@ -50,21 +50,21 @@ LEAST_ALIKE = 0.5  # Shared callees divided by the callees of either (Jaccard)
 MOST_CALLERS = 50  # Callees with more callers are so common that they show no similarity
 
 
-def outgoing(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
+def read_outgoing(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
     """Edges of these kinds that begin at these nodes. Without kinds, every stored edge; implied kinds must be named."""
     wanted, stored = sorted(set(nodes)), [k for k in kinds if k in KINDS]
     # The store takes an empty list of kinds for all kinds.
     edges = list(store.edges.outgoing(wanted, stored)) if stored or not kinds else []
-    makers = {"contains": contains, "member_of": member_of, "tested_by": find_test_edges, **_BOTH_WAYS}
+    makers = {"contains": derive_contents, "member_of": derive_containers, "tested_by": find_test_edges, **_BOTH_WAYS}
     return edges + [edge for kind, make in makers.items() if kind in kinds for edge in make(store, wanted)]
 
 
-def incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
+def read_incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
     """Edges of these kinds that end at these nodes. Without kinds, every stored edge; implied kinds must be named."""
     wanted, stored = sorted(set(nodes)), [k for k in kinds if k in KINDS]
     edges = list(store.edges.incoming(wanted, stored)) if stored or not kinds else []
     if "contains" in kinds:  # from the unit around, the document of a top-level unit, the type of a stored member
-        around = member_of(store, wanted)
+        around = derive_containers(store, wanted)
         inner = {e.source for e in around}
         tops = store.units.rows(n for n in wanted if is_unit(n) and n not in inner)  # type: ignore[misc]
         edges += [_make_implied(e.target, "contains", e.source, e.confidence) for e in around]
@@ -80,7 +80,7 @@ def incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) ->
     return edges + [Edge(e.target, e.kind, e.source, 0, e.provenance, e.confidence) for e in turned]
 
 
-def contains(store: Store, nodes: Iterable[int]) -> list[Edge]:
+def derive_contents(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """From a document to its top-level units, from a unit to those directly inside it, from a type to its stored members."""
     wanted = list(nodes)
     documents = [DocumentId(-n) for n in wanted if n < 0]
@@ -92,7 +92,7 @@ def contains(store: Store, nodes: Iterable[int]) -> list[Edge]:
     return tops + inside + [_make_implied(e.target, "contains", e.source, e.confidence) for e in members]
 
 
-def member_of(store: Store, nodes: Iterable[int]) -> list[Edge]:
+def derive_containers(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """From a unit to the unit directly around it."""
     around = store.units.find_outer(n for n in nodes if is_unit(n))
     return [_make_implied(Node(inner), "member_of", Node(outer)) for inner, outer in sorted(around.items())]
@@ -104,7 +104,7 @@ def find_test_edges(store: Store, nodes: Iterable[int]) -> list[Edge]:
     return [_make_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
 
 
-def co_tested_with(store: Store, nodes: Iterable[int]) -> list[Edge]:
+def derive_co_tested(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """Subjects that share a test function with these nodes, if it tests at most MOST_SUBJECTS."""
     testing: dict[Node, dict[Node, float]] = {}
     for edge in store.edges.incoming(list(nodes), {"tests"}):
@@ -125,7 +125,7 @@ def co_tested_with(store: Store, nodes: Iterable[int]) -> list[Edge]:
     ]
 
 
-def similar_to(store: Store, nodes: Iterable[int]) -> list[Edge]:
+def derive_similar(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """Functions with similar calls: at least LEAST_SHARED resolved callees in common, and LEAST_ALIKE of all callees of either."""
     callees_of = _find_callees(store, nodes)
     called = {c for callees in callees_of.values() for c in callees}
@@ -158,7 +158,7 @@ def _find_callees(store: Store, nodes: Iterable[int]) -> dict[Node, set[Node]]:
     return callees
 
 
-_BOTH_WAYS = {"co_tested_with": co_tested_with, "similar_to": similar_to}
+_BOTH_WAYS = {"co_tested_with": derive_co_tested, "similar_to": derive_similar}
 
 
 def _make_implied(source: Node, kind: str, target: Node, confidence: float = 1.0) -> Edge:
@@ -189,61 +189,61 @@ class GraphView:
     def name_node(self, node: Node) -> NamedNode:
         """The name and place of a node. For many nodes, call `learn` first."""
         if node not in self._named:
-            self.learn([node])
+            self.read_nodes([node])
         return self._named[node]
 
     def order(self, node: Node) -> tuple[bool, str, str, int, str, str]:
         """Sort key of nodes."""
         return self.name_node(node).content_order()
 
-    def learn(self, nodes: Iterable[Node]) -> None:
+    def read_nodes(self, nodes: Iterable[Node]) -> None:
         """Read these nodes at once. A missing node, as in a half-written graph, becomes an external without a name."""
         new = sorted({n for n in nodes if n not in self._named})
         for unit, row in self.store.units.rows([UnitId(n) for n in new if is_unit(n)]).items():
             self._units[Node(unit)] = row
         for node in new:
             if (unit_row := self._units.get(node)) is not None:
-                self._named[node] = self._of_unit(unit_row)
-            elif node < 0 and (document := self.document(DocumentId(-node))) is not None:
-                self._named[node] = self._of_document(document)
+                self._named[node] = self._name_unit(unit_row)
+            elif node < 0 and (document := self.find_document(DocumentId(-node))) is not None:
+                self._named[node] = self._name_document(document)
         names = self.store.edges.external_names(n for n in new if n not in self._named)
         for node in new:
             self._named.setdefault(node, make_external(names.get(node, "?")))
 
-    def unit(self, node: Node) -> UnitRow | None:
+    def find_unit(self, node: Node) -> UnitRow | None:
         """The stored row of a node that is a unit."""
         self.name_node(node)
         return self._units.get(node)
 
-    def document(self, document: DocumentId) -> DocumentRow | None:
+    def find_document(self, document: DocumentId) -> DocumentRow | None:
         """The row of a document; None if it is gone."""
         if document not in self._documents:
             self._documents.update({row.id: row for row in self.store.documents.rows([document])})
         return self._documents.get(document)
 
-    def document_of(self, node: Node) -> DocumentRow | None:
+    def find_document_of(self, node: Node) -> DocumentRow | None:
         """The document that a node is or lies in; None for an external."""
-        unit = self.unit(node)
+        unit = self.find_unit(node)
         if unit is not None:
-            return self.document(unit.document)
-        return self.document(DocumentId(-node)) if node < 0 else None
+            return self.find_document(unit.document)
+        return self.find_document(DocumentId(-node)) if node < 0 else None
 
-    def nodes_in(self, document: DocumentRow) -> Iterator[tuple[Node, NamedNode]]:
+    def list_nodes_in(self, document: DocumentRow) -> Iterator[tuple[Node, NamedNode]]:
         """A file and its contents, in order of place; read again at each call, because there may be many."""
         self._documents.setdefault(document.id, document)
-        yield document_node(document.id), self._of_document(document)
+        yield document_node(document.id), self._name_document(document)
         for unit in self.store.units.of_document(document.id):
-            yield Node(unit.id), self._of_unit(unit)
+            yield Node(unit.id), self._name_unit(unit)
 
     def is_test(self, node: Node) -> bool:
         """True if a node lies in a test file."""
         return self.name_node(node).test
 
-    def _of_unit(self, unit: UnitRow) -> NamedNode:
-        document = self.document(unit.document)
+    def _name_unit(self, unit: UnitRow) -> NamedNode:
+        document = self.find_document(unit.document)
         assert document is not None
         return replace(
-            self._of_document(document),
+            self._name_document(document),
             kind=unit.kind,
             name=unit.name,
             qualified_name=unit.qualified_name,
@@ -254,7 +254,7 @@ class GraphView:
             signature=unit.signature,
         )
 
-    def _of_document(self, document: DocumentRow) -> NamedNode:
+    def _name_document(self, document: DocumentRow) -> NamedNode:
         name, root = self._roots[document.repository]
         return NamedNode(
             kind=FILE,
@@ -273,20 +273,20 @@ class GraphView:
 
     # Edges
 
-    def edges_from(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
+    def find_edges_from(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
         """Edges that begin at these nodes and end in the files of the question (or `anywhere`), in order of their ends."""
-        edges = self._select_edges(outgoing(self.store, nodes, kinds), True, anywhere)
+        edges = self._select_edges(read_outgoing(self.store, nodes, kinds), True, anywhere)
         return sorted(edges, key=lambda e: (*self.order(e.target), e.kind, *self.order(e.source), e.line))
 
-    def edges_to(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
+    def find_edges_to(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
         """Edges that end at these nodes and begin in the files of the question (or `anywhere`), in order of their places."""
         wanted = list(nodes)
-        edges = incoming(self.store, wanted, kinds)
+        edges = read_incoming(self.store, wanted, kinds)
         edges += [e for node in wanted for e in self._added.get(node, ()) if not kinds or e.kind in kinds]
         return sorted(self._select_edges(edges, False, anywhere), key=self.edge_order)
 
     def add_edges(self, edges: Iterable[Edge]) -> None:
-        """Add edges that are not stored, for `edges_to`."""
+        """Add edges that are not stored, for `find_edges_to`."""
         for edge in edges:
             self._added.setdefault(edge.target, []).append(edge)
 
@@ -295,10 +295,10 @@ class GraphView:
         distinct = dict.fromkeys(edges)
         sure = [e for e in distinct if e.confidence >= self.least]
         self.too_unsure += len(distinct) - len(sure)
-        self.learn([n for e in sure for n in (e.source, e.target)])
+        self.read_nodes([n for e in sure for n in (e.source, e.target)])
         if anywhere or self._allowed is None:
             return sure
-        ends = ((e, self.document_of(e.target if ahead else e.source)) for e in sure)
+        ends = ((e, self.find_document_of(e.target if ahead else e.source)) for e in sure)
         return [e for e, document in ends if document and self.includes(document.id)]
 
     def includes(self, document: DocumentId) -> bool:
@@ -311,19 +311,21 @@ class GraphView:
 
     # Results
 
-    def relation(self, edge: Edge, outgoing: bool, depth: int = 1, via: str = "", again: bool = False) -> Relation:
+    def make_relation(self, edge: Edge, outgoing: bool, depth: int = 1, via: str = "", again: bool = False) -> Relation:
         """An edge with the names of its ends and its line; an edge without a line gets the place of the end that is shown."""
         source, target = self.name_node(edge.source), self.name_node(edge.target)
         end = edge.target if outgoing else edge.source
         stands = edge.source if edge.line else end
-        place = self.place(
-            self.document_of(stands),
+        place = self.make_source_line(
+            self.find_document_of(stands),
             edge.line or self.name_node(stands).line,
             target if edge.line else self.name_node(end),
         )
         return Relation(edge.kind, source, target, outgoing, depth, edge.provenance, edge.confidence, place, via, again)
 
-    def place(self, document: DocumentRow | None, line: int, names: NamedNode, column: int = 0) -> SourceLine:
+    def make_source_line(
+        self, document: DocumentRow | None, line: int, names: NamedNode, column: int = 0
+    ) -> SourceLine:
         """A line of a document; without a `column`, that of the name if the line contains it."""
         if document is None:
             return SourceLine("", "", "", "", 0, 0, 0, "", Freshness.FRESH)
@@ -351,12 +353,12 @@ class GraphView:
             self._fresh[document.id],
         )
 
-    def documents_in_order(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
+    def list_documents(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
         """These documents, or all, in the order of contents."""
         names = {row.id: row.name for row in self.store.documents.repositories()}
         return sorted(self.store.documents.rows(ids), key=lambda d: (names[d.repository], d.path))
 
-    def notices(self, relations: Iterable[Relation]) -> list[Notice]:
+    def list_notices(self, relations: Iterable[Relation]) -> list[Notice]:
         """Notices about gaps: files not linked yet, guesses among the relations, edges left out."""
         notices = [Notice("missing", sentence) for sentence in self.store.missing]
         if unlinked := self.store.edges.unlinked_documents():
@@ -415,7 +417,7 @@ def read_name_on_line(text: str, view: GraphView) -> NameOnLine:
     units = view.store.units.of_document(document.id)
     defined = [Node(unit.id) for unit in units if unit.name == name and unit.name_line == line]
     edges = list(view.store.edges.outgoing([document_node(document.id), *(Node(unit.id) for unit in units)]))
-    view.learn([edge.target for edge in edges])
+    view.read_nodes([edge.target for edge in edges])
     edges = [edge for edge in edges if view.name_node(edge.target).name == name]
     edges = [e for e in edges if e.line == line] or [e for e in edges if e.kind == "imports"]
     surest = max((e.confidence for e in edges), default=0.0)
@@ -452,7 +454,7 @@ def add_contents(nodes: tuple[Node, ...], view: GraphView, types_too: bool) -> l
     contents, ring = dict.fromkeys(nodes), list(nodes)
     while ring:
         ring = [n for n in ring if is_unit(n) and (types_too or view.name_node(n).kind not in TYPE_KINDS)]
-        ring = [e.target for e in contains(view.store, ring) if e.target not in contents]
+        ring = [e.target for e in derive_contents(view.store, ring) if e.target not in contents]
         contents.update(dict.fromkeys(ring))
     return sorted(contents, key=view.order)
 
@@ -523,7 +525,7 @@ def _follow_overrides(view: GraphView, nodes: Iterable[Node], upward: bool) -> d
     reached: dict[Node, set[Node]] = {node: set() for node in nodes}
     origins = {node: {node} for node in reached}  # End of a chain → the methods that it begins at
     for _ in range(MOST_OVERRIDES):
-        read_edges = view.edges_from if upward else view.edges_to
+        read_edges = view.find_edges_from if upward else view.find_edges_to
         next_origins: dict[Node, set[Node]] = {}
         for edge in read_edges(origins, {"overrides"}, anywhere=True) if origins else ():
             before, after = (edge.source, edge.target) if upward else (edge.target, edge.source)

@@ -311,7 +311,7 @@ class ExpandedNode:
     kind: str = ""
     outgoing: bool = True
 
-    def path(self) -> tuple[Hop, ...]:
+    def list_hops(self) -> tuple[Hop, ...]:
         """The hops from the seed; none for a seed."""
         hops, at = [], self
         while at.before is not None:

@@ -201,7 +201,7 @@ class RepositoryUpdate:
     def note(self, state: DocumentState) -> None:
         """Note what a document offers to others, before it is replaced or removed."""
         self.transaction.begin()
-        self.invalidation.note(state.id)
+        self.invalidation.note_document(state.id)
 
     def _restamp(self, state: DocumentState, seen: SeenFile) -> None:
         """Note the stamp of a file that was touched, or whose change time was unknown until now."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from codelens.errors import CodelensError
 from codelens.indexing.changes import RepositoryUpdate
 from codelens.indexing.workers import worker_count
-from codelens.linking.linker import DocumentLinks, Linker, in_batches, link_documents, write_links
+from codelens.linking.linker import DocumentLinks, Linker, link_documents, split_into_batches, write_links
 from codelens.linking.precise.indexes import PreciseIndexes, read_tree_indexes, store_implementations
 from codelens.model.budget import without_collector
 from codelens.model.code import DocumentId, RepositoryId
@@ -38,14 +38,14 @@ def link_update(update: RepositoryUpdate) -> tuple[Notice, ...]:
         linker = linker or Linker(store, repository.id, precise)
         return linker
 
-    documents = invalidation.documents(update.run.batches, lambda: current_linker().catalog)
+    documents = invalidation.find_documents_to_link(update.run.batches, lambda: current_linker().catalog)
     tree_indexes = read_tree_indexes(repository.root, update.run.settings.max_precise_size)
     key = f"precise:{repository.name}"
     indexes_changed = store.meta(key) != tree_indexes.state
-    if indexes_changed or (tree_indexes.files and (documents or invalidation.any)):
+    if indexes_changed or (tree_indexes.files and (documents or invalidation.has_changes)):
         documents = {state.id for state in store.documents.states(repository.id).values()}
         precise, linker = PreciseIndexes(store, repository.id, tree_indexes.files), None
-    if documents or invalidation.any:  # a removed file may have held members of types that stay
+    if documents or invalidation.has_changes:  # a removed file may have held members of types that stay
         update.transaction.begin()
         _link(update, current_linker(), documents, precise)
         store.edges.drop_unused_externals()
@@ -76,14 +76,14 @@ def _link(
     else:
         links = _links(linker, ordered, is_whole)
     with closing(links):
-        for batch in in_batches(report_progress(links)):
+        for batch in split_into_batches(report_progress(links)):
             update.transaction.begin()
             write_links(store, batch, fresh=is_whole)
             if run.batches:
                 update.transaction.commit()
                 update.transaction.begin()  # outside of a transaction, each query locks the file and reads its header
     if not is_whole:
-        linker.inheritance.renew(store, ordered, update.invalidation.holders(linker.catalog))
+        linker.inheritance.replace_edges(store, ordered, update.invalidation.find_affected_types(linker.catalog))
     if precise:
         store_implementations(store, linker.catalog, precise)
 

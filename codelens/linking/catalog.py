@@ -47,18 +47,18 @@ class Manifests:
         """`paths` maps each path to a function that reads its compressed frames; `record` takes the key of each lookup."""
         self._paths, self._record = paths, record
 
-    def _text(self, path: str) -> str:
+    def _join_text(self, path: str) -> str:
         return b"".join(map(decompress, self._paths[path]())).decode("utf-8-sig", "replace")
 
     @cached_property
     def _manifests(self) -> dict[str, Manifest]:
         paths = filter(is_manifest, sorted(self._paths))
-        return {path: manifest for path in paths if (manifest := read_manifest(path, self._text(path)))}
+        return {path: manifest for path in paths if (manifest := read_manifest(path, self._join_text(path)))}
 
     @cached_property
     def _configs(self) -> dict[str, ScriptConfig]:
         paths = filter(is_script_config, sorted(self._paths))
-        return {path: config for path in paths if (config := read_script_config(path, self._text(path)))}
+        return {path: config for path in paths if (config := read_script_config(path, self._join_text(path)))}
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], list[str]]:
@@ -89,17 +89,17 @@ class Manifests:
     @cached_property
     def _owners(self) -> Owners | None:
         place = next((place for place in PLACES if place in self._paths), None)
-        return Owners(self._text(place)) if place else None
+        return Owners(self._join_text(place)) if place else None
 
-    def offers(self, path: str) -> tuple[Key, str] | None:
+    def describe_offer(self, path: str) -> tuple[Key, str] | None:
         """(key, content) of one file's declarations that other documents depend on; dependencies are not among them."""
         if manifest := self._manifests.get(path):
             return MODULES, repr((path, manifest.name, manifest.roots, manifest.entries))
         if config := self._configs.get(path):
             return MODULES, repr(config)
-        return (OWNERS, f"{path} {self._text(path)}") if path in PLACES and path in self._paths else None
+        return (OWNERS, f"{path} {self._join_text(path)}") if path in PLACES and path in self._paths else None
 
-    def manifest_at(self, path: str) -> Manifest | None:
+    def find_manifest_at(self, path: str) -> Manifest | None:
         """The declarations of one manifest."""
         return self._manifests.get(path)
 
@@ -112,27 +112,27 @@ class Manifests:
         """True if a manifest of any ecosystem has this name; a hyphen may be written as an underscore."""
         return name.replace("-", "_") in {known.replace("-", "_") for _, known in self._by_name}
 
-    def owners(self, path: str) -> tuple[str, ...]:
+    def list_owners(self, path: str) -> tuple[str, ...]:
         """The owners of a path, by CODEOWNERS."""
         self._record(*OWNERS)
         owning = self._owners.find_owners(path) if self._owners else None
         return owning.owners if owning else ()
 
-    def declares(self, path: str) -> bool:
+    def has_declarations(self, path: str) -> bool:
         """True if the file is a manifest or has owners."""
-        return path in self._manifests or bool(self.owners(path))
+        return path in self._manifests or bool(self.list_owners(path))
 
-    def roots(self, ecosystem: str) -> list[tuple[str, str]]:
+    def list_roots(self, ecosystem: str) -> list[tuple[str, str]]:
         """(prefix of an import, folder of its sources), longest prefix first."""
         self._record(*MODULES)
         return self._roots.get(ecosystem, [])
 
-    def script_targets(self, path: str, spec: str) -> Iterator[str]:
+    def list_script_targets(self, path: str, spec: str) -> Iterator[str]:
         """Paths, without ending, that a script's import may mean: by the nearest configurations, then by packages' names."""
         self._record(*MODULES)
         for folder in list_folders(path):
             for config in self._configs_in.get(folder, ()):
-                yield from self._targets_by_config(config, spec)
+                yield from self._list_config_targets(config, spec)
         parts = spec.split("/")
         names = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
         for place in (place for name in names if name for place in self._by_name.get(("npm", name), ())):
@@ -148,7 +148,7 @@ class Manifests:
             for usual in ("src", "", "lib"):
                 yield posixpath.normpath(posixpath.join(folder, usual, rest or "index"))
 
-    def _targets_by_config(self, config: ScriptConfig, spec: str) -> Iterator[str]:
+    def _list_config_targets(self, config: ScriptConfig, spec: str) -> Iterator[str]:
         """Paths of an import by the `paths` and `baseUrl` of a configuration and those that it extends."""
         waiting, seen = [config.path], set[str]()
         while waiting and len(seen) < MOST_EXTENDED:
@@ -263,7 +263,7 @@ class Catalog:
         self.keys |= known[1]
         return known[0]
 
-    def facts(self, document: int) -> LinkFacts:
+    def read_facts(self, document: int) -> LinkFacts:
         """The facts of a document, read at the first call."""
         if (facts := self._facts.get(document)) is None:
             store, identity = self._store, DocumentId(document)
@@ -283,7 +283,7 @@ class Catalog:
 
     # Files
 
-    def linked_file(self, path: str, name: str) -> tuple[FileInfo, str] | None:
+    def find_linked_file(self, path: str, name: str) -> tuple[FileInfo, str] | None:
         """(file, tier) of a link in the document at `path`; the link may lack the ending of a document."""
         self.record("p", posixpath.basename(name).partition(".")[0])
         is_rooted = name.startswith("/")  # the root of a site may be any folder above
@@ -310,64 +310,64 @@ class Catalog:
         known = self._ending[kin, ending] = [p for p in paths if p == ending or p.endswith(f"/{ending}")]
         return known
 
-    def fixture_files(self, facts: LinkFacts) -> Iterator[LinkFacts]:
+    def list_fixture_files(self, facts: LinkFacts) -> Iterator[LinkFacts]:
         """Files whose functions may provide the parameters of a test, nearest first: its own, then those of folders above."""
         name = facts.file.language.fixtures
         self.record("p", name.partition(".")[0])
         yield facts
         for folder in list_folders(facts.file.path):
             if file := self.by_path.get(f"{folder}/{name}".lstrip("/")):
-                yield self.facts(file.id)
+                yield self.read_facts(file.id)
 
-    def offers(self, document: int) -> dict[Key, str]:
+    def digest_offers(self, document: int) -> dict[Key, str]:
         """Key that other documents may look up → digest of what it leads to in this document."""
-        path, keys = self.files[document].path, self.facts(document).keys()
-        if is_declaration(path) and (manifest := self.manifests.offers(path)):
+        path, keys = self.files[document].path, self.read_facts(document).digest_keys()
+        if is_declaration(path) and (manifest := self.manifests.describe_offer(path)):
             keys[manifest[0]] = manifest[1]
         return keys
 
     # Definitions by name
 
-    def top(self, facts: LinkFacts, name: str) -> Sequence[Definition]:
+    def find_in_file(self, facts: LinkFacts, name: str) -> Sequence[Definition]:
         """Definitions of that name at the top level of a file."""
         self.keys.add(("d", facts.file.path, name))
         return facts.top.get(name, ())
 
-    def in_package(self, facts: LinkFacts, name: str) -> Sequence[Definition]:
+    def find_in_package(self, facts: LinkFacts, name: str) -> Sequence[Definition]:
         """Definitions of that name that are visible in a file without an import."""
         language = facts.file.language
         if language.package == "directory":
-            return self.in_folder(language.kin, facts.file.path.rpartition("/")[0], name)
+            return self.find_in_folder(language.kin, facts.file.path.rpartition("/")[0], name)
         if language.package == "repository":
             return self.find_named(language.kin, name, FREE_KINDS)
         if language.package != "namespace":
             return ()
         namespace = facts.file.namespace
         while namespace:
-            if definitions := self.in_namespace(language.kin, namespace, name):
+            if definitions := self.find_in_namespace(language.kin, namespace, name):
                 return definitions
             namespace = namespace.rpartition(".")[0] if language.open_types else ""
         used = [
             imported.module.replace("\\", ".") for imported in facts.imports if not imported.name and not imported.alias
         ]
-        return [d for module in used for d in self.in_namespace(language.kin, module, name)]
+        return [d for module in used for d in self.find_in_namespace(language.kin, module, name)]
 
-    def in_folder(self, kin: str, folder: str, name: str) -> Sequence[Definition]:
+    def find_in_folder(self, kin: str, folder: str, name: str) -> Sequence[Definition]:
         """Definitions of that name at the top level of the files of a folder."""
-        return self._at_top(kin, folder, name, self.by_folder)
+        return self._find_at_top(kin, folder, name, self.by_folder)
 
-    def in_namespace(self, kin: str, namespace: str, name: str) -> Sequence[Definition]:
+    def find_in_namespace(self, kin: str, namespace: str, name: str) -> Sequence[Definition]:
         """Definitions of that name at the top level of the files of a namespace."""
-        return self._at_top(kin, namespace, name, self.by_namespace)
+        return self._find_at_top(kin, namespace, name, self.by_namespace)
 
-    def _at_top(
+    def _find_at_top(
         self, kin: str, place: str, name: str, files: dict[tuple[str, str], list[FileInfo]]
     ) -> Sequence[Definition]:
         """Definitions of that name at the top level of a folder or namespace, in order of path and place."""
         self.keys.add(("k", place, name))
         group = files.get((kin, place), ())
         if len(group) == 1:
-            return self.facts(group[0].id).top.get(name, ())
+            return self.read_facts(group[0].id).top.get(name, ())
         key = (kin, f"{place}/" if files is self.by_folder else place)
         if (table := self._top.get(key)) is None:
             table = self._top[key] = {}
@@ -378,9 +378,9 @@ class Catalog:
         return self._read_definitions(table.get(name, ()))
 
     def _read_definitions(self, places: Iterable[tuple[int, int]]) -> list[Definition]:
-        return [self.facts(document).by_id[unit] for unit, document in places]
+        return [self.read_facts(document).by_id[unit] for unit, document in places]
 
-    def members(self, holder: Definition, name: str) -> Sequence[Definition]:
+    def find_members(self, holder: Definition, name: str) -> Sequence[Definition]:
         """Members of that name of a type or module, wherever its language allows them."""
         file, qualified = holder.facts.file, holder.qualified
         self.keys.add(("m", file.path, f"{qualified}.{name}"))
@@ -390,16 +390,18 @@ class Catalog:
             return ()
         self.keys.add(("o", holder.name, name))
         if file.language.open_types == "directory":
-            return self._read_definitions(self._members_in_folder(holder).get(name, ()))
-        return self._read_few([n for n in self._by_holder(name).get(holder.name, ()) if n.kin == file.language.kin])
+            return self._read_definitions(self._read_folder_members(holder).get(name, ()))
+        return self._read_few(
+            [n for n in self._group_by_holder(name).get(holder.name, ()) if n.kin == file.language.kin]
+        )
 
-    def all_members(self, holder: Definition) -> Sequence[Definition]:
+    def list_all_members(self, holder: Definition) -> Sequence[Definition]:
         """All members of a type in its file, or in its folder if its language allows that."""
         if holder.facts.file.language.open_types != "directory":
             return [d for same in holder.facts.members.get(holder.qualified, {}).values() for d in same]
-        return self._read_definitions(chain.from_iterable(self._members_in_folder(holder).values()))
+        return self._read_definitions(chain.from_iterable(self._read_folder_members(holder).values()))
 
-    def _members_in_folder(self, holder: Definition) -> dict[str, list[tuple[int, int]]]:
+    def _read_folder_members(self, holder: Definition) -> dict[str, list[tuple[int, int]]]:
         """Name → members of a type in the files of its folder."""
         kin, folder = holder.facts.file.language.kin, holder.facts.file.path.rpartition("/")[0]
         if (table := self._members.get((kin, folder))) is None:
@@ -411,7 +413,7 @@ class Catalog:
                 self._rows += 1
         return table.get(holder.qualified, {})
 
-    def _by_holder(self, name: str) -> dict[str, list[Namesake]]:
+    def _group_by_holder(self, name: str) -> dict[str, list[Namesake]]:
         """Last name of the container → definitions of exactly that name, except local ones."""
         if (known := self._namesakes.get(name)) is None:
             known = self._namesakes[name] = {}
@@ -424,7 +426,7 @@ class Catalog:
             self._rows += 1
         return known
 
-    def member_names(self, language: str) -> frozenset[str]:
+    def list_member_names(self, language: str) -> frozenset[str]:
         """The names of all members of types in one language."""
         documents = [DocumentId(i) for i, file in self.files.items() if file.language.name == language]
         return (
@@ -433,7 +435,7 @@ class Catalog:
 
     def _list_namesakes(self, name: str) -> list[Namesake]:
         """All definitions of exactly that name in the repository, except local ones."""
-        return list(chain.from_iterable(self._by_holder(name).values()))
+        return list(chain.from_iterable(self._group_by_holder(name).values()))
 
     def _read_few(self, namesakes: Sequence[Namesake]) -> Sequence[Definition]:
         """The definitions in order of path and place; none if there are more than MOST_NAMED."""
@@ -456,20 +458,20 @@ class Catalog:
             return ()
         return self._read_few([n for n in namesakes if not kinds or n.kind in kinds])
 
-    def anywhere(self, name: str, holder: str = "") -> Sequence[Definition]:
+    def find_anywhere(self, name: str, holder: str = "") -> Sequence[Definition]:
         """Definitions of that name in any language, within a holder if one is given; none if there are more than MOST_NAMED."""
         self.keys.add(("g", name))
-        return self._read_few(self._by_holder(name).get(holder, ()) if holder else self._list_namesakes(name))
+        return self._read_few(self._group_by_holder(name).get(holder, ()) if holder else self._list_namesakes(name))
 
-    def methods_named(self, language: str, name: str) -> list[Definition]:
+    def find_methods(self, language: str, name: str) -> list[Definition]:
         """All methods of that name in one language."""
         methods = [n for n in self._list_namesakes(name) if n.kind == "method"]
         return self._read_definitions(n[:2] for n in methods if self.files[n.document].language.name == language)
 
-    def shape(self, definition: Definition) -> tuple[int, int]:
+    def read_shape(self, definition: Definition) -> tuple[int, int]:
         """(parameters, results) in a method's head."""
         return head_shape(self._store.units.signature(UnitId(definition.id)), definition.name)
 
-    def line_of(self, definition: Definition) -> int:
+    def find_line(self, definition: Definition) -> int:
         """The line of a definition's name, from 1."""
         return self._store.units.rows([UnitId(definition.id)])[UnitId(definition.id)].name_line

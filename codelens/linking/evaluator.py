@@ -46,7 +46,7 @@ class Value(NamedTuple):
         """The same value, found in another way."""
         return self if self.tier == tier else Value(*self[:6], tier)
 
-    def names(self, kinds: Collection[str]) -> bool:
+    def defines(self, kinds: Collection[str]) -> bool:
         """True if the value is a definition of one of these kinds."""
         return self.how == "definition" and self.definition is not None and self.definition.kind in kinds
 
@@ -63,7 +63,7 @@ def question(find: Callable[..., T]) -> Callable[..., T | None]:
     """Make a method a question: it takes one unit of fuel, and its answer is kept with the keys that it depends on.
 
     A caller outside of the document that the question is about passes that document's path as `home`. Its answer then depends
-    on what the document offers as a whole; `Evaluator.offers` records what that depends on.
+    on what the document offers as a whole; `Evaluator.collect_offered_keys` records what that depends on.
     """
     name = find.__name__
 
@@ -130,7 +130,7 @@ class Evaluator:
         if len(self._answers) + len(self._cut_answers) > MOST_ANSWERS:
             self.forget()
 
-    def offers(self, facts: LinkFacts) -> set[Key]:
+    def collect_offered_keys(self, facts: LinkFacts) -> set[Key]:
         """The keys on which depends what a document offers others: results, fields, bases, values and aliases."""
         outer, self.catalog.keys = self.catalog.keys, set()
         for definition in facts.definitions:
@@ -151,31 +151,32 @@ class Evaluator:
 
     # Names
 
-    def name(self, name: str, facts: LinkFacts, unit: int | None, before: int = END) -> Value | None:
+    def resolve_name(self, name: str, facts: LinkFacts, unit: int | None, before: int = END) -> Value | None:
         """Resolve a bare name at a place: in the enclosing functions and types, the file, its imports, its package."""
         language = facts.file.language
-        if name in language.self_names and (holder := self.holder(facts, unit)):
+        if name in language.self_names and (holder := self.find_owner(facts, unit)):
             return Value("object", holder, tier="scope")
-        if name[:1] == "@" and (holder := self.holder(facts, unit)):
-            return self.field(holder, name.lstrip("@")) or HIDDEN
+        if name[:1] == "@" and (holder := self.find_owner(facts, unit)):
+            return self.resolve_field(holder, name.lstrip("@")) or HIDDEN
         if name in language.super_names or (language.super_names and f"{name}()" in language.super_names):
-            return self.super_object(facts, unit)
+            return self.make_super_object(facts, unit)
         around = facts.definitions[unit] if unit is not None else None
         if name in facts.repeated:  # its meaning depends on the place
             inside = self._resolve_inside(name, facts, around, before) if around else None
-            return inside or self._in_file(name, facts, before)
+            return inside or self._resolve_in_file(name, facts, before)
         if around and name in facts.inner and (value := self._resolve_inside(name, facts, around, before)):
             return value
         if not (language.implicit_self or facts.has_modules):
             around = None
         while around is not None and around.kind not in HOLDERS and around.parent is not None:
             around = around.parent
-        return self._outer_name(name, facts, around)
+        return self._resolve_outer(name, facts, around)
 
     @question
-    def _outer_name(self, name: str, facts: LinkFacts, around: Definition | None) -> Value | None:
+    def _resolve_outer(self, name: str, facts: LinkFacts, around: Definition | None) -> Value | None:
         """Resolve a name that no enclosing function defines or binds; it may be a member of an enclosing type."""
-        return (self._resolve_inside(name, facts, around, END) if around else None) or self._in_file(name, facts, END)
+        inside = self._resolve_inside(name, facts, around, END) if around else None
+        return inside or self._resolve_in_file(name, facts, END)
 
     def _resolve_inside(self, name: str, facts: LinkFacts, unit: Definition, before: int) -> Value | None:
         """Resolve a name in the functions and types around a place."""
@@ -189,16 +190,16 @@ class Evaluator:
                 bound := facts.find_bindings(place, name, before)
             ):
                 if around.kind not in TYPE_KINDS:
-                    return self.bound_value(bound, facts, before) or self._find_fixture(name, bound, facts) or HIDDEN
+                    return self.evaluate_bound(bound, facts, before) or self._find_fixture(name, bound, facts) or HIDDEN
                 if language.implicit_self:
-                    return self.bound_value(bound, facts, END) or HIDDEN
+                    return self.evaluate_bound(bound, facts, END) or HIDDEN
             owner: Definition | None = None
             if around.kind in HOLDERS and (language.implicit_self or around.kind == "module"):
                 owner = around
             elif around.parent is None and around.container and language.implicit_self:
-                owner = self.holder(facts, place)
+                owner = self.find_owner(facts, place)
             if owner is not None:
-                member = self.member(Value("object", owner), name, bare=True)
+                member = self.resolve_member(Value("object", owner), name, bare=True)
                 if member is not None and member.how != "external":
                     method = member.definition
                     if method and method.kind == "method" and method.parent and method.parent.name == name:
@@ -207,34 +208,34 @@ class Evaluator:
             around = around.parent
         return None
 
-    def _in_file(self, name: str, facts: LinkFacts, before: int) -> Value | None:
+    def _resolve_in_file(self, name: str, facts: LinkFacts, before: int) -> Value | None:
         self.catalog.keys.add(("d", facts.file.path, name))
         bound = facts.find_bindings(None, name, before)
         if bound and bound[0].until:  # in a function without a name, which hides the names around it
-            return self.bound_value(bound, facts, before) or HIDDEN
+            return self.evaluate_bound(bound, facts, before) or HIDDEN
         if definitions := facts.top.get(name):
             earlier = [d for d in definitions if d.start <= before]
             return Value("definition", earlier[-1] if earlier else definitions[0], tier="file")
         if bound:
-            return self.bound_value(bound, facts, before) or HIDDEN
+            return self.evaluate_bound(bound, facts, before) or HIDDEN
         if name in facts.names:
             return self._find_imported(name, facts) or EXTERNAL
         return self._find_beyond(name, facts)
 
     def _find_imported(self, name: str, facts: LinkFacts) -> Value | None:
         imported = facts.names[name]
-        return self.from_module(find_import(self.catalog, facts, imported), imported.name)
+        return self.resolve_in_module(find_import(self.catalog, facts, imported), imported.name)
 
     def _find_beyond(self, name: str, facts: LinkFacts) -> Value | None:
         """Resolve a name that no import of the file names: by a wildcard import, or in its package."""
         for wildcard in facts.wildcards:
             if (module := find_import(self.catalog, facts, wildcard)) and (value := self.find_export(module, name)):
                 return value.with_tier("import")
-        best = _closest(self.catalog.in_package(facts, name), facts)
+        best = _choose_closest(self.catalog.find_in_package(facts, name), facts)
         return Value("definition", best, tier="package") if best else None
 
     @question
-    def _outside_file(self, name: str, facts: LinkFacts) -> Value | None:
+    def _resolve_outside_file(self, name: str, facts: LinkFacts) -> Value | None:
         """Resolve a name that the file does not define: by its imports, or in its package."""
         return self._find_imported(name, facts) if name in facts.names else self._find_beyond(name, facts)
 
@@ -242,14 +243,14 @@ class Evaluator:
         """The value of a test's parameter without a type or default: the result of the fixture of that name (pytest)."""
         if not facts.file.language.fixtures or "test" not in facts.file.roles or any(b.text for b in bound):
             return None
-        for provider in self.catalog.fixture_files(facts):
-            for function in self.catalog.top(provider, name):
+        for provider in self.catalog.list_fixture_files(facts):
+            for function in self.catalog.find_in_file(provider, name):
                 if function.kind == "function":
-                    return self.result_of(function, Value("definition", function), _YIELDED)
+                    return self.evaluate_result(function, Value("definition", function), _YIELDED)
         return None
 
     @question
-    def guesses(self, name: str, kin: str, kinds: Sequence[str], free: bool, tests: bool) -> Sequence[Definition]:
+    def list_guesses(self, name: str, kin: str, kinds: Sequence[str], free: bool, tests: bool) -> Sequence[Definition]:
         """Definitions of these kinds that have the name, in languages of one family; of functions, those that override no other.
 
         With `free`, definitions outside of types count as well; with `tests`, those in test files.
@@ -261,17 +262,17 @@ class Evaluator:
         ]
         if len(definitions) < 2 or kinds is not FUNCTIONS:
             return definitions
-        holders = {d.id: self.holder(d.facts, d.place) for d in definitions}
+        holders = {d.id: self.find_owner(d.facts, d.place) for d in definitions}
         known = {holder.id for holder in holders.values() if holder}
         topmost = []
         for definition in definitions:
             holder = holders[definition.id]
-            above = self.lineage(holder)[1:] if holder else ()
+            above = self.list_lineage(holder)[1:] if holder else ()
             if not any(v.definition is not None and v.definition.id in known for v in above):
                 topmost.append(definition)
         return topmost or definitions
 
-    def holder(self, facts: LinkFacts, unit: int | None) -> Definition | None:
+    def find_owner(self, facts: LinkFacts, unit: int | None) -> Definition | None:
         """The type that a unit belongs to: the one around it, or the one that its container names."""
         around = facts.definitions[unit] if unit is not None else None
         while around is not None:
@@ -280,12 +281,12 @@ class Evaluator:
             if around.container and (around.parent is None or around.kind == "method"):
                 if around.parent is not None and around.parent.kind in HOLDERS:
                     return around.parent
-                return self.named_type(around.container, facts)
+                return self.find_visible_type(around.container, facts)
             around = around.parent
         return None
 
     @question
-    def named_type(self, qualified: str, facts: LinkFacts) -> Definition | None:
+    def find_visible_type(self, qualified: str, facts: LinkFacts) -> Definition | None:
         """The type of that qualified name that a file sees."""
         name = qualified.rpartition(".")[2]
         language = facts.file.language
@@ -297,24 +298,24 @@ class Evaluator:
         for definition in facts.members.get(qualified.rpartition(".")[0], _EMPTY).get(name, ()):
             if definition.kind in HOLDERS:
                 return definition
-        value = self._outside_file(name, facts)
+        value = self._resolve_outside_file(name, facts)
         if value and value.definition and value.definition.kind in HOLDERS:
             return value.definition
         if language.open_types == "repository":
-            return _closest(self.catalog.find_named(language.kin, name, HOLDERS), facts)
+            return _choose_closest(self.catalog.find_named(language.kin, name, HOLDERS), facts)
         return None
 
-    def super_object(self, facts: LinkFacts, unit: int | None) -> Value | None:
+    def make_super_object(self, facts: LinkFacts, unit: int | None) -> Value | None:
         """The object, seen as an instance of its first base."""
-        holder = self.holder(facts, unit)
+        holder = self.find_owner(facts, unit)
         if holder is None:
             return None
-        bases = self.bases(holder)
+        bases = self.list_bases(holder)
         return Value("object", bases[0].definition, tier="scope") if bases and bases[0].definition else EXTERNAL
 
     # Modules
 
-    def from_module(self, module: Module | None, name: str) -> Value | None:
+    def resolve_in_module(self, module: Module | None, name: str) -> Value | None:
         """Resolve a name of a module; an empty name or `*` is the module itself."""
         if module is None:
             return None
@@ -330,9 +331,11 @@ class Evaluator:
         if exported := self.find_export(module, "default"):
             return exported.with_tier("import")
         for document in module.documents:
-            facts = self.catalog.facts(document)
+            facts = self.catalog.read_facts(document)
             self.catalog.keys.add(("d", facts.file.path, "default"))
-            if (bound := facts.find_bindings(None, "default", END)) and (value := self.bound_value(bound, facts, END)):
+            if (bound := facts.find_bindings(None, "default", END)) and (
+                value := self.evaluate_bound(bound, facts, END)
+            ):
                 return value.with_tier("import")
         return None
 
@@ -348,14 +351,14 @@ class Evaluator:
         seen.add((module, name))
         catalog = self.catalog
         if module.namespace:  # Java and its like: what its files import does not belong to it
-            if definitions := catalog.in_namespace(module.kin, module.namespace, name):
+            if definitions := catalog.find_in_namespace(module.kin, module.namespace, name):
                 first = definitions[0].facts.file.id
                 return Value("definition", [d for d in definitions if d.facts.file.id == first][-1], tier="import")
             inside = find_module(catalog, module, name)
             return Value("module", module=inside, tier="import") if inside else None
         for document in module.documents:
-            facts = catalog.facts(document)
-            top = [d for d in catalog.top(facts, name) if not module.within or d.container == module.within]
+            facts = catalog.read_facts(document)
+            top = [d for d in catalog.find_in_file(facts, name) if not module.within or d.container == module.within]
             if module.within:
                 top += [d for d in facts.members.get(module.within, _EMPTY).get(name, ()) if d not in top]
             if top:
@@ -375,7 +378,7 @@ class Evaluator:
         if inside := find_module(catalog, module, name):
             return Value("module", module=inside, tier="import")
         for document in module.documents:
-            facts = catalog.facts(document)
+            facts = catalog.read_facts(document)
             catalog.keys.add(("d", facts.file.path, "*"))  # also without a wildcard: a later version may add one
             if facts.file.language.modules == "namespace":
                 continue
@@ -387,7 +390,7 @@ class Evaluator:
 
     @question
     def _find_bound(self, facts: LinkFacts, name: str) -> Value | None:
-        return self.bound_value(facts.find_bindings(None, name, END), facts, END)
+        return self.evaluate_bound(facts.find_bindings(None, name, END), facts, END)
 
     # Expressions and types
 
@@ -403,39 +406,39 @@ class Evaluator:
                 break
         first = parts[0]
         if first.how == "type":
-            value = self.of_type(first.text, facts, unit)
+            value = self.evaluate_type(first.text, facts, unit)
         elif first.text == "super" and len(parts) > 1 and parts[1].how == "call" and "super()" in language.super_names:
-            value, parts = self.super_object(facts, unit), parts[1:]
+            value, parts = self.make_super_object(facts, unit), parts[1:]
         else:
-            value = self.name(first.text, facts, unit, before)
+            value = self.resolve_name(first.text, facts, unit, before)
         for at, step in enumerate(parts[1:], 1):
             if value is None or value.how in _UNKNOWN:
                 return value
-            if language.bare_calls and step.how != "call" and value.names(FUNCTIONS):
-                value = self._auto_called(value)
+            if language.bare_calls and step.how != "call" and value.defines(FUNCTIONS):
+                value = self._call_by_name(value)
                 if value is None or value.how in _UNKNOWN:
                     return value
-            if step.how == "member" and step.text in language.makers and value.names(HOLDERS):
+            if step.how == "member" and step.text in language.makers and value.defines(HOLDERS):
                 value = Value("object", value.definition, tier="receiver")
             elif step.how == "call" and parts[at - 1].text in language.makers:
                 pass  # its arguments
             elif step.how == "member":
-                value = self.member(value, step.text)
+                value = self.resolve_member(value, step.text)
             elif step.how == "call":
                 value = self.evaluate_call(value)
             else:
-                value = self.element_of(value)
-        return self._auto_called(value) if value and language.bare_calls and value.names(FUNCTIONS) else value
+                value = self.evaluate_element(value)
+        return self._call_by_name(value) if value and language.bare_calls and value.defines(FUNCTIONS) else value
 
-    def expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
+    def evaluate_expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
         """Evaluate an expression where it stands, and keep its value; None if it is unknown."""
-        return self._expression(text, facts, unit, before) if steps(text) else None
+        return self._evaluate_expression(text, facts, unit, before) if steps(text) else None
 
     @question
-    def _expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
+    def _evaluate_expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
         return self.evaluate(text, facts, unit, before)
 
-    def of_type(self, text: str, facts: LinkFacts, unit: int | None) -> Value | None:
+    def evaluate_type(self, text: str, facts: LinkFacts, unit: int | None) -> Value | None:
         """An object of a declared type; external where the repository does not define it."""
         return self._find_type(text, facts, unit) if type_text(text).head else None
 
@@ -445,43 +448,47 @@ class Evaluator:
         last = declared.head.rpartition(".")[2]
         known = load_words()
         if declared.arguments and last in known.transparent:
-            return self.of_type(declared.arguments[0], facts, unit)
+            return self.evaluate_type(declared.arguments[0], facts, unit)
         if declared.arguments and last in known.classes:
-            type_ = self.of_type(declared.arguments[0], facts, unit)
+            type_ = self.evaluate_type(declared.arguments[0], facts, unit)
             return Value("definition", *type_[1:]) if type_ and type_.how == "object" else type_
         if declared.arguments and last in known.containers:
             return Value("holding", text=declared.arguments[-1], facts=facts, unit=unit)
         if declared.head in known.own or declared.head in facts.file.language.self_names:
-            holder = self.holder(facts, unit)
+            holder = self.find_owner(facts, unit)
             return Value("object", holder) if holder else None
-        value = self.type_named(declared.head, facts, unit)
+        value = self.resolve_type_name(declared.head, facts, unit)
         if value is None:
             return EXTERNAL
         if value.how == "definition" and value.definition is not None:
-            if value.definition.kind == "type" and (alias := self._alias(value.definition)) and alias.how != "holding":
+            if (
+                value.definition.kind == "type"
+                and (alias := self._unalias(value.definition))
+                and alias.how != "holding"
+            ):
                 return alias  # a named container stays what it is: it may have methods
             of_it = value.definition.kind in HOLDERS or value.definition.facts.file.language.prototypes
             return Value("object", value.definition, tier="receiver") if of_it else value
         return value
 
-    def type_named(self, head: str, facts: LinkFacts, unit: int | None) -> Value | None:
+    def resolve_type_name(self, head: str, facts: LinkFacts, unit: int | None) -> Value | None:
         """Resolve the dotted name of a type."""
         first, *rest = head.split(".")
-        value = self.name(first, facts, unit)
+        value = self.resolve_name(first, facts, unit)
         if value is None and rest:  # a qualified name that starts with a namespace
-            type_ = self.named_type(head, facts)
+            type_ = self.find_visible_type(head, facts)
             return Value("definition", type_) if type_ else None
         if value and value.how == "object" and not rest and value.definition and value.definition.name != first:
             return None  # a variable of that name
         for part in rest:
             if value is None or value.how in _UNKNOWN:
                 return value
-            value = self.member(value, part)
-        if value and value.definition and (twin := twin_type(value.definition)):
+            value = self.resolve_member(value, part)
+        if value and value.definition and (twin := find_twin_type(value.definition)):
             return value._replace(definition=twin)
         return value
 
-    def _alias(self, definition: Definition) -> Value | None:
+    def _unalias(self, definition: Definition) -> Value | None:
         """The type that an alias stands for."""
         return self._find_alias(definition, home=self.catalog.read_facts_of(definition).file.path)
 
@@ -490,43 +497,45 @@ class Evaluator:
         facts = definition.facts
         for binding in facts.bindings.get(definition.place, ()):
             if binding.how in ("type", "value") and binding.name == definition.name and binding.text != definition.name:
-                value = self.of_type(binding.text, facts, None)
+                value = self.evaluate_type(binding.text, facts, None)
                 return value if value and value.how != "external" else None
         return None
 
-    def _auto_called(self, value: Value) -> Value | None:
+    def _call_by_name(self, value: Value) -> Value | None:
         """The result of a member in a language where its name alone calls it (Ruby)."""
         definition = value.definition
-        return self.value_of(definition) if definition and definition.kind == "property" else self.evaluate_call(value)
+        return (
+            self.read_value(definition) if definition and definition.kind == "property" else self.evaluate_call(value)
+        )
 
     def evaluate_call(self, value: Value) -> Value | None:
         """The result of a call: an object of a type, or what a function declares or is seen to return."""
         definition = value.definition
         if value.how == "object":
             for name in ("__call__", "invoke", "apply", "operator()"):
-                if definition and (operators := self.catalog.members(definition, name)):
-                    return self.result_of(operators[0], value)
+                if definition and (operators := self.catalog.find_members(definition, name)):
+                    return self.evaluate_result(operators[0], value)
             return None
         if value.how != "definition" or definition is None:
             return None
         if definition.kind in TYPE_KINDS:
             return Value("object", definition, tier="receiver")
         if definition.kind in VALUES:
-            if twin := twin_type(definition):
+            if twin := find_twin_type(definition):
                 return Value("object", twin, tier="receiver")
-            content = self.value_of(definition)
+            content = self.read_value(definition)
             if content is not None and content.how == "object":
                 return self.evaluate_call(content)
             if content is None or content.how != "definition" or content.definition is None:
                 return None
-            return None if content.definition.id == definition.id else self._definition_called(content.definition)
-        return self.result_of(definition, value) if definition.kind in FUNCTIONS else None
+            return None if content.definition.id == definition.id else self._evaluate_call_of(content.definition)
+        return self.evaluate_result(definition, value) if definition.kind in FUNCTIONS else None
 
     @question
-    def _definition_called(self, definition: Definition) -> Value | None:
+    def _evaluate_call_of(self, definition: Definition) -> Value | None:
         return self.evaluate_call(Value("definition", definition))
 
-    def result_of(self, function: Definition, of: Value, hows: Sequence[str] = _RETURNED) -> Value | None:
+    def evaluate_result(self, function: Definition, of: Value, hows: Sequence[str] = _RETURNED) -> Value | None:
         """The result of a function. `of` is the called value, with its receiver if that is known."""
         home = self.catalog.read_facts_of(function).file.path if hows is _RETURNED else ""
         result = self._find_result(function, hows, home=home)
@@ -534,7 +543,7 @@ class Evaluator:
             return result
         if of.facts is not None and of.unit is not None:
             return Value("object", of.facts.definitions[of.unit], tier="receiver")
-        holder = self.holder(function.facts, function.place)
+        holder = self.find_owner(function.facts, function.place)
         return Value("object", holder, tier="receiver") if holder else None
 
     @question
@@ -544,47 +553,47 @@ class Evaluator:
             head = type_text(binding.text).head
             if head in load_words().own or head in facts.file.language.self_names:
                 return RECEIVER
-            return self.of_type(binding.text, facts, function.place)
+            return self.evaluate_type(binding.text, facts, function.place)
         for how in hows:
             for binding in facts.list_bindings(function.place, how):
-                result = self.expression(binding.text, facts, function.place, binding.start)
+                result = self.evaluate_expression(binding.text, facts, function.place, binding.start)
                 if result and result.how in ("object", "holding"):
                     return result.with_tier("receiver")
-        if function.name in facts.file.language.constructors and (holder := self.holder(facts, function.place)):
+        if function.name in facts.file.language.constructors and (holder := self.find_owner(facts, function.place)):
             return Value("object", holder, tier="receiver")
         return None
 
-    def element_of(self, value: Value) -> Value | None:
+    def evaluate_element(self, value: Value) -> Value | None:
         """An element of a container, or of a type that names one."""
         if value.how == "object" and value.definition and value.definition.kind == "type":
-            aliased = self._alias(value.definition)
-            return self.element_of(aliased) if aliased and aliased.how == "holding" else None
+            aliased = self._unalias(value.definition)
+            return self.evaluate_element(aliased) if aliased and aliased.how == "holding" else None
         if value.how == "holding" and value.facts:
-            return self.of_type(value.text, value.facts, value.unit)
+            return self.evaluate_type(value.text, value.facts, value.unit)
         return value if value.how in _UNKNOWN else None
 
-    def bound_value(self, bound: Sequence[Binding], facts: LinkFacts, before: int) -> Value | None:
+    def evaluate_bound(self, bound: Sequence[Binding], facts: LinkFacts, before: int) -> Value | None:
         """The value of a name from its bindings: by a declared type, else by the last value before the place."""
         typed = False
         for binding in reversed(bound):
             if binding.how == "type":
-                if value := self.of_type(binding.text, facts, binding.unit):
+                if value := self.evaluate_type(binding.text, facts, binding.unit):
                     return value
                 typed = typed or bool(binding.text)
         values = [b for b in bound if b.how != "type"]
         for binding in reversed([b for b in values if b.start < before] or values):
             if not binding.text:
                 continue
-            value = self.expression(binding.text, facts, binding.unit, binding.start)
+            value = self.evaluate_expression(binding.text, facts, binding.unit, binding.start)
             if value and binding.how == "element":
-                value = self.element_of(value)
+                value = self.evaluate_element(value)
             if value:
                 return value.with_tier("receiver")
         return EXTERNAL if typed else None
 
     # Members
 
-    def member(self, value: Value, name: str, bare: bool = False) -> Value | None:
+    def resolve_member(self, value: Value, name: str, bare: bool = False) -> Value | None:
         """A member by name; external where the owner, or a base of it, lies outside of the repository."""
         if value.how == "module" and value.module:
             return self.find_export(value.module, name) or (EXTERNAL if value.module.complete else None)
@@ -593,14 +602,14 @@ class Evaluator:
             if definition.kind not in HOLDERS:  # of a variable, the member of its value; of a prototype, its own
                 is_value = definition.kind in VALUES
                 may_have_members = definition.facts.file.language.prototypes or not is_value
-                if may_have_members and (members := self.catalog.members(definition, name)):
+                if may_have_members and (members := self.catalog.find_members(definition, name)):
                     return Value("definition", members[-1], tier="receiver")
-                content = self.value_of(definition) if is_value else None
-                return self.member(content, name) if content and content.how != "definition" else content
+                content = self.read_value(definition) if is_value else None
+                return self.resolve_member(content, name) if content and content.how != "definition" else content
             if definition.kind in ("interface", "type"):  # a value may have the same name in the same file
                 namesakes = definition.facts.top.get(definition.name, ())
                 if twin := next((d for d in namesakes if d.kind in ("variable", "constant")), None):
-                    value = self.value_of(twin) or value
+                    value = self.read_value(twin) or value
                     definition = value.definition
         if value.how in ("object", "definition") and definition:
             return self._find_member(definition, name, bare)
@@ -609,15 +618,15 @@ class Evaluator:
     @question
     def _find_member(self, owner: Definition, name: str, bare: bool) -> Value | None:
         external = False
-        for holder in self.lineage(owner):
+        for holder in self.list_lineage(owner):
             if holder.definition is None:
                 external = True
                 continue
             type_ = holder.definition
-            if members := self.catalog.members(type_, name):
+            if members := self.catalog.find_members(type_, name):
                 tier = "scope" if bare else "receiver"
                 return Value("definition", members[-1], facts=owner.facts, unit=owner.place, tier=tier)
-            if field := self.field(type_, name):
+            if field := self.resolve_field(type_, name):
                 return field
         return EXTERNAL if external else None
 
@@ -627,11 +636,11 @@ class Evaluator:
 
         With `marked`, for names with a sigil, methods of that name do not hide it.
         """
-        for holder in self.lineage(owner):
+        for holder in self.list_lineage(owner):
             type_ = holder.definition
             if type_ is None:
                 continue
-            defined = self.catalog.members(type_, name)
+            defined = self.catalog.find_members(type_, name)
             if any(d.kind not in FUNCTIONS or d.kind == "property" for d in defined) or (defined and not marked):
                 return None
             self.catalog.keys.add(("m", type_.facts.file.path, f"{type_.qualified}.{name}"))
@@ -639,7 +648,7 @@ class Evaluator:
                 return type_
         return None
 
-    def field(self, owner: Definition, name: str) -> Value | None:
+    def resolve_field(self, owner: Definition, name: str) -> Value | None:
         """A field, by its declaration in the type or by what a member assigns to it."""
         facts, holder = owner.facts, owner.qualified
         self.catalog.keys.add(("m", facts.file.path, f"{holder}.{name}"))
@@ -650,9 +659,9 @@ class Evaluator:
     @question
     def _find_field(self, facts: LinkFacts, holder: str, name: str) -> Value | None:
         declared, assigned = facts.fields[holder, name]
-        return self.bound_value(declared or assigned, facts, END)
+        return self.evaluate_bound(declared or assigned, facts, END)
 
-    def value_of(self, definition: Definition) -> Value | None:
+    def read_value(self, definition: Definition) -> Value | None:
         """The value of a variable, constant or property."""
         return self._find_value(definition, home=self.catalog.read_facts_of(definition).file.path)
 
@@ -662,15 +671,15 @@ class Evaluator:
         at = definition.end - 1
         for unit in (definition.place, None):
             if bound := facts.find_bindings(unit, definition.name, at):
-                return self.bound_value(bound, facts, END)
+                return self.evaluate_bound(bound, facts, END)
         if definition.kind != "property":
             return None
-        if result := self.result_of(definition, Value("definition", definition)):
+        if result := self.evaluate_result(definition, Value("definition", definition)):
             return result
         assigned = facts.fields.get((definition.container, definition.name), ((), ()))[1]  # Ruby's attr_reader
-        return self.bound_value(assigned, facts, END) if assigned else None
+        return self.evaluate_bound(assigned, facts, END) if assigned else None
 
-    def lineage(self, owner: Definition) -> Sequence[Value]:
+    def list_lineage(self, owner: Definition) -> Sequence[Value]:
         """A type and all its bases, nearest first; an unknown base has no definition."""
         return self._find_lineage(owner) or (Value("definition", owner),)
 
@@ -682,7 +691,7 @@ class Evaluator:
                 continue
             if len(line) >= MOST_BASES:
                 break
-            for base in self.bases(current.definition):
+            for base in self.list_bases(current.definition):
                 if base.definition is None:
                     line.append(base)
                 elif base.definition.id not in seen:
@@ -690,7 +699,7 @@ class Evaluator:
                     line.append(base)
         return tuple(line[:MOST_BASES])
 
-    def bases(self, owner: Definition) -> Sequence[Value]:
+    def list_bases(self, owner: Definition) -> Sequence[Value]:
         """The bases and interfaces that a type names, in order; an unknown one has no definition."""
         return self._find_bases(owner, home=self.catalog.read_facts_of(owner).file.path) or ()
 
@@ -698,9 +707,9 @@ class Evaluator:
     def _find_bases(self, owner: Definition) -> Sequence[Value]:
         facts = owner.facts
         bases = []
-        for text, place in facts.bases(owner):
+        for text, place in facts.list_base_texts(owner):
             head = type_text(text).head
-            value = self.type_named(head, facts, place) if head else None
+            value = self.resolve_type_name(head, facts, place) if head else None
             if value is None or value.definition is None:
                 bases.append(EXTERNAL)
             elif value.definition.id != owner.id:
@@ -711,14 +720,14 @@ class Evaluator:
 _EMPTY: Mapping[str, Sequence[Definition]] = {}
 
 
-def twin_type(definition: Definition) -> Definition | None:
+def find_twin_type(definition: Definition) -> Definition | None:
     """The type with the name of a value in the same file (TypeScript's `interface X` and `const X`)."""
     if definition.kind in HOLDERS:
         return None
     return next((d for d in definition.facts.top.get(definition.name, ()) if d.kind in TYPE_KINDS), None)
 
 
-def _closest(candidates: Sequence[Definition], facts: LinkFacts) -> Definition | None:
+def _choose_closest(candidates: Sequence[Definition], facts: LinkFacts) -> Definition | None:
     """The definition whose path shares most folders with this file's; None if several share as many."""
     if len(candidates) <= 1:
         return candidates[0] if candidates else None

@@ -203,7 +203,7 @@ class LinkFacts:
             return [b for b in last if b.until == innermost]
         return self._bound.get((unit, name), ())
 
-    def bases(self, owner: Definition) -> list[tuple[str, int | None]]:
+    def list_base_texts(self, owner: Definition) -> list[tuple[str, int | None]]:
         """(text, unit in whose scope it stands) of each base and interface of a type, in order."""
         outside = owner.parent.place if owner.parent else None
         inside = [b for b in self.bindings.get(owner.place, ()) if b.how in ("base", "interface")]
@@ -213,7 +213,7 @@ class LinkFacts:
         """Bindings of a unit itself (base, interface, return, result), not of a name inside it."""
         return [b for b in self.bindings.get(unit, ()) if b.how == how and not b.name]
 
-    def keys(self) -> dict[Key, str]:
+    def digest_keys(self) -> dict[Key, str]:
         """Key that another document may look up → digest of what it leads to in this document."""
         keys: defaultdict[Key, list[str]] = defaultdict(list)
         path, namespace, folder = self.file.path, self.file.namespace, self.file.path.rpartition("/")[0]
@@ -290,7 +290,7 @@ def find_local_name(one: Import, modules: str) -> str:
 
 
 @lru_cache(maxsize=20_000)
-def token(key: Key) -> int:
+def hash_key(key: Key) -> int:
     """A key as it is stored: 32 bits. A collision only links a document again without need."""
     return xxhash.xxh3_64_intdigest("\0".join(key).encode("utf-8", "surrogatepass")) >> 32
 

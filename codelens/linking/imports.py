@@ -140,7 +140,7 @@ def _resolve_script(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | N
     if spec.startswith("."):
         targets: Iterable[str] = [posixpath.normpath(posixpath.join(facts.file.path.rpartition("/")[0], spec))]
     else:
-        targets = catalog.manifests.script_targets(facts.file.path, spec)
+        targets = catalog.manifests.list_script_targets(facts.file.path, spec)
     for target in targets:
         path = "" if target == "." else target
         stem, ending = posixpath.splitext(path)
@@ -157,7 +157,7 @@ def _resolve_script(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | N
 
 
 def _resolve_package(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
-    for module, folder in catalog.manifests.roots("go"):
+    for module, folder in catalog.manifests.list_roots("go"):
         if spec == module or spec.startswith(f"{module}/"):
             folder = posixpath.join(folder, spec[len(module) + 1 :]).strip("/")
             catalog.record("p", folder.rpartition("/")[2])
@@ -195,7 +195,7 @@ def _resolve_in_crate(catalog: Catalog, facts: LinkFacts, spec: str) -> Module |
         return _find_rust_file(catalog, above, rest)
     if module := _find_rust_file(catalog, inside, parts) or _find_rust_file(catalog, root, parts):
         return module
-    source = next((source for crate, source in catalog.manifests.roots("cargo") if crate == first), None)
+    source = next((source for crate, source in catalog.manifests.list_roots("cargo") if crate == first), None)
     return _find_rust_file(catalog, source, rest) if source is not None else None
 
 
@@ -208,7 +208,7 @@ def _find_rust_file(catalog: Catalog, folder: str, parts: list[str]) -> Module |
     if file := next((catalog.by_path[name] for name in names if name in catalog.by_path), None):
         return Module((file.id,), path)
     if parts and (around := _find_rust_file(catalog, folder, parts[:-1])) and around.documents:
-        for definition in catalog.top(catalog.facts(around.documents[0]), parts[-1]):
+        for definition in catalog.find_in_file(catalog.read_facts(around.documents[0]), parts[-1]):
             if definition.kind == "module" or definition.kind in TYPE_KINDS:
                 return Module(around.documents, within=definition.qualified)
     return None
@@ -226,7 +226,7 @@ def _resolve_namespace(catalog: Catalog, facts: LinkFacts, spec: str) -> Module 
     while outer:
         catalog.record("s", outer)
         inside = name[len(outer) + 1 :]
-        for type_ in catalog.in_namespace(family, outer, inside.partition(".")[0]):
+        for type_ in catalog.find_in_namespace(family, outer, inside.partition(".")[0]):
             if type_.kind in TYPE_KINDS:
                 return Module((type_.facts.file.id,), within=inside)
         outer = outer.rpartition(".")[0]

@@ -36,23 +36,23 @@ class Inheritance:
         self._shapes.clear()
         self._interfaces.clear()
 
-    def edges_of(self, holder: Definition) -> Iterator[ImpliedRow]:
+    def derive_edges(self, holder: Definition) -> Iterator[ImpliedRow]:
         """The edges of a type and its members to inherited and overridden members, and to the interfaces it satisfies.
 
         `inherits` and `overrides` lead to the nearest member of a name.
         """
         by_name: dict[str, list[Definition]] = {}
-        for member in members_of(self._catalog, holder):
+        for member in list_own_members(self._catalog, holder):
             by_name.setdefault(member.name, []).append(member)
         constructors = holder.facts.file.language.constructors
         overrides, inherits = KINDS["overrides"], KINDS["inherits"]
         taken: set[str] = set()
-        for above in self._evaluator.lineage(holder)[1:]:
+        for above in self._evaluator.list_lineage(holder)[1:]:
             if above.definition is None or above.definition.id == holder.id:
                 continue
             if "test" in holder.facts.file.roles and above.definition.facts is not holder.facts:
                 continue  # a framework's hundred members for each of a thousand test classes would be noise
-            members = members_of(self._catalog, above.definition)
+            members = list_own_members(self._catalog, above.definition)
             for member in members:
                 if member.name in taken or (member.name in constructors and member.name not in by_name):
                     continue
@@ -73,7 +73,7 @@ class Inheritance:
         interfaces: dict[int, Definition] = {}
         for name in sorted(shape):
             if (key := (language.name, name)) not in self._interfaces:
-                parents = [method.parent for method in self._catalog.methods_named(language.name, name)]
+                parents = [method.parent for method in self._catalog.find_methods(language.name, name)]
                 self._interfaces[key] = {p.id: p for p in parents if p is not None and p.kind == "interface"}
             interfaces |= self._interfaces[key]
         for interface in sorted(interfaces.values(), key=lambda d: (d.facts.file.path, d.place)):
@@ -88,20 +88,20 @@ class Inheritance:
         if not wanted:
             return []
         catalog = self._catalog
-        methods = min((catalog.methods_named(language.name, name) for name in sorted(wanted)), key=len)
+        methods = min((catalog.find_methods(language.name, name) for name in sorted(wanted)), key=len)
         holders: list[Definition | None] = []
         for method in methods[:MOST_HOLDERS]:
-            holders += holders_of(catalog, method) or [self._evaluator.holder(method.facts, method.place)]
+            holders += find_owning_types(catalog, method) or [self._evaluator.find_owner(method.facts, method.place)]
         return [h for h in holders if h is not None and h.kind != "interface"]
 
     def _read_shape(self, holder: Definition) -> dict[str, tuple[int, int]] | None:
         """Name → (parameters, results) of all members, embedded ones too; None if members of an interface are unknown."""
         if holder.id not in self._shapes:
-            lineage = self._evaluator.lineage(holder)
+            lineage = self._evaluator.list_lineage(holder)
             shape: dict[str, tuple[int, int]] = {}
             for above in lineage:
-                for member in members_of(self._catalog, above.definition) if above.definition else ():
-                    shape.setdefault(member.name, self._catalog.shape(member))
+                for member in list_own_members(self._catalog, above.definition) if above.definition else ():
+                    shape.setdefault(member.name, self._catalog.read_shape(member))
             has_outer_base = holder.kind == "interface" and any(above.definition is None for above in lineage)
             self._shapes[holder.id] = None if has_outer_base else shape
         return self._shapes[holder.id]
@@ -111,48 +111,48 @@ class Inheritance:
     ) -> dict[int, Definition]:
         """Types in the documents or with members there, types below those, and types that may satisfy them; by path and place."""
         catalog = self._catalog
-        types = {d.id: d for document in documents for d in catalog.facts(document).types}
-        members = [d for document in documents for d in catalog.facts(document).definitions if d.kind == "method"]
+        types = {d.id: d for document in documents for d in catalog.read_facts(document).types}
+        members = [d for document in documents for d in catalog.read_facts(document).definitions if d.kind == "method"]
         waiting = {*types, *holders, *(e.target for e in store.edges.outgoing([d.id for d in members], ["member_of"]))}
-        waiting.update(holder.id for member in members for holder in holders_of(catalog, member))
+        waiting.update(holder.id for member in members for holder in find_owning_types(catalog, member))
         seen: set[int] = set()
         while waiting and len(seen) < MOST_BELOW:
             seen |= waiting
             rows = store.units.rows(UnitId(n) for n in sorted(waiting - set(types)))
             for unit, row in rows.items():
                 if row.kind in TYPE_KINDS and row.document in catalog.files:
-                    types[unit] = catalog.facts(row.document).by_id[unit]
+                    types[unit] = catalog.read_facts(row.document).by_id[unit]
             below: set[int] = {e.source for e in store.edges.incoming(waiting, ["extends", "implements"])}
             for node in sorted(waiting & set(types)):
                 below.update(d.id for d in self._list_candidates(types[node]))
             waiting = below - seen
         return {d.id: d for d in sorted(types.values(), key=lambda d: (d.facts.file.path, d.place))}
 
-    def renew(self, store: Store, documents: Sequence[DocumentId], holders: Collection[int]) -> None:
+    def replace_edges(self, store: Store, documents: Sequence[DocumentId], holders: Collection[int]) -> None:
         """Replace the edges of types in these documents, of other `holders`, and of types below them."""
         below = self._list_below(store, documents, holders)
         for holder in [*below.values()]:  # types of one name share their members, and so the edges that start there
-            for member in members_of(self._catalog, holder):
-                below.update((d.id, d) for d in holders_of(self._catalog, member))
+            for member in list_own_members(self._catalog, holder):
+                below.update((d.id, d) for d in find_owning_types(self._catalog, member))
         for holder in below.values():
-            changed = [holder, *members_of(self._catalog, holder)]
+            changed = [holder, *list_own_members(self._catalog, holder)]
             store.edges.remove_implied(sorted({d.id for d in changed}))
             store.changed.update(d.facts.file.id for d in changed)
         for holder in below.values():
-            store.edges.add_rows([*self.edges_of(holder)])
+            store.edges.add_rows([*self.derive_edges(holder)])
         self._catalog.take_keys()
 
 
-def members_of(catalog: Catalog, holder: Definition) -> list[Definition]:
+def list_own_members(catalog: Catalog, holder: Definition) -> list[Definition]:
     """Methods and properties of a type in its file, or in its folder if the language allows it."""
     return [
         d
-        for d in catalog.all_members(holder)
+        for d in catalog.list_all_members(holder)
         if d.kind in ("method", "property") and not d.local and (d.parent is None or d.parent.id == holder.id)
     ]
 
 
-def owner_of(member: Definition) -> tuple[str, str, str] | None:
+def describe_owner(member: Definition) -> tuple[str, str, str] | None:
     """(family of languages, folder, name) of the type of a method that stands outside of its type."""
     file = member.facts.file
     if file.language.open_types != "directory" or member.kind != "method" or member.parent is not None:
@@ -160,12 +160,12 @@ def owner_of(member: Definition) -> tuple[str, str, str] | None:
     return file.language.kin, file.path.rpartition("/")[0], member.container
 
 
-def types_at(catalog: Catalog, kin: str, folder: str, name: str) -> list[Definition]:
+def find_types_in_folder(catalog: Catalog, kin: str, folder: str, name: str) -> list[Definition]:
     """The types of that name in a folder: there may be several, under different build tags."""
-    return [d for d in catalog.in_folder(kin, folder, name) if d.kind in TYPE_KINDS]
+    return [d for d in catalog.find_in_folder(kin, folder, name) if d.kind in TYPE_KINDS]
 
 
-def holders_of(catalog: Catalog, member: Definition) -> list[Definition]:
+def find_owning_types(catalog: Catalog, member: Definition) -> list[Definition]:
     """The types of the folder that a member outside of its type may belong to: several may have the name."""
-    owner = owner_of(member)
-    return types_at(catalog, *owner) if owner else []
+    owner = describe_owner(member)
+    return find_types_in_folder(catalog, *owner) if owner else []

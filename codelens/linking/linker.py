@@ -19,8 +19,8 @@ import xxhash
 
 from codelens.linking.catalog import OWNERS, Catalog
 from codelens.linking.evaluator import FUEL, Evaluator
-from codelens.linking.facts import Definition, Key, find_folders, load_words, token
-from codelens.linking.inheritance import Inheritance, owner_of, types_at
+from codelens.linking.facts import Definition, Key, find_folders, hash_key, load_words
+from codelens.linking.inheritance import Inheritance, describe_owner, find_types_in_folder
 from codelens.linking.precise.indexes import PreciseIndexes, find_meanings, find_other_edges
 from codelens.linking.procedures import Procedures
 from codelens.linking.references import Resolver
@@ -69,17 +69,17 @@ class Linker:
         """The edges of one document. If the `whole` repository is linked, those that follow from bases too."""
         catalog = self.catalog
         is_empty = not (self._store.references.any_in(document) or document in self._known.packed_uses)
-        if is_empty and not catalog.manifests.declares(catalog.files[document].path):
-            return DocumentLinks(document, [], [token(OWNERS)], [], {}, b"")
-        facts = catalog.facts(document)
-        offered = self.evaluator.offers(facts)
+        if is_empty and not catalog.manifests.has_declarations(catalog.files[document].path):
+            return DocumentLinks(document, [], [hash_key(OWNERS)], [], {}, b"")
+        facts = catalog.read_facts(document)
+        offered = self.evaluator.collect_offered_keys(facts)
         catalog.take_keys()
         references = self._store.references.of_document(document)
         meanings = find_meanings(self._known, catalog, facts)
         edges: list[EdgeRow] = []
         for unit, kind, target, line, tier in (
-            *self._resolver.edges(facts, references, meanings),
-            *self._procedures.edges(facts, references),
+            *self._resolver.find_document_edges(facts, references, meanings),
+            *self._procedures.find_procedure_edges(facts, references),
             *find_other_edges(meanings, facts, references, self._known),
         ):
             source = document_node(document) if unit is None else facts.definitions[unit].id
@@ -89,15 +89,15 @@ class Linker:
                 target = document_node(target)
             edges.append((source, KINDS[kind], target, line, TIERS[tier].number))
         path = facts.file.path  # the keys of the document itself change with it
-        keys = {token(key) for key in catalog.take_keys() if len(key) < 3 or key[1] != path}
+        keys = {hash_key(key) for key in catalog.take_keys() if len(key) < 3 or key[1] != path}
         if whole:
-            edges += [edge for holder in facts.types for edge in self.inheritance.edges_of(holder)]
+            edges += [edge for holder in facts.types for edge in self.inheritance.derive_edges(holder)]
             catalog.take_keys()
         links = DocumentLinks(
             document,
             edges,
             sorted(keys),
-            sorted({token(key) for key in offered}),
+            sorted({hash_key(key) for key in offered}),
             dict(self._resolver.counts),
             pack_places(self._resolver.unresolved),
         )
@@ -128,7 +128,7 @@ def write_links(store: Store, links: Sequence[DocumentLinks], fresh: bool) -> No
     edges.set_counts([(linked.document, linked.counts, linked.unresolved) for linked in links if linked.counts])
 
 
-def in_batches(links: Iterable[DocumentLinks]) -> Iterator[list[DocumentLinks]]:
+def split_into_batches(links: Iterable[DocumentLinks]) -> Iterator[list[DocumentLinks]]:
     """Batches of AT_ONCE."""
     remaining = iter(links)
     while batch := list(islice(remaining, AT_ONCE)):
@@ -153,29 +153,29 @@ class Invalidation:
         self._holders: set[int] = set()
         self._owners: set[tuple[str, str, str]] = set()
 
-    def note(self, document: DocumentId) -> None:
+    def note_document(self, document: DocumentId) -> None:
         """Read the keys of a document, before it is removed or replaced."""
         catalog = Catalog(self._store, self._repository, only=document)
-        facts = catalog.facts(document)
-        for key, digest in catalog.offers(document).items():
+        facts = catalog.read_facts(document)
+        for key, digest in catalog.digest_offers(document).items():
             self._before[key].append(digest)
         units = [UnitId(d.id) for d in facts.definitions]
         self._units.update(units)
         self._documents.add(document)
         self._paths.add(facts.file.path)
         self._holders.update(e.target for e in self._store.edges.outgoing(units, ["member_of"]))
-        self._owners.update(owner for member in facts.definitions if (owner := owner_of(member)))
+        self._owners.update(owner for member in facts.definitions if (owner := describe_owner(member)))
 
     @property
-    def any(self) -> bool:
+    def has_changes(self) -> bool:
         """True if a document was replaced or removed."""
         return bool(self._documents)
 
-    def holders(self, catalog: Catalog) -> set[int]:
+    def find_affected_types(self, catalog: Catalog) -> set[int]:
         """Types to which members in changed documents belonged."""
-        return {d.id for owner in self._owners for d in types_at(catalog, *owner)} | self._holders
+        return {d.id for owner in self._owners for d in find_types_in_folder(catalog, *owner)} | self._holders
 
-    def documents(self, build: bool, catalog: Callable[[], Catalog]) -> set[DocumentId]:
+    def find_documents_to_link(self, build: bool, catalog: Callable[[], Catalog]) -> set[DocumentId]:
         """The documents to link. A resumed build that found changes links all: it cannot know what its first batches had read.
 
         `catalog` makes the catalog of the documents as they are now.
@@ -193,7 +193,7 @@ class Invalidation:
         else:
             after: defaultdict[Key, list[str]] = defaultdict(list)
             for document in sorted(unlinked):
-                for key, digest in now.offers(document).items():
+                for key, digest in now.digest_offers(document).items():
                     after[key].append(digest)
                 now.trim()
             changed = {key for key in {*self._before, *after} if sorted(self._before[key]) != sorted(after[key])}
@@ -204,13 +204,13 @@ class Invalidation:
             gone = [*(self._units - units), *(-d for d in self._documents - everything)]
             documents = unlinked | (store.edges.documents_pointing_at(gone) & everything)
             passed: set[DocumentId] = set()
-            tokens = {token(key) for key in changed}
+            tokens = {hash_key(key) for key in changed}
             while tokens:  # what depends on changed keys, directly or through what other documents offer
                 linked, offering = store.edges.find_dependents(tokens)
                 documents |= (linked | offering) & everything
                 fresh = (offering - passed) & everything
                 passed |= fresh
-                tokens = {token(("e", now.files[d].path)) for d in fresh}
+                tokens = {hash_key(("e", now.files[d].path)) for d in fresh}
         store.edges.forget_offered(self._documents - everything)
         return documents
 

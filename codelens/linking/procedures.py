@@ -43,37 +43,37 @@ class Procedures:
     def __init__(self, values: Evaluator) -> None:
         self._values = values
         self._catalog = values.catalog
-        self._names = self._catalog.member_names(PROTOBUF)
+        self._names = self._catalog.list_member_names(PROTOBUF)
         """The names of all remote procedures, since most calls have another name."""
 
-    def edges(self, facts: LinkFacts, references: Sequence[Reference]) -> Iterator[FoundEdge]:
+    def find_procedure_edges(self, facts: LinkFacts, references: Sequence[Reference]) -> Iterator[FoundEdge]:
         """The methods of one document that implement remote procedures and the calls of them; none in generated code."""
         self._catalog.record(PROCEDURES)
         if not self._names or "generated" in facts.file.roles:
             return
         services: dict[int, list[Definition]] = {}  # Type → the services that it implements
         for unit in facts.definitions:
-            if self._names.isdisjoint(_spellings(unit.name)):
+            if self._names.isdisjoint(_list_spellings(unit.name)):
                 continue
-            holder = self._values.holder(facts, unit.place) if unit.kind == "method" else None
+            holder = self._values.find_owner(facts, unit.place) if unit.kind == "method" else None
             if holder is None or holder.facts.file.language.name == PROTOBUF:
                 continue
             if holder.id not in services:
                 services[holder.id] = self._list_implemented(holder)
             if procedures := self._choose_procedures(services[holder.id], unit.name, facts):
-                line, tier = self._catalog.line_of(unit), "literal" if len(procedures) == 1 else "ambiguous"
+                line, tier = self._catalog.find_line(unit), "literal" if len(procedures) == 1 else "ambiguous"
                 for procedure in procedures:
                     yield FoundEdge(unit.place, "implements_rpc", procedure, line, tier)
         for reference in references:
             is_call = reference.kind == "call" and reference.receiver
-            if not is_call or self._names.isdisjoint(_spellings(reference.name)):
+            if not is_call or self._names.isdisjoint(_list_spellings(reference.name)):
                 continue
             place = (facts, reference.unit, reference.start)
             procedures = self._choose_procedures(
                 self._find_services(self._name_services(reference.receiver, *place)), reference.name, facts
             )
             # In a hand-written wrapper of a stub, the call inside it is the remote one.
-            if procedures and not _is_handwritten(self._values.expression(reference.receiver, *place)):
+            if procedures and not _is_handwritten(self._values.evaluate_expression(reference.receiver, *place)):
                 tier = "literal" if len(procedures) == 1 else "ambiguous"
                 for procedure in procedures:
                     yield FoundEdge(reference.unit, "consumes_rpc", procedure, reference.line, tier)
@@ -82,7 +82,7 @@ class Procedures:
         """The services that a type implements, by the names of its bases."""
         facts = self._catalog.read_facts_of(holder)
         implemented: dict[int, Definition] = {}
-        for text, place in facts.bases(holder):
+        for text, place in facts.list_base_texts(holder):
             head, services = type_text(text).head, list[Definition]()
             if sure := _SURE.search(head):
                 services = self._find_services([name for name in sure.groups() if name])
@@ -90,7 +90,7 @@ class Procedures:
                 last = head.rpartition(".")[2]
                 names = [last, *unsure.groups(), last.removesuffix("Server").removesuffix("Base")]
                 services = self._find_services(names)
-                if services and _is_handwritten(self._values.type_named(head, facts, place)):
+                if services and _is_handwritten(self._values.resolve_type_name(head, facts, place)):
                     services = []
             implemented.update((service.id, service) for service in services)
         return list(implemented.values())
@@ -104,7 +104,7 @@ class Procedures:
             return []
         last = parts[-1].text
         if len(parts) > 1:
-            owner = self._values.expression(".".join(part.text for part in parts[:-1]), facts, unit, before)
+            owner = self._values.evaluate_expression(".".join(part.text for part in parts[:-1]), facts, unit, before)
             return self._name_services_of_field(owner.definition if owner else None, last, deep)
         around = facts.definitions[unit] if unit is not None else None
         while not (bound := facts.find_bindings(around.place if around else None, last, before)) and around is not None:
@@ -114,7 +114,7 @@ class Procedures:
         for binding in reversed(earlier):
             if names := self._name_services(binding.text, facts, binding.unit, binding.start, deep + 1):
                 return names
-        return [] if bound else self._name_services_of_field(self._values.holder(facts, unit), last, deep)
+        return [] if bound else self._name_services_of_field(self._values.find_owner(facts, unit), last, deep)
 
     def _name_services_of_field(self, owner: Definition | None, name: str, deep: int) -> list[str]:
         """Names of the services that a field may be a client of, by its declaration or by what a member assigns to it."""
@@ -140,7 +140,7 @@ class Procedures:
         """
         procedures = []
         for service in services:
-            members = (self._catalog.members(service, spelling) for spelling in _spellings(name))
+            members = (self._catalog.find_members(service, spelling) for spelling in _list_spellings(name))
             procedures += next(([d for d in same if d.kind == "method"] for same in members if same), [])
         if len(procedures) > 1:
             imported = " ".join(f"{imported_module.module} {imported_module.name}" for imported_module in facts.imports)
@@ -156,7 +156,7 @@ class Procedures:
 
 
 @lru_cache(maxsize=10_000)
-def _spellings(name: str) -> list[str]:
+def _list_spellings(name: str) -> list[str]:
     """The spellings of a method's name in a .proto file: say_hello, sayHello and SayHelloAsync are SayHello."""
     joined = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
     return list(dict.fromkeys([name, joined, joined.removesuffix("Async")]))

@@ -58,7 +58,7 @@ class Resolver:
         self._accessed: set[tuple[int | None, int, str]] = set()
         """(unit, type, field) of each access so far: only the first of a unit becomes an edge."""
 
-    def edges(
+    def find_document_edges(
         self, facts: LinkFacts, references: Sequence[Reference], meant: Mapping[int, Meaning]
     ) -> Iterator[FoundEdge]:
         """The edges of one document. Names at the places in `meant` are known and not resolved."""
@@ -66,12 +66,12 @@ class Resolver:
         self.unresolved.clear()
         self._accessed.clear()
         for imported in facts.imports:
-            yield from self._import(facts, imported)
+            yield from self._make_import_edges(facts, imported)
         for position, reference in enumerate(references):
             unit, line = reference.unit, reference.line
             if reference.kind in EDGE_OF and reference.start in meant:
                 for definition in _choose_fitting(reference.kind, meant[reference.start].definitions):
-                    yield from self._edge(facts, reference, _find_constructed(reference, definition), "precise")
+                    yield from self._make_edge(facts, reference, _find_constructed(reference, definition), "precise")
             elif reference.kind in EDGE_OF:
                 if reference.kind in ("extends", "implements"):
                     reference = self._move_into_type(facts, reference)
@@ -83,42 +83,42 @@ class Resolver:
                 kind, prefix = LITERALS[reference.kind]
                 yield FoundEdge(unit, kind, f"{prefix}:{reference.name}", line, "literal")
             elif reference.kind == "mention":
-                yield from self._mention(reference)
+                yield from self._find_mentioned(reference)
             elif reference.kind == "link":  # the file that prose names
-                linked = self.catalog.linked_file(facts.file.path, reference.name)
+                linked = self.catalog.find_linked_file(facts.file.path, reference.name)
                 if linked and linked[0].id != facts.file.id:
                     yield FoundEdge(unit, "documents", linked[0].id, line, linked[1])
             elif reference.kind == "place":
-                yield from self._place(facts, reference)
+                yield from self._find_linked_symbol(facts, reference)
         for member in facts.definitions:  # members that stand outside of their type's definition
             is_outside = member.parent is None or member.parent.kind not in TYPE_KINDS
             if member.kind == "method" and member.container and is_outside:
-                owner = self.values.holder(facts, member.place)
+                owner = self.values.find_owner(facts, member.place)
                 if owner is not None and owner is not member and owner.name == member.container.rpartition(".")[2]:
                     yield FoundEdge(member.place, "member_of", owner, 0, "scope")
-        yield from self._declarations(facts.file.path)
+        yield from self._find_declared_edges(facts.file.path)
 
-    def _declarations(self, path: str) -> Iterator[FoundEdge]:
+    def _find_declared_edges(self, path: str) -> Iterator[FoundEdge]:
         """Dependencies that the document declares as a manifest, and its owners."""
         manifests = self.catalog.manifests
-        if manifest := manifests.manifest_at(path):
+        if manifest := manifests.find_manifest_at(path):
             for dependency in manifest.dependencies:
                 here = manifests.find_manifest(manifest.ecosystem, dependency.name)
                 target: int | str = f"package:{manifest.ecosystem}:{dependency.name}"
                 if here and here != path and here in self.catalog.by_path:
                     target = self.catalog.by_path[here].id
                 yield FoundEdge(None, "depends_on", target, dependency.line, "literal")
-        for owner in manifests.owners(path):
+        for owner in manifests.list_owners(path):
             yield FoundEdge(None, "owned_by", f"owner:{owner}", 0, "literal")
 
-    def _import(self, facts: LinkFacts, one: Import) -> Iterator[FoundEdge]:
+    def _make_import_edges(self, facts: LinkFacts, one: Import) -> Iterator[FoundEdge]:
         module = find_import(self.catalog, facts, one)
         targets: list[Definition | int | str] = []
         if module is None:
             targets += [f"module:{one.module}"] if one.module else []
         else:
             targets += [document for document in module.documents[:MOST_GUESSES] if document != facts.file.id]
-            value = self.values.from_module(module, one.name) if one.name not in ("", "*") else None
+            value = self.values.resolve_in_module(module, one.name) if one.name not in ("", "*") else None
             if value and value.definition and value.definition.facts is not facts:
                 targets.append(value.definition)
             elif value and value.module:
@@ -131,7 +131,7 @@ class Resolver:
         The type must be in the same file, because a document's edges start in that document.
         """
         name = facts.adds_to.get(reference.start)
-        value = self.values.type_named(name, facts, reference.unit) if name else None
+        value = self.values.resolve_type_name(name, facts, reference.unit) if name else None
         if value and value.definition and value.definition.facts is facts and value.definition.kind in TYPE_KINDS:
             return reference._replace(unit=value.definition.place)
         return reference
@@ -139,20 +139,20 @@ class Resolver:
     def find_edges(self, facts: LinkFacts, reference: Reference) -> Iterator[FoundEdge]:
         """The edge of one use of a name; several if it is ambiguous, none if its meaning is unknown."""
         self.values.cut = False
-        value = self.value(facts, reference)
+        value = self.evaluate_reference(facts, reference)
         starved = value is None and self.values.cut
         self.counts["out_of_fuel"] += starved
         if reference.receiver and facts.file.language.implicit_self and (parts := steps(reference.receiver)):
             # The receiver may begin with a field: `names` of `names.add(one)`.
-            holder = self._declarer_around(parts[0].text, facts, reference) if parts[0].how == "name" else None
+            holder = self._find_declarer_around(parts[0].text, facts, reference) if parts[0].how == "name" else None
             if holder:
-                yield from self._access(facts, reference._replace(name=parts[0].text), holder, "scope")
+                yield from self._make_access(facts, reference._replace(name=parts[0].text), holder, "scope")
         if value is not None and value.how == "definition" and value.definition is not None:
             self.counts["resolved"] += 1
-            yield from self._edge(facts, reference, value.definition, value.tier or "receiver")
+            yield from self._make_edge(facts, reference, value.definition, value.tier or "receiver")
         elif value is not None and value.how == "field" and value.definition is not None:
             self.counts["resolved"] += 1
-            yield from self._access(facts, reference, value.definition, value.tier)
+            yield from self._make_access(facts, reference, value.definition, value.tier)
         elif value is not None:
             self.counts["external" if value.how == "external" else "local"] += 1
             kind = EDGE_OF[reference.kind]
@@ -166,18 +166,22 @@ class Resolver:
             for definition in guesses:
                 yield FoundEdge(reference.unit, _mark_test(kind, facts, definition), definition, reference.line, tier)
 
-    def _access(self, facts: LinkFacts, reference: Reference, holder: Definition, tier: str) -> Iterator[FoundEdge]:
+    def _make_access(
+        self, facts: LinkFacts, reference: Reference, holder: Definition, tier: str
+    ) -> Iterator[FoundEdge]:
         """The edge to the type that declares a field, since fields are not units."""
         unit, access = reference.unit, (reference.unit, holder.id, reference.name)
         if access not in self._accessed and not (holder.facts is facts and holder.place == unit):
             self._accessed.add(access)
             yield FoundEdge(unit, "accesses_field", holder, reference.line, tier)
 
-    def _edge(self, facts: LinkFacts, reference: Reference, definition: Definition, tier: str) -> Iterator[FoundEdge]:
+    def _make_edge(
+        self, facts: LinkFacts, reference: Reference, definition: Definition, tier: str
+    ) -> Iterator[FoundEdge]:
         """The edge to a definition; none if a unit names itself."""
         kind, unit = EDGE_OF[reference.kind], reference.unit
         if kind == "calls" and definition.kind in ("variable", "constant"):  # which may hold a function or type
-            content = self.values.value_of(definition)
+            content = self.values.read_value(definition)
             called = content.definition if content and content.how == "definition" else None
             definition = called if called and called.kind in (*FUNCTIONS, *TYPE_KINDS) else definition
         source = facts.definitions[unit] if unit is not None else None
@@ -190,7 +194,7 @@ class Resolver:
         if definition.place != unit or definition.facts is not facts or kind == "calls":
             yield FoundEdge(unit, _mark_test(kind, facts, definition), definition, reference.line, tier)
 
-    def value(self, facts: LinkFacts, reference: Reference) -> Value | None:
+    def evaluate_reference(self, facts: LinkFacts, reference: Reference) -> Value | None:
         """Evaluate a reference; None if it is unknown."""
         inside = unit = reference.unit
         if reference.kind in ("extends", "implements", "decorate") and unit is not None:
@@ -198,30 +202,30 @@ class Resolver:
             if around.kind in TYPE_KINDS or reference.kind == "decorate":  # a head stands outside of its body
                 inside = around.parent.place if around.parent else None
         if not reference.receiver:
-            return self._bare(facts, reference, inside)
+            return self._evaluate_bare_name(facts, reference, inside)
         owner = self.values.evaluate(reference.receiver, facts, inside, reference.start)
         if owner is None:  # `Type.member`, by the name of the type alone
             parts = steps(reference.receiver)
             is_type = parts and all(p.how in ("name", "member") for p in parts) and parts[-1].text[:1].isupper()
-            type_ = self.values.named_type(".".join(part.text for part in parts), facts) if is_type else None
-            return self.values.member(Value("definition", type_), reference.name) if type_ else None
+            type_ = self.values.find_visible_type(".".join(part.text for part in parts), facts) if is_type else None
+            return self.values.resolve_member(Value("definition", type_), reference.name) if type_ else None
         of_self = reference.receiver in facts.file.language.self_names
-        if reference.kind in _ACCESSES and (holder := self._declarer_in(owner, reference.name)):
+        if reference.kind in _ACCESSES and (holder := self._find_declarer_in(owner, reference.name)):
             return Value("field", holder, tier="scope" if of_self else "receiver")
-        member = self.values.member(owner, reference.name)
+        member = self.values.resolve_member(owner, reference.name)
         if member is None and owner.how == "module":
             return EXTERNAL
         if of_self and member and member.definition is not None and member.definition.facts is facts:
             return member._replace(tier="scope")
         return member
 
-    def _bare(self, facts: LinkFacts, reference: Reference, unit: int | None) -> Value | None:
-        value = self.values.name(reference.name, facts, unit, reference.start)
+    def _evaluate_bare_name(self, facts: LinkFacts, reference: Reference, unit: int | None) -> Value | None:
+        value = self.values.resolve_name(reference.name, facts, unit, reference.start)
         if reference.kind in _ACCESSES:
             marked = reference.kind == "field"  # by a sigil: Ruby's @name never means a method
             definition = value.definition if value and value.how == "definition" else None
             if not definition or (marked and definition.kind in FUNCTIONS and definition.kind != "property"):
-                if holder := self._declarer_around(reference.name, facts, reference, marked):
+                if holder := self._find_declarer_around(reference.name, facts, reference, marked):
                     return Value("field", holder, tier="scope")
                 if definition:
                     return HIDDEN
@@ -235,17 +239,17 @@ class Resolver:
             return HIDDEN
         return value
 
-    def _declarer_in(self, value: Value, name: str) -> Definition | None:
+    def _find_declarer_in(self, value: Value, name: str) -> Definition | None:
         """The type of a value, or a base of it, that has a field of that name."""
         definition = value.definition
         if value.how == "definition" and definition and definition.kind not in HOLDERS:
-            content = self.values.value_of(definition) if definition.kind in VALUES else None
+            content = self.values.read_value(definition) if definition.kind in VALUES else None
             definition = content.definition if content and content.how == "object" else None
         elif value.how not in ("object", "definition"):
             return None
         return self.values.find_declarer(definition, name) if definition and definition.kind in HOLDERS else None
 
-    def _declarer_around(
+    def _find_declarer_around(
         self, name: str, facts: LinkFacts, reference: Reference, marked: bool = False
     ) -> Definition | None:
         """The type around a reference that has the field which a bare name means there."""
@@ -257,7 +261,7 @@ class Resolver:
                 return None
             owner = around if around.kind in TYPE_KINDS else None
             if owner is None and around.parent is None and around.container:
-                owner = self.values.holder(facts, around.place)
+                owner = self.values.find_owner(facts, around.place)
             if owner is not None and (declarer := self.values.find_declarer(owner, name, marked)):
                 return declarer
             around = around.parent
@@ -268,7 +272,7 @@ class Resolver:
         language, name, is_call = facts.file.language, reference.name, EDGE_OF[reference.kind] == "calls"
         if not starved and not (is_call and reference.receiver):
             return ()
-        if is_call and reference.receiver and (member := self._named_like_its_type(facts, reference)):
+        if is_call and reference.receiver and (member := self._find_by_receiver_name(facts, reference)):
             return [member]
         is_of_package = (
             language.modules == "package" and name[:1].islower()
@@ -276,12 +280,12 @@ class Resolver:
         if name in language.constructors or len(name) < 3 or (not is_of_package and name in load_words().common):
             return ()
         kinds, is_test = FUNCTIONS if is_call else HOLDERS, "test" in facts.file.roles
-        guesses = self.values.guesses(name, language.kin, kinds, not reference.receiver, is_test) or ()
+        guesses = self.values.list_guesses(name, language.kin, kinds, not reference.receiver, is_test) or ()
         if is_of_package:
             guesses = [d for d in guesses if d.facts.place == facts.place]
         return guesses if len(guesses) <= MOST_GUESSES else ()
 
-    def _named_like_its_type(self, facts: LinkFacts, reference: Reference) -> Definition | None:
+    def _find_by_receiver_name(self, facts: LinkFacts, reference: Reference) -> Definition | None:
         """The only method of that name in types that are named like the receiver: `request.close()` for Request.close."""
         parts = steps(reference.receiver)
         if not parts or parts[-1].how not in ("name", "member"):
@@ -292,14 +296,14 @@ class Resolver:
         methods = [
             d
             for holder in dict.fromkeys((word, pascal))
-            for d in self.catalog.anywhere(reference.name, holder)
+            for d in self.catalog.find_anywhere(reference.name, holder)
             if d.kind in FUNCTIONS
             and d.facts.file.language.kin == facts.file.language.kin
             and d.facts.file.roles.isdisjoint(apart)
         ]
         return methods[-1] if len({(d.facts.file.path, d.container) for d in methods}) == 1 else None
 
-    def _place(self, facts: LinkFacts, reference: Reference) -> Iterator[FoundEdge]:
+    def _find_linked_symbol(self, facts: LinkFacts, reference: Reference) -> Iterator[FoundEdge]:
         """The target of a note's link: the symbol in its file, else the only symbol of that name, else the file."""
         path, symbol = reference.name, reference.receiver
         self.catalog.record("p", path.rpartition("/")[2].partition(".")[0])
@@ -307,26 +311,28 @@ class Resolver:
         target: Definition | int | None = file.id if file and file.id != facts.file.id else None
         if symbol:
             self.catalog.record("u", path, symbol)
-            here = self.catalog.facts(file.id).definitions if file else ()
+            here = self.catalog.read_facts(file.id).definitions if file else ()
             holder, _, name = symbol.rpartition(".")
             if same := [d for d in here if d.qualified == symbol and d.kind not in CHUNK_KINDS]:
                 target = same[0]
-            elif len(others := self.catalog.anywhere(name, holder)) == 1:
+            elif len(others := self.catalog.find_anywhere(name, holder)) == 1:
                 target = others[0]
         if target is not None:
             yield FoundEdge(reference.unit, "documents", target, reference.line, "literal")
 
-    def _mention(self, reference: Reference) -> Iterator[FoundEdge]:
+    def _find_mentioned(self, reference: Reference) -> Iterator[FoundEdge]:
         """The definition that a name in prose means, if the repository, or the type or module in the text, has only one."""
         holder = reference.receiver.rpartition(".")[2]
-        same = [d for d in self.catalog.anywhere(reference.name, holder) if "test" not in d.facts.file.roles]
+        same = [d for d in self.catalog.find_anywhere(reference.name, holder) if "test" not in d.facts.file.roles]
         target = _choose_only(same)
         if target is None and holder:  # a member that the only type of that name inherits
-            types = [d for d in self.catalog.anywhere(holder) if d.kind in TYPE_KINDS and _is_of_code(d)]
-            member = self.values.member(Value("definition", types[0]), reference.name) if len(types) == 1 else None
+            types = [d for d in self.catalog.find_anywhere(holder) if d.kind in TYPE_KINDS and _is_of_code(d)]
+            member = (
+                self.values.resolve_member(Value("definition", types[0]), reference.name) if len(types) == 1 else None
+            )
             target = member.definition if member else None
         if target is None and holder:  # the only definition outside of types in such a file or folder: `flask.url_for`
-            free = [d for d in self.catalog.anywhere(reference.name) if d.parent is None and _is_of_code(d)]
+            free = [d for d in self.catalog.find_anywhere(reference.name) if d.parent is None and _is_of_code(d)]
             target = _choose_only([d for d in free if holder in d.facts.file.path.rpartition(".")[0].split("/")])
         if target is not None:
             yield FoundEdge(reference.unit, "documents", target, reference.line, "unique")

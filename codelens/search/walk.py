@@ -167,7 +167,7 @@ class WalkPaths:
     def find(self, units: Iterable[UnitRow]) -> None:
         """Find the stations of the ways to these units, those that the walk reached, and read their names."""
         nodes, wanted = self._nodes, [unit.id for unit in units if unit.id in self._found.mass]
-        numbers = nodes.numbers(wanted)
+        numbers = nodes.number_nodes(wanted)
         for unit in wanted:
             way = self._trails.find_trail(numbers[unit])
             if len(way) < 2:  # to a seed itself, or without a trail: from who sent it most
@@ -198,7 +198,9 @@ class WalkPaths:
     @cached_property
     def _nodes(self) -> ContentNumbering:
         nodes = ContentNumbering(self._found.around, self._store)
-        nodes.numbers(self._found.pushed.mass.keys() | {o for row in self._found.pushed.rows.values() for o, _ in row})
+        nodes.number_nodes(
+            self._found.pushed.mass.keys() | {o for row in self._found.pushed.rows.values() for o, _ in row}
+        )
         return nodes
 
     @cached_property
@@ -245,7 +247,7 @@ def describe_walk(way: Sequence[UnitId], names: Mapping[UnitId, str], around: We
     """How a walk came to a unit, by its stations: 'reached from Flask.run, which calls make_server, which calls it'."""
     if len(way) == 1:
         return "one of the hits that the walk starts from"
-    kinds = [around.kind(source, target) for source, target in pairwise(way)]
+    kinds = [around.find_main_kind(source, target) for source, target in pairwise(way)]
     return _describe_way([names.get(one, "?") for one in way], [(k.removeprefix("←"), k[:1] != "←") for k in kinds])
 
 
@@ -290,13 +292,13 @@ def add_expansion(
     rows = store.units.rows(reached.keys() - known.keys())
     joined = [row for row in sorted(rows.values(), key=UnitRow.content_order) if row.kind not in UNWALKED_KINDS]
     known |= {row.id: Candidate(row) for row in joined if may_be_found(row.id)}
-    nodes = {hop.source for way in reached.values() for hop in way.path()}
+    nodes = {hop.source for way in reached.values() for hop in way.list_hops()}
     stations = store.units.rows({UnitId(n) for n in nodes if n > 0} - known.keys())
     names: dict[int, str] = {int(unit): c.unit.qualified_name for unit, c in known.items()}
     names |= {int(unit): row.qualified_name for unit, row in stations.items()}
     names |= {node: path for node, _, path in store.edges.contents([n for n in nodes if n < 0])}
     for unit, way in reached.items():
-        hops = way.path()
+        hops = way.list_hops()
         kept = math.prod(KEEPS.get(h.kind, KEEPS_ELSE) if expanding.decay is None else expanding.decay for h in hops)
         of = scores[hops[0].source]
         if unit in known and of * kept > (had := known[unit].score):

@@ -54,7 +54,7 @@ def test_every_node_has_the_best_score_of_all_paths_and_a_path_that_gives_it(
     assert list(found) == sorted(found, key=lambda node: (-found[node].score, node))
     known = {(edge.source, edge.target, edge.kind) for edge in edges}
     for node, reached in found.items():
-        hops = reached.path()
+        hops = reached.list_hops()
         assert len(hops) == reached.depth <= depth
         start = hops[0].source if hops else node
         assert all(one.target == two.source for one, two in pairwise(hops))
@@ -107,16 +107,16 @@ def test_a_longer_way_that_keeps_more_wins_and_the_shorter_paths_of_others_stay_
         WeightedEdge(2, 3, 1.0, "contains"),
     ]
     found = expand(ways(edges), {0: 1.0}, depth=2)
-    assert found[2].path() == (Hop(0, 1, "contains"), Hop(1, 2, "contains"))
-    assert found[3].path() == (Hop(0, 2, "imports"), Hop(2, 3, "contains"))
+    assert found[2].list_hops() == (Hop(0, 1, "contains"), Hop(1, 2, "contains"))
+    assert found[3].list_hops() == (Hop(0, 2, "imports"), Hop(2, 3, "contains"))
     assert found[3].score == 0.7 * 0.95
 
 
 def test_of_equal_paths_the_shorter_then_the_smaller_number_then_the_first_kind_wins() -> None:
     edges = [WeightedEdge(start, 5, 1.0, kind) for start in (2, 1) for kind in ("references", "calls")]
-    assert expand(ways(edges), {1: 1.0, 2: 1.0})[5].path() == (Hop(1, 5, "calls"),)
+    assert expand(ways(edges), {1: 1.0, 2: 1.0})[5].list_hops() == (Hop(1, 5, "calls"),)
     round_about = [WeightedEdge(0, 1, 1.0, "calls"), WeightedEdge(1, 2, 1.0, "calls"), WeightedEdge(0, 2, 1.0, "calls")]
-    assert expand(ways(round_about), {0: 1.0}, depth=2, decay=1.0)[2].path() == (Hop(0, 2, "calls"),)
+    assert expand(ways(round_about), {0: 1.0}, depth=2, decay=1.0)[2].list_hops() == (Hop(0, 2, "calls"),)
 
 
 def test_nodes_whose_neighbours_cannot_reach_the_minimum_are_not_read() -> None:

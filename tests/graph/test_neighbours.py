@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.graph.view import MOST_SUBJECTS, incoming, outgoing
+from codelens.graph.view import MOST_SUBJECTS, read_incoming, read_outgoing
 from codelens.model.graph import Edge
 from codelens.store.store import Store
 from tests.graph.linked import Row, linked
@@ -28,10 +28,10 @@ class Read:
         return {(self.name[e.source], e.kind, self.name[e.target]) for e in edges}
 
     def out(self, name: str, *kinds: str) -> set[tuple[str, str, str]]:
-        return self.told(outgoing(self.store, [self.node[name]], kinds))
+        return self.told(read_outgoing(self.store, [self.node[name]], kinds))
 
     def into(self, name: str, *kinds: str) -> set[tuple[str, str, str]]:
-        return self.told(incoming(self.store, [self.node[name]], kinds))
+        return self.told(read_incoming(self.store, [self.node[name]], kinds))
 
 
 def test_containers_contain_their_members(tmp_path: Path) -> None:
@@ -59,8 +59,8 @@ def test_outgoing_and_incoming_edges_are_the_same(tmp_path: Path) -> None:
     read = Read(tmp_path)
     nodes = list(read.node.values())
     for kind in ("contains", "tested_by", "co_tested_with", "similar_to", "calls", "imports", "extends"):
-        leaving = {e for e in outgoing(read.store, nodes, [kind]) if e.target in read.name}
-        assert leaving == {e for e in incoming(read.store, nodes, [kind]) if e.source in read.name}, kind
+        leaving = {e for e in read_outgoing(read.store, nodes, [kind]) if e.target in read.name}
+        assert leaving == {e for e in read_incoming(read.store, nodes, [kind]) if e.source in read.name}, kind
 
 
 def test_subjects_of_one_test_are_tested_together(tmp_path: Path) -> None:
@@ -87,14 +87,14 @@ def test_functions_with_similar_calls_are_similar(tmp_path: Path) -> None:
     read = Read(tmp_path, files, edges)
     assert read.out("one", "similar_to") == {("one", "similar_to", "two")}  # 3 of 5
     assert read.out("other", "similar_to") == set()
-    assert {(e.provenance, e.confidence, e.line) for e in outgoing(read.store, [read.node["one"]], ["similar_to"])} == {
-        ("implied", 0.7, 0)
-    }
+    assert {
+        (e.provenance, e.confidence, e.line) for e in read_outgoing(read.store, [read.node["one"]], ["similar_to"])
+    } == {("implied", 0.7, 0)}
 
 
 def test_an_implied_edge_is_no_surer_than_its_reason(tmp_path: Path) -> None:
     read = Read(tmp_path, None, [("test_draw", "tests", "draw", 5, "ambiguous")])
-    assert [e.confidence for e in outgoing(read.store, [read.node["draw"]], ["tested_by"])] == [0.2]
+    assert [e.confidence for e in read_outgoing(read.store, [read.node["draw"]], ["tested_by"])] == [0.2]
 
 
 def test_files_with_similar_calls_are_not_similar(tmp_path: Path) -> None:

@@ -171,8 +171,8 @@ def find_indexes(root: Path, limit: int) -> Iterator[IndexFile]:
                     refusal = _LSIF
                 elif status.st_size > limit:
                     refusal = f"{status.st_size / 1e6:.1f} MB, limit {limit / 1e6:.1f} MB"
-            path = _printable("/".join(filter(None, (name, inside, entry.name))))
-            yield IndexFile(path, Path(entry.path), _printable(name), refusal)
+            path = _make_printable("/".join(filter(None, (name, inside, entry.name))))
+            yield IndexFile(path, Path(entry.path), _make_printable(name), refusal)
 
 
 def place_in_tree(folder: str, path: str, known: Container[str]) -> str | None:
@@ -193,7 +193,7 @@ def _list_folder(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _printable(path: str) -> str:
+def _make_printable(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
@@ -259,7 +259,7 @@ class PreciseIndexes:
         numbers = iter(self.packed_uses.get(document, ()))
         return sorted({(line, at, UnitId(unit)) for line, at, unit in zip(numbers, numbers, numbers, strict=True)})
 
-    def text(self, document: DocumentId) -> DocumentText:
+    def read_document_text(self, document: DocumentId) -> DocumentText:
         """The text of a document. The last one is kept."""
         if document not in self._text:
             self._text = {document: text_of(self._by_id[document], self._store)}
@@ -275,7 +275,7 @@ class PreciseIndexes:
                 elif (path := place_in_tree(file.folder, document.path, self._rows)) is None:
                     missing.append(RefusedDocument(document.path, "no such file is indexed"))
                 else:
-                    converted = convert_to_utf8(document, self.text(self._rows[path].id).text)
+                    converted = convert_to_utf8(document, self.read_document_text(self._rows[path].id).text)
                     if isinstance(converted, RefusedDocument):
                         stale.append(converted)
                     else:
@@ -302,7 +302,7 @@ def find_meanings(known: PreciseIndexes, catalog: Catalog, facts: LinkFacts) -> 
     uses = known.uses(document)
     if not uses:
         return {}
-    raw = known.text(document)
+    raw = known.read_document_text(document)
     text = TextMap(DecodedText(raw.text, raw.encoding, 1.0, raw.bom))
     starts = [*text.line_starts, len(text.utf8) + 1]
     aliases = {imported.alias for imported in facts.imports}
@@ -310,7 +310,7 @@ def find_meanings(known: PreciseIndexes, catalog: Catalog, facts: LinkFacts) -> 
     for line, column, unit in uses:
         if line >= len(starts) or (utf8_place := starts[line - 1] + column - 1) >= starts[line]:
             continue
-        definition = catalog.facts(known.documents_of[unit]).by_id[unit]
+        definition = catalog.read_facts(known.documents_of[unit]).by_id[unit]
         place = text.to_original(utf8_place)
         outer = definition
         while outer.local and outer.parent is not None:
@@ -352,7 +352,7 @@ def find_other_edges(
             continue
         number = around.find(place)
         inside = units[number] if number is not None else None
-        text = known.text(DocumentId(facts.file.id))
+        text = known.read_document_text(DocumentId(facts.file.id))
         for definition in definitions:
             statements = (i.line for i in imports.get(definition.name, ()) if _belongs_to_import(text, i.start, place))
             if statement := next(statements, 0):
@@ -376,7 +376,7 @@ def store_implementations(store: Store, catalog: Catalog, known: PreciseIndexes)
     """
     rows = store.units.rows(source for source, _ in known.implementations)
     for pair in sorted(known.implementations):
-        source, target = (catalog.facts(known.documents_of[unit]).by_id[unit] for unit in pair)
+        source, target = (catalog.read_facts(known.documents_of[unit]).by_id[unit] for unit in pair)
         if source.kind in TYPE_KINDS and target.kind in TYPE_KINDS:
             kind = "implements"
             named = store.edges.outgoing([source.id], ["extends", "implements"])

@@ -133,7 +133,7 @@ def walk_with_restart(seeds: Mapping[UnitId, float], walking: WalkSettings, stor
     """The walk with restart over what lies within some hops of the seeds, given with their weights. Without seeds it is nowhere."""
     around = WholeGraph(store, walking.kinds, walking.backward, walking.precise)
     nodes = ContentNumbering(around, store)
-    numbers = nodes.numbers(seeds)
+    numbers = nodes.number_nodes(seeds)
     restarts = {numbers[unit]: weight for unit, weight in seeds.items()}
     rows = read_around(nodes, restarts, walking.hops, walking.nodes)
     mass = walk(rows, restarts, walking.restart, walking.steps).mass if restarts else {}
@@ -182,7 +182,7 @@ def _describe_ways(
     pool: Mapping[UnitId, UnitRow], walked: NumberedWalk, walking: WalkSettings, store: Store
 ) -> dict[UnitId, str]:
     """How the walk came to each unit, in words."""
-    unit, numbers = walked.nodes.unit, walked.nodes.numbers(pool)
+    unit, numbers = walked.nodes.unit, walked.nodes.number_nodes(pool)
     trails = Trails(walked.rows, walked.restarts, walking.restart, walking.hops)
     ways = {unit[node]: [unit[station] for station in trails.find_trail(node)] for node in numbers.values()}
     others = {station for way in ways.values() for station in way} - pool.keys()

@@ -105,7 +105,7 @@ def find_references(name: NameInFile, params: types.ReferenceParams) -> list[typ
     """The places, the surest first."""
     reader, names, with_declarations = name.reader, name.names, params.context.include_declaration
     if name.meaning.is_local:
-        return [reader.locate(*names.place(token)) for token in names.find_same(name.meaning)]
+        return [reader.locate(*names.make_place(token)) for token in names.find_same(name.meaning)]
     locations = find_locations(name) if with_declarations and not name.meaning.is_guess else []
     answer = find_places(name)
     for relation in answer.relations if answer else ():

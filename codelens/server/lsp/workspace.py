@@ -291,7 +291,7 @@ class LspRequest(NamedTuple):
         with self.find_folder(uri).open_reader(self) as reader:
             document = reader.find_document(path_from_uri(uri))
             source, resolver = reader.read_source(document), reader.find_resolver(document)
-            read = NameReader.at(reader, resolver, document, source, source.to_utf8(source.to_offset(position)))
+            read = NameReader.read_at(reader, resolver, document, source, source.to_utf8(source.to_offset(position)))
             if read is None:
                 return None
             names, meaning = read
