@@ -180,16 +180,16 @@ def drop_inner_links(start: ResolvedTarget, read_links: LinkReader) -> LinkReade
     """The same reader without links between nodes of the target, if the target is a whole file."""
     inner = frozenset(start.nodes)
 
-    def ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
+    def read_ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
         return {node: [k for k in links if k.node not in inner] for node, links in read_links(nodes).items()}
 
-    return ring if start.whole_file else read_links
+    return read_ring if start.whole_file else read_links
 
 
 def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
     """The ring of nodes with an edge of these kinds to a node, or to a method that it overrides."""
 
-    def ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
+    def read_ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
         bases_of = find_overridden(view, nodes) if "calls" in kinds else {}
         bases = {base for some in bases_of.values() for base in some}
         arriving: dict[Node, list[Edge]] = {}
@@ -204,13 +204,13 @@ def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
             rings[node] = sorted(links, key=lambda link: (_leads_to_test(view, link), view.edge_order(link.edge)))
         return rings
 
-    return ring
+    return read_ring
 
 
 def make_callee_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
     """The ring of nodes to which a node or its local functions have an edge of these kinds, and of methods overriding those."""
 
-    def ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
+    def read_ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
         wanted = frozenset(nodes)
         insides = {node: add_contents((node,), view, types_too=False) for node in nodes}
         parts = {node: [p for p in some if p == node or p not in wanted] for node, some in insides.items()}
@@ -230,7 +230,7 @@ def make_callee_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
             rings[node] = sorted(links, key=lambda link: (view.order(link.node), *view.edge_order(link.edge)))
         return rings
 
-    return ring
+    return read_ring
 
 
 PATH_KINDS = (
@@ -281,10 +281,10 @@ def find_impact(view: GraphView, target: str, options: RelationOptions) -> Relat
     read_links = drop_inner_links(start, make_caller_reader(view, kinds))
     read_all = make_caller_reader(view, options.kinds or [*KINDS])  # an external has no kind of its own
 
-    def ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
+    def read_ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
         return read_all(nodes) if nodes[0] >= EXTERNAL else read_links(nodes)
 
-    reached = find_reachable(view, nodes, ring, options.depth or IMPACT_DEPTH)
+    reached = find_reachable(view, nodes, read_ring, options.depth or IMPACT_DEPTH)
     relations = []
     for node in sorted(reached.first, key=lambda node: (reached.depth[node], view.order(node))):
         _, link = reached.first[node]

@@ -86,7 +86,7 @@ class WeightedNeighbours:
         return self._kinds_at[node].get(neighbour, "")
 
     def read_kinds(self, nodes: Iterable[int]) -> None:
-        """Read for all of these nodes what `kind` needs."""
+        """Read for all of these nodes what `find_main_kind` needs."""
         best: dict[int, dict[int, tuple[float, str]]] = {node: {} for node in nodes if node not in self._kinds_at}
         if not best:
             return
@@ -157,11 +157,11 @@ class ContentNumbering:
     def __init__(self, around: WeightedNeighbours, store: Store) -> None:
         self._around = around
         self._store = store
-        self.number: dict[int, int] = {}  # Node → number, as far as `numbers` was asked
+        self.number: dict[int, int] = {}  # Node → number, as far as `number_nodes` was called
         self.unit: dict[int, UnitId] = {}  # Number → unit, or a document or an external where these are stations
 
     def number_nodes(self, nodes: Iterable[int]) -> dict[UnitId, int]:
-        """Node → its number, of 63 bits."""
+        """Number nodes by a hash of their contents, of 63 bits: node → number. A node that is gone has none."""
         wanted = list(nodes)
         new = [node for node in wanted if node not in self.number]
         inside, outside = [UnitId(node) for node in new if is_unit(node)], [node for node in new if not is_unit(node)]

@@ -187,7 +187,7 @@ class GraphView:
     # Nodes
 
     def name_node(self, node: Node) -> NamedNode:
-        """The name and place of a node. For many nodes, call `learn` first."""
+        """The name and place of a node. For many nodes, call `read_nodes` first."""
         if node not in self._named:
             self.read_nodes([node])
         return self._named[node]
@@ -197,7 +197,7 @@ class GraphView:
         return self.name_node(node).content_order()
 
     def read_nodes(self, nodes: Iterable[Node]) -> None:
-        """Read these nodes at once. A missing node, as in a half-written graph, becomes an external without a name."""
+        """Read the names of these nodes at once. A missing node, as in a half-written graph, becomes an unnamed external."""
         new = sorted({n for n in nodes if n not in self._named})
         for unit, row in self.store.units.rows([UnitId(n) for n in new if is_unit(n)]).items():
             self._units[Node(unit)] = row

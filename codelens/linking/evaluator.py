@@ -43,7 +43,7 @@ class Value(NamedTuple):
     tier: str = ""
 
     def with_tier(self, tier: str) -> Value:
-        """The same value, found in another way."""
+        """The same value with another tier: the way in which it was found."""
         return self if self.tier == tier else Value(*self[:6], tier)
 
     def defines(self, kinds: Collection[str]) -> bool:
@@ -273,7 +273,7 @@ class Evaluator:
         return topmost or definitions
 
     def find_owner(self, facts: LinkFacts, unit: int | None) -> Definition | None:
-        """The type that a unit belongs to: the one around it, or the one that its container names."""
+        """Find the type that a unit belongs to: the type around it, or the one that its container names."""
         around = facts.definitions[unit] if unit is not None else None
         while around is not None:
             if around.kind in TYPE_KINDS:
@@ -287,7 +287,7 @@ class Evaluator:
 
     @question
     def find_visible_type(self, qualified: str, facts: LinkFacts) -> Definition | None:
-        """The type of that qualified name that a file sees."""
+        """Find the type that a qualified name means in a file: defined there, imported, or in its package."""
         name = qualified.rpartition(".")[2]
         language = facts.file.language
         self.catalog.keys.add(("d", facts.file.path, name))
@@ -472,7 +472,7 @@ class Evaluator:
         return value
 
     def resolve_type_name(self, head: str, facts: LinkFacts, unit: int | None) -> Value | None:
-        """Resolve the dotted name of a type."""
+        """Resolve the dotted name of a type, part by part, where it stands."""
         first, *rest = head.split(".")
         value = self.resolve_name(first, facts, unit)
         if value is None and rest:  # a qualified name that starts with a namespace
@@ -594,7 +594,7 @@ class Evaluator:
     # Members
 
     def resolve_member(self, value: Value, name: str, bare: bool = False) -> Value | None:
-        """A member by name; external where the owner, or a base of it, lies outside of the repository."""
+        """Resolve the member of a value by its name; external where the owner, or a base of it, lies outside of the repository."""
         if value.how == "module" and value.module:
             return self.find_export(value.module, name) or (EXTERNAL if value.module.complete else None)
         definition = value.definition

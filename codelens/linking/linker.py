@@ -36,7 +36,7 @@ EdgeRow = tuple[int, int, int | str, int, int]
 """(source, number of the kind, target or the name of an external, line, number of the tier)"""
 
 
-def recipe() -> str:
+def compute_recipe() -> str:
     """A hash of everything that decides which edges a document has; stored with each linked document."""
     return xxhash.xxh3_64_hexdigest(repr([RULES, FUEL, [sorted(part) for part in load_words()]]).encode())
 
@@ -124,7 +124,7 @@ def write_links(store: Store, links: Sequence[DocumentLinks], fresh: bool) -> No
     )
     edges.set_keys((linked.document, linked.keys, linked.offered) for linked in links)
     store.changed.update(linked.document for linked in links)
-    edges.set_linked([linked.document for linked in links], recipe())
+    edges.set_linked([linked.document for linked in links], compute_recipe())
     edges.set_counts([(linked.document, linked.counts, linked.unresolved) for linked in links if linked.counts])
 
 
@@ -181,7 +181,7 @@ class Invalidation:
         `catalog` makes the catalog of the documents as they are now.
         """
         store = self._store
-        unlinked = set(store.edges.find_unlinked(self._repository, recipe()))
+        unlinked = set(store.edges.find_unlinked(self._repository, compute_recipe()))
         if not unlinked and not self._documents:
             return set()
         now = catalog()

@@ -69,7 +69,7 @@ def survives(index: str, content: bytes) -> bool:
         return False
     for facts in documents:
         expect(not facts.path.startswith(("/", "../")) and facts.path.encode("utf-8"), f"a path {facts.path!r}")
-        for found in facts.find_occurrences:
+        for found in facts.occurrences:
             expect(1 <= found.range.start_line <= found.range.end_line < 1 << 31, f"a range {found.range}")
         convert_to_utf8(facts, TEXT)
     expect(not any(match_units(documents, lambda path: []).uses.values()), "uses without definitions")
