@@ -190,7 +190,7 @@ class Exam:
 
     def compare_models(self, before: Model, after: Model) -> list[KindScore]:
         """Held-out figures of each kind, before and after."""
-        was, came = self.compute_figures(HELD_OUT, before), self.figures(HELD_OUT, after)
+        was, came = self.compute_figures(HELD_OUT, before), self.compute_figures(HELD_OUT, after)
         counts = np.bincount(self.corpus.kinds, minlength=len(KINDS)).tolist()
         return [
             KindScore(kind, count, len(self._select_kind(HELD_OUT, number)), was.get(kind), came.get(kind))
