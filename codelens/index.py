@@ -205,8 +205,8 @@ class Index:
         store = self._store
         trees = look_at_trees(store, self._settings) if self._look else {}
         repositories = tuple(
-            RepositoryInfo(row.name, str(row.root), *store.documents.totals(row.id), trees.get(row.name))
-            for row in store.documents.repositories()
+            RepositoryInfo(row.name, str(row.root), *store.documents.read_totals(row.id), trees.get(row.name))
+            for row in store.documents.list_repositories()
         )
         return IndexInfo(
             path=str(store.path),
@@ -242,15 +242,15 @@ class Index:
     def skipped(self) -> Iterator[tuple[str, Skip]]:
         """(repository, skip) for each path that was left out."""
         with self._store.reading():
-            for row in self._store.documents.repositories():
-                for skip in self._store.documents.skips(row.id):
+            for row in self._store.documents.list_repositories():
+                for skip in self._store.documents.list_skips(row.id):
                     yield row.name, skip
 
     def roots(self) -> list[Path]:
         """The folders that were indexed. Raises IndexNotTrusted if they are not vouched for (`refuse_roots_outside`)."""
         from codelens.store.trust import refuse_roots_outside
 
-        roots = [row.root for row in self._store.documents.repositories()]
+        roots = [row.root for row in self._store.documents.list_repositories()]
         if not self._store.ours:
             refuse_roots_outside(self._store.path.resolve(), roots)
         return roots
@@ -265,7 +265,7 @@ class Index:
         from codelens.search.scope import documents_in_scope
 
         with self._store.reading():
-            roots = {row.id: str(row.root) for row in self._store.documents.repositories()}
+            roots = {row.id: str(row.root) for row in self._store.documents.list_repositories()}
             return [(roots[d.repository], d.os_path) for d in documents_in_scope(self._store, options)]
 
     def list_files(self, options: SearchOptions) -> list[IndexedFile]:
@@ -301,12 +301,12 @@ class Index:
             if not documents:
                 hint = "`codelens status --skipped` lists what was left out"
                 raise TargetError(f"{path} is not in the index", hint=hint)
-            return [unit for document in documents for unit in self._store.units.of_document(document.id)]
+            return [unit for document in documents for unit in self._store.units.list_in_document(document.id)]
 
     def names(self, beginning: str, most: int) -> list[str]:
         """Names of symbols that begin like this, shortest first; `Class.` stands for the members of the class."""
         with self._store.reading():
-            return self._store.units.names_from(beginning, most)
+            return self._store.units.complete_name(beginning, most)
 
     def notebook(self, session: str = "", now: int | None = None) -> MemoryNotebook:
         """The notebook of the memory of this index, to read and to record in. It records nothing unless `memory` is on.
@@ -357,7 +357,7 @@ class Index:
         with self._store.reading():
             changes = LastChanges(self._store, Texts(self._store))
             last: dict[UnitId, LastChange] = {}
-            for document in self._store.documents.rows({unit.document for unit in units}):
+            for document in self._store.documents.read_rows({unit.document for unit in units}):
                 last |= changes.find_for_units(document, [unit for unit in units if unit.document == document.id])
             return last
 
@@ -378,7 +378,7 @@ class Index:
     def histories(self) -> list[tuple[str, HistoryRead | None]]:
         """(repository, how much of its git history was read); None if no run has read it."""
         with self._store.reading():
-            return [(row.name, self._store.history.read(row.id)) for row in self._store.documents.repositories()]
+            return [(row.name, self._store.history.read(row.id)) for row in self._store.documents.list_repositories()]
 
     @contextmanager
     def anchors(self, root: Path) -> Iterator[AnchorFinder]:
@@ -386,7 +386,7 @@ class Index:
         from codelens.notes.finder import AnchorFinder
 
         with self._store.reading():
-            rows = (row.id for row in self._store.documents.repositories() if row.root == root)
+            rows = (row.id for row in self._store.documents.list_repositories() if row.root == root)
             yield AnchorFinder(self._store, next(rows, RepositoryId(-1)))
 
     @property

@@ -108,8 +108,8 @@ class Shard:
     def facts(self) -> ShardFacts:
         """Its facts."""
         meta = {key: value for key in SHARED if (value := self.store.meta(key))}
-        rows = sorted(self.store.documents.repositories(), key=lambda row: row.id)
-        totals = {row.id: self.store.documents.totals(row.id) for row in rows}
+        rows = sorted(self.store.documents.list_repositories(), key=lambda row: row.id)
+        totals = {row.id: self.store.documents.read_totals(row.id) for row in rows}
         return ShardFacts(rows, totals, {**meta, "schema": str(self.store.schema())}, self.store.meta(INDEXED_AT))
 
     def answers(self, message: Sequence[Request]) -> list[Any]:

@@ -32,7 +32,7 @@ from codelens.store.vectors import FIRST_PASS
 
 T = TypeVar("T")
 LASTING = (
-    *("units.count", "occurrences.files", "postings.totals", "parts.documents"),
+    *("units.count", "occurrences.files", "postings.totals", "parts.list_documents"),
     *("vectors.width", "files.totals", "edges.is_empty", "history.read_all"),
 )
 """Methods without arguments that most queries need, and whose answers hold for all: they are asked for in one round."""
@@ -60,11 +60,11 @@ class ShardDocuments(ShardGateway):
         super().__init__("documents", ask)
         self._facts = facts
 
-    def totals(self, repository: RepositoryId) -> tuple[int, int]:
+    def read_totals(self, repository: RepositoryId) -> tuple[int, int]:
         shard, local = self._ask.numbers.home(repository)
         return self._facts[shard].totals[local]
 
-    def repositories(self) -> list[RepositoryRow]:
+    def list_repositories(self) -> list[RepositoryRow]:
         return sorted(self._ask.numbers.repositories, key=lambda row: row.name)
 
 

@@ -113,7 +113,7 @@ def read_change(change: Change, store: Store) -> bytes:
     """The given diff, else the staged one, else the diff between the revisions. Raises UsageError outside of git."""
     if change.diff is not None:
         return change.diff
-    roots = [Path(change.cwd), *(r.root for r in store.documents.repositories())]
+    roots = [Path(change.cwd), *(r.root for r in store.documents.list_repositories())]
     repository = next((found for root in roots if (found := find_repository(root)) is not None), None)
     if repository is None:
         raise UsageError("no git repository here", "give the diff itself with --diff FILE, or `git diff | … --diff -`")
@@ -163,7 +163,7 @@ def find_changed_units(change: Change, store: Store, texts: Texts) -> tuple[Coll
 def _make_document_finder(change: Change, store: Store) -> Callable[[str], Iterator[DocumentRow]]:
     """A function that finds the documents that a path of the diff may mean: paths may be relative to tops of git repositories,
     the working directory, and indexed roots."""
-    repositories = store.documents.repositories()
+    repositories = store.documents.list_repositories()
     folders = [Path(change.cwd), *(r.root for r in repositories)]
     tops = [found.top for folder in folders if (found := find_repository(folder)) is not None]
     bases = [Path(os.path.realpath(path)) for path in dict.fromkeys([*tops, *folders])]
@@ -175,7 +175,7 @@ def _make_document_finder(change: Change, store: Store) -> Callable[[str], Itera
             for repository, root in roots.items():
                 if whole.startswith(root.rstrip(os.sep) + os.sep):
                     below = escape_path(os.path.relpath(whole, root).replace(os.sep, "/"))
-                    yield from (d for d in store.documents.by_path(below) if d.repository == repository)
+                    yield from (d for d in store.documents.find_by_path(below) if d.repository == repository)
 
     return find_documents
 
@@ -187,7 +187,7 @@ def _add_units(
     lines = texts.lines(document)
     indexed = IndexedLines(lines)
     hunks = [place_hunk(hunk, indexed, document.encoding) for hunk in file.hunks]
-    rows: Sequence[UnitRow] = store.units.of_document(document.id)
+    rows: Sequence[UnitRow] = store.units.list_in_document(document.id)
     holders = find_holders(rows, len(lines))
     numbers = [line for hunk in hunks for line in hunk.lines if 0 < line <= len(lines)]
     units.update(dict.fromkeys(holder for line in numbers if (holder := holders[line - 1]) is not None))

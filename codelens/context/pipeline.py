@@ -34,9 +34,9 @@ def write_pack(
         setting_files = settings.classes, settings.weights, settings.aliases, settings.metadata
         key = hash_request(request, layout, info, store.edges.count(), *setting_files)
         if cached := cache.find(key, given):
-            names = {r.id: r.name for r in store.documents.repositories()}
+            names = {r.id: r.name for r in store.documents.list_repositories()}
             known = {(name, path) for name, path, _ in cached[1]}  # files that are not indexed any more have no state
-            rows = [d for _, path in sorted(known) for d in store.documents.by_path(path)]
+            rows = [d for _, path in sorted(known) for d in store.documents.find_by_path(path)]
             documents = {d.id: d for d in rows if (names[d.repository], d.path) in known}
             now = document_states(documents.values(), store)
             states = sorted((names[d.repository], d.path, str(now[d.id])) for d in documents.values())

@@ -50,8 +50,8 @@ WantedUnits = tuple[Sequence[WantedUnit], tuple[Notice, ...]]  # Candidates by d
 
 def make_offers(wanted: Sequence[WantedUnit], store: Store, texts: Texts) -> list[Offer]:
     """The candidates in both forms, in the same order. Each document is read once; freshness is checked on disk."""
-    documents = {d.id: d for d in store.documents.rows({w.unit.document for w in wanted})}
-    roots = {int(r.id): str(r.root) for r in store.documents.repositories()}
+    documents = {d.id: d for d in store.documents.read_rows({w.unit.document for w in wanted})}
+    roots = {int(r.id): str(r.root) for r in store.documents.list_repositories()}
     states = document_states(documents.values(), store)
     offers = []
     for candidate in wanted:
@@ -76,7 +76,7 @@ def make_offers(wanted: Sequence[WantedUnit], store: Store, texts: Texts) -> lis
 
 def document_states(documents: Iterable[DocumentRow], store: Store) -> dict[DocumentId, Freshness]:
     """Document → state of its file on disk."""
-    roots = {int(r.id): r.root for r in store.documents.repositories()}
+    roots = {int(r.id): r.root for r in store.documents.list_repositories()}
     return {
         d.id: Freshness(check_freshness(roots[d.repository], d.os_path, d.stamp, d.content_hash)) for d in documents
     }
@@ -173,7 +173,7 @@ def find_for_files(request: ContextRequest, store: Store) -> WantedUnits:
     for path in options.paths:
         if not documents_in_scope(store, SearchOptions(paths=(path,), repositories=options.repositories)):
             raise TargetError(f"{path} is not in the index", hint="`codelens status --skipped` lists what was left out")
-    rows = store.units.rows(store.units.of_documents([d.id for d in documents_in_scope(store, options)]))
+    rows = store.units.read_rows(store.units.list_ids([d.id for d in documents_in_scope(store, options)]))
     units = {unit: row for unit, row in rows.items() if not row.local}
     callers = _read_in_scope(store, find_neighbours(store, units), replace(options, paths=()))
     counts = store.edges.degree([*units, *callers], CALLS)
@@ -208,7 +208,7 @@ def find_for_change(request: ContextRequest, store: Store, texts: Texts) -> Want
 
 
 def _read_in_scope(store: Store, units: Iterable[UnitId], options: SearchOptions) -> dict[UnitId, UnitRow]:
-    rows = store.units.rows(units)
+    rows = store.units.read_rows(units)
     allowed = {d.id for d in documents_in_scope(store, options)} if rows else set()
     return {unit: row for unit, row in rows.items() if row.document in allowed}
 

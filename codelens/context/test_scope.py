@@ -69,13 +69,13 @@ class RunnableTests:
             return False
         node = Node(unit.id)
         if node not in self._marks:
-            self._marks[node] = self._view.store.units.decorators([node]).get(unit.id, ())
+            self._marks[node] = self._view.store.units.read_decorators([node]).get(unit.id, ())
         return bool(_TEST_NAME.match(unit.name)) or any(_TEST_MARK.search(mark) for mark in self._marks[node])
 
     def stands_for_tests(self, document: DocumentRow) -> bool:
         """True if a test runner would take a file: by its name, or because it has tests."""
         if document.id not in self._holds:
-            units = self._view.store.units.of_document(document.id)
+            units = self._view.store.units.list_in_document(document.id)
             by_name = _TEST_FILE.search(document.path.rpartition("/")[2])
             self._holds[document.id] = bool(by_name) or any(self.is_test(u) for u in units if not u.local)
         return self._holds[document.id]
@@ -99,10 +99,10 @@ class Fixtures:
         language = languages().get(unit.language) if unit is not None else None
         if unit is None or "test" not in unit.roles or language is None or not language.fixtures:
             return []
-        if not any(_MARK.search(mark) for mark in view.store.units.decorators([node]).get(unit.id, ())):
+        if not any(_MARK.search(mark) for mark in view.store.units.read_decorators([node]).get(unit.id, ())):
             return []
         if self._test_files is None:
-            self._test_files = [d for d in view.store.documents.rows() if "test" in d.roles]
+            self._test_files = [d for d in view.store.documents.read_rows() if "test" in d.roles]
         folder, _, file = unit.path.rpartition("/")
         home, takers = view.find_document(unit.document), list[Node]()
         for document in self._test_files:
@@ -118,7 +118,7 @@ class Fixtures:
         if document.id in self._taking:
             return self._taking[document.id]
         taking = self._taking[document.id] = dict[str, list[Node]]()
-        for unit in self._view.store.units.of_document(document.id):
+        for unit in self._view.store.units.list_in_document(document.id):
             if unit.local or unit.kind not in ("function", "method"):
                 continue
             depth, parts = 0, [""]
@@ -169,7 +169,7 @@ def _reach_from(
     if isinstance(targets, Change):
         units, notices = find_changed_units(targets, view.store, Texts(view.store))
         nodes = dict.fromkeys(Node(unit) for unit in units)
-        for row in view.store.units.rows(units).values():
+        for row in view.store.units.read_rows(units).values():
             if row.kind in CHUNK_KINDS:  # outside of all symbols, it runs when the file is imported
                 nodes.setdefault(document_node(row.document))
     else:

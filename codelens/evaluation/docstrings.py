@@ -164,11 +164,11 @@ def ask_questions(questions: Questions, index: Path, settings: Settings) -> dict
     reciprocal_ranks: dict[str, list[float]] = {}
     options = SearchOptions(limit=CUTOFF)
     with Store.read(index) as store, store.reading():
-        documents = {row.path: row.id for row in store.documents.rows()}
+        documents = {row.path: row.id for row in store.documents.read_rows()}
         units = {  # Place → its unit
             (path, unit.name_line): unit.id
             for path in sorted({path for path, _ in questions} & set(documents))
-            for unit in store.units.of_document(documents[path])
+            for unit in store.units.list_in_document(documents[path])
             if (path, unit.name_line) in questions
         }
         asked = set(units.values())
@@ -179,7 +179,7 @@ def ask_questions(questions: Questions, index: Path, settings: Settings) -> dict
             rankings = ranking.run.trace.rankings
             words, vectors = rankings.get("exact", ()), rankings.get("vector", ())
             orders = {"words (BM25)": [m.unit for m in words], "vectors": [m.unit for m in vectors]}
-            rows = store.units.rows({match.unit for match in (*words, *vectors)})
+            rows = store.units.read_rows({match.unit for match in (*words, *vectors)})
             for way, (fusion, word_weight, vector_weight) in FUSED.items():
                 weights = {"exact": word_weight, "vector": vector_weight}
                 fused = fuse({"exact": words, "vector": vectors}, weights, 60, rows, fusion)

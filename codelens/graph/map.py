@@ -46,8 +46,8 @@ def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] |
     """A map of at most `budget` tokens. With a `focus`, the walk starts in these documents only, and shows what they depend on."""
     documents = {row.id: row for row in view.list_documents()}
     order = {document: i for i, document in enumerate(documents)}
-    local = view.store.units.local()
-    rows = [row for row in view.store.units.briefs([*documents], SYMBOL_KINDS) if row[0] not in local]
+    local = view.store.units.list_local()
+    rows = [row for row in view.store.units.list_briefs([*documents], SYMBOL_KINDS) if row[0] not in local]
     rows.sort(key=lambda r: (order[r[1]], r[5], -r[6], r[2], r[4], r[3]))  # the order of contents
     kinds = {Node(unit): kind for unit, _, kind, *_ in rows}
     home = {Node(unit): document for unit, document, *_ in rows} | {document_node(d): d for d in documents}
@@ -139,7 +139,7 @@ def stream_graph(view: GraphView, kinds: Collection[str]) -> GraphStream:
     numbers: dict[Node, int] = {}
 
     def read_edges(document: DocumentId) -> list[Edge]:
-        units = view.store.units.of_documents([document])
+        units = view.store.units.list_ids([document])
         return read_outgoing(view.store, [document_node(document), *units], kinds or EXPORTED)
 
     def list_nodes() -> Iterator[tuple[int, NamedNode]]:

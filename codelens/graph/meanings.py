@@ -117,7 +117,7 @@ class NameReader:
         self.tokens = lang_tokens.find_tokens(text.utf8, document.language, name)[0] if tokens is None else tokens
         self.values, self.facts = resolver.values, resolver.catalog.read_facts(document.id)
         self.language = self.facts.file.language
-        rows = store.units.rows([UnitId(d.id) for d in self.facts.definitions if d.name == name])
+        rows = store.units.read_rows([UnitId(d.id) for d in self.facts.definitions if d.name == name])
         self.defined = {row.name_start: self.facts.by_id[row.id] for row in rows.values()}
         """Start of the name of each definition of that name."""
         self._stored = {reference.start: reference for reference in store.references.of_document(document.id, name)}
@@ -300,7 +300,7 @@ class NameReader:
             if declaring := [binding for binding in bound if binding.start not in self._assigned]:
                 return self._find_bound(here, around.place, declaring)
             if around.kind not in HOLDERS and self.name in self.language.self_names:
-                body = self._store.units.rows([UnitId(around.id)])[UnitId(around.id)].body_start
+                body = self._store.units.read_rows([UnitId(around.id)])[UnitId(around.id)].body_start
                 first, last = map(self.text.to_utf8, (around.start, body))
                 for receiver, _ in lang_tokens.find_name(
                     self.text.utf8[first:last], self.name

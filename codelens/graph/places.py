@@ -585,7 +585,7 @@ def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False)
     """The target for definitions that have one name; with `fields`, for the fields of that name too."""
     store, first = view.store, units[0]
     kins = {find_family(unit.language) for unit in units}
-    named = store.units.rows([UnitId(u) for u, *_ in store.units.namesakes(first.name)]).values()
+    named = store.units.read_rows([UnitId(u) for u, *_ in store.units.find_namesakes(first.name)]).values()
     code = [other for other in named if not is_prose(other.language) and find_family(other.language) in kins]
     same = {
         u.id for u in code for unit in units if u.qualified_name == unit.qualified_name and _belong_together(u, unit)

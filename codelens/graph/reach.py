@@ -365,7 +365,7 @@ class OuterTypes:
         if not name or document is None:
             return None
         same = self._view.store.units.find_by_name(fold_identifier(name), None, SAME_NAME, [document.language])
-        rows = self._view.store.units.rows(same)
+        rows = self._view.store.units.read_rows(same)
         fitting = [Node(u) for u in same if rows[u].name == name and rows[u].kind in TYPE_KINDS]
         return fitting[0] if len(fitting) == 1 else None
 
@@ -399,7 +399,7 @@ def _list_unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence
     unit = view.find_unit(node)
     if unit is None or view.least > BY_NAME_CONFIDENCE:
         return
-    place_in_document = [other for other, _ in view.store.units.ids_of(unit.document)].index(unit.id)
+    place_in_document = [other for other, _ in view.store.units.list_piece_counts(unit.document)].index(unit.id)
     wanted = {kind for kind in HIERARCHY_KINDS if kind in kinds}
     uses = view.store.references.of_document(unit.document)
     bases = [use for use in uses if use.unit == place_in_document and KIND_OF_USE.get(use.kind) in wanted]

@@ -72,7 +72,9 @@ def _find_external_uses(view: GraphView, external: ResolvedTarget, kinds: Sequen
         imports = [i for i in view.store.references.imports_of(document) if i.module == module]
         modules = {i.alias or i.module for i in imports if not i.name}
         names = {i.alias or i.name for i in imports if i.name}
-        units = [unit for unit, _ in view.store.units.ids_of(document)]  # a reference has a position in this order
+        units = [
+            unit for unit, _ in view.store.units.list_piece_counts(document)
+        ]  # a reference has a position in this order
         for use in view.store.references.of_document(document):
             kind = KIND_OF_USE.get(use.kind, "references")
             is_inside = use.receiver in modules or (use.name in names and not use.receiver)

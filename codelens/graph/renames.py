@@ -29,7 +29,7 @@ def find_places_of_local(view: GraphView, names: NameReader, meaning: TokenMeani
         yield names.make_place(token)
     if not isinstance(unit, int) or names.document.language not in NAMED_ARGUMENTS:
         return
-    function = view.store.units.rows([UnitId(names.facts.definitions[unit].id)]).popitem()[1]
+    function = view.store.units.read_rows([UnitId(names.facts.definitions[unit].id)]).popitem()[1]
     if not function.start_byte <= meaning.declared[0][1] < function.body_start:
         return
     target = make_target(view, [function])

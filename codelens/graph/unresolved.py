@@ -75,12 +75,12 @@ class UnresolvedUses:
                 inner.setdefault(document.id, set()).add(node)
         uses, defined = [], dict[str, set[str]]()  # Name → kinds of its definitions
         for document_id in sorted(inner, key=self._order):
-            units = [Node(unit) for unit, _ in view.store.units.ids_of(document_id)]
+            units = [Node(unit) for unit, _ in view.store.units.list_piece_counts(document_id)]
             for use in self._read(document_id):
                 if (document_node(document_id) if use.unit is None else units[use.unit]) not in inner[document_id]:
                     continue
                 if use.name not in defined:
-                    defined[use.name] = {kind for _, _, kind, _ in view.store.units.namesakes(use.name)}
+                    defined[use.name] = {kind for _, _, kind, _ in view.store.units.find_namesakes(use.name)}
                 if defined[use.name] - (NOT_CALLED if KIND_OF_USE[use.kind] == "calls" else set()):
                     uses.append(UnresolvedUse(document_id, use))
         return uses
@@ -90,7 +90,7 @@ class UnresolvedUses:
         units: dict[DocumentId, list[Node]] = {}
         for document, use in sorted(uses, key=lambda use: self._view.is_test(document_node(use.document))):
             if document not in units:
-                units[document] = [Node(unit) for unit, _ in self._view.store.units.ids_of(document)]
+                units[document] = [Node(unit) for unit, _ in self._view.store.units.list_piece_counts(document)]
             source = self._view.name_node(document_node(document) if use.unit is None else units[document][use.unit])
             target = make_external(f"{use.receiver}.{use.name}" if use.receiver else use.name)
             place = self._view.make_source_line(self._view.find_document(document), use.line, target)

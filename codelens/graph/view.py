@@ -66,7 +66,7 @@ def read_incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = (
     if "contains" in kinds:  # from the unit around, the document of a top-level unit, the type of a stored member
         around = derive_containers(store, wanted)
         inner = {e.source for e in around}
-        tops = store.units.rows(n for n in wanted if is_unit(n) and n not in inner)  # type: ignore[misc]
+        tops = store.units.read_rows(n for n in wanted if is_unit(n) and n not in inner)  # type: ignore[misc]
         edges += [_make_implied(e.target, "contains", e.source, e.confidence) for e in around]
         edges += [_make_implied(document_node(r.document), "contains", Node(u)) for u, r in sorted(tops.items())]
         stored_members = store.edges.outgoing(wanted, {"member_of"})
@@ -84,7 +84,7 @@ def derive_contents(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """From a document to its top-level units, from a unit to those directly inside it, from a type to its stored members."""
     wanted = list(nodes)
     documents = [DocumentId(-n) for n in wanted if n < 0]
-    tops = [_make_implied(document_node(d), "contains", Node(u)) for d, u in store.units.top_level(documents)]
+    tops = [_make_implied(document_node(d), "contains", Node(u)) for d, u in store.units.list_top_units(documents)]
     inside = [
         _make_implied(Node(outer), "contains", Node(inner)) for outer, inner in sorted(store.units.find_inner(wanted))
     ]
@@ -180,7 +180,7 @@ class GraphView:
         self._documents: dict[DocumentId, DocumentRow] = {}
         self._fresh: dict[DocumentId, Freshness] = {}
         self._added: dict[Node, list[Edge]] = {}
-        self._roots = {row.id: (row.name, row.root) for row in store.documents.repositories()}
+        self._roots = {row.id: (row.name, row.root) for row in store.documents.list_repositories()}
         self.too_unsure = 0  # Number of edges left out for their confidence
         self.unread = 0  # Number of files that have the target's name and were not read
 
@@ -199,7 +199,7 @@ class GraphView:
     def read_nodes(self, nodes: Iterable[Node]) -> None:
         """Read the names of these nodes at once. A missing node, as in a half-written graph, becomes an unnamed external."""
         new = sorted({n for n in nodes if n not in self._named})
-        for unit, row in self.store.units.rows([UnitId(n) for n in new if is_unit(n)]).items():
+        for unit, row in self.store.units.read_rows([UnitId(n) for n in new if is_unit(n)]).items():
             self._units[Node(unit)] = row
         for node in new:
             if (unit_row := self._units.get(node)) is not None:
@@ -218,7 +218,7 @@ class GraphView:
     def find_document(self, document: DocumentId) -> DocumentRow | None:
         """The row of a document; None if it is gone."""
         if document not in self._documents:
-            self._documents.update({row.id: row for row in self.store.documents.rows([document])})
+            self._documents.update({row.id: row for row in self.store.documents.read_rows([document])})
         return self._documents.get(document)
 
     def find_document_of(self, node: Node) -> DocumentRow | None:
@@ -232,7 +232,7 @@ class GraphView:
         """A file and its contents, in order of place; read again at each call, because there may be many."""
         self._documents.setdefault(document.id, document)
         yield document_node(document.id), self._name_document(document)
-        for unit in self.store.units.of_document(document.id):
+        for unit in self.store.units.list_in_document(document.id):
             yield Node(unit.id), self._name_unit(unit)
 
     def is_test(self, node: Node) -> bool:
@@ -355,8 +355,8 @@ class GraphView:
 
     def list_documents(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
         """These documents, or all, in the order of contents."""
-        names = {row.id: row.name for row in self.store.documents.repositories()}
-        return sorted(self.store.documents.rows(ids), key=lambda d: (names[d.repository], d.path))
+        names = {row.id: row.name for row in self.store.documents.list_repositories()}
+        return sorted(self.store.documents.read_rows(ids), key=lambda d: (names[d.repository], d.path))
 
     def list_notices(self, relations: Iterable[Relation]) -> list[Notice]:
         """Notices about gaps: files not linked yet, guesses among the relations, edges left out."""
@@ -414,7 +414,7 @@ def read_name_on_line(text: str, view: GraphView) -> NameOnLine:
     if parts is None or document is None:
         return NameOnLine(text)
     line, name = int(parts[2]), parts[3]
-    units = view.store.units.of_document(document.id)
+    units = view.store.units.list_in_document(document.id)
     defined = [Node(unit.id) for unit in units if unit.name == name and unit.name_line == line]
     edges = list(view.store.edges.outgoing([document_node(document.id), *(Node(unit.id) for unit in units)]))
     view.read_nodes([edge.target for edge in edges])
@@ -462,7 +462,7 @@ def add_contents(nodes: tuple[Node, ...], view: GraphView, types_too: bool) -> l
 def _find_nodes(target: UserTarget, view: GraphView) -> ResolvedTarget:
     if target.document is not None and target.line is None:
         start = document_node(target.document.id)
-        contents = map(Node, view.store.units.of_documents([target.document.id]))
+        contents = map(Node, view.store.units.list_ids([target.document.id]))
         return ResolvedTarget(view.name_node(start), (start, *contents), whole_file=True)
     if target.unit is None:
         if target.document is None:
@@ -480,7 +480,7 @@ def _find_inherited(text: str, view: GraphView) -> ResolvedTarget | None:
     """The member that a type inherits: `Flask.route` is defined in a base of Flask. None unless there is exactly one."""
     holder, _, name = text.replace("::", ".").replace("#", ".").removesuffix("()").rpartition(".")
     same = view.store.units.find_by_name(fold_identifier(holder.rpartition(".")[2]), None, SAME_NAME) if holder else []
-    rows = view.store.units.rows(same).values()
+    rows = view.store.units.read_rows(same).values()
     owners = [u.id for u in rows if u.kind in TYPE_KINDS and f".{u.qualified_name}".endswith(f".{holder}")]
     edges = view.store.edges.outgoing(owners, {"inherits"})
     members = {e.target for e in edges if view.name_node(e.target).name == name}

@@ -114,7 +114,7 @@ class _Build:
             if damage:
                 with suppress(*_UNREADABLE):
                     self.run = replace(self.run, settings=with_features(store, self.run.settings))
-            known = [row.root for row in store.documents.repositories() if row.root.is_dir()]
+            known = [row.root for row in store.documents.list_repositories() if row.root.is_dir()]
         if damage:
             others = ", from this run's folders alone: which others it held cannot be read" if known is None else ""
             self.run = replace(self.run, force=False)
@@ -239,7 +239,7 @@ class _Build:
                 store = Store.write(self.building, self.path)
                 with suppress(IndexCorrupt):
                     store.verify()
-                    known = {row.root for row in store.documents.repositories()}
+                    known = {row.root for row in store.documents.list_repositories()}
                     # Without a state, it was killed before its features were written.
                     is_fit = store.meta("state") and store.features() == Features(settings.fuzzy, settings.vector)
                     if is_fit and known <= set(self.roots):
@@ -311,13 +311,13 @@ def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool
         try:
             _require_complete(store)
             store.take_over(index, [root])
-            row = next((r for r in store.documents.repositories() if r.root == root), None)
+            row = next((r for r in store.documents.list_repositories() if r.root == root), None)
             if row is None:
                 return False
             settings = with_stored_model(store, with_features(store, settings))
             settings = with_stored_rules(store, row.name, settings)
             run = IndexRun(settings, store.path)
-            state = store.documents.states(row.id).get(below)
+            state = store.documents.read_states(row.id).get(below)
             is_there = (root / below).exists()
             seen = explain_path(root, below, settings, list_own_files(store.path)) if is_there else None
             plan = UpdatePlan()
@@ -334,7 +334,7 @@ def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool
                     update.write(derive_file(job, settings, workers_embedder(settings)))
                 link_update(update)
                 finish_run(store, run, transaction)
-            return below in store.documents.states(row.id)
+            return below in store.documents.read_states(row.id)
         finally:
             _close(store)
 
@@ -392,7 +392,7 @@ def _copy(run: IndexRun, index: Path, repository: Repository, into: Path) -> Non
     if not is_owned(index):
         raise IndexNotTrusted(f"{index} belongs to another user")
     with Store.read(index) as store, store.reading():
-        rows = store.documents.repositories()
+        rows = store.documents.list_repositories()
         if len(rows) != 1:
             raise UsageError(f"{index} holds {len(rows)} folders")
         if store.features() != Features(run.settings.fuzzy, run.settings.vector):

@@ -50,8 +50,8 @@ def compare(
     verify: bool = False,
 ) -> UpdatePlan:
     """Sort the files of a walk."""
-    plan, gone = UpdatePlan(), documents.states(repository)
-    skipped = {skip.path: skip for skip in documents.skips(repository)}
+    plan, gone = UpdatePlan(), documents.read_states(repository)
+    skipped = {skip.path: skip for skip in documents.list_skips(repository)}
     for entry in seen:
         if isinstance(entry, Skip):
             plan.skips.append(entry)
@@ -109,14 +109,16 @@ def find_renames(store: Store, root: Path, plan: UpdatePlan, is_current: IsCurre
 
 def repositories_at(store: Store, roots: Iterable[Path], transaction: LazyTransaction) -> dict[Path, RepositoryRow]:
     """Root → its repository, added to the index if necessary, which may rename others."""
-    rows = {row.root: row for row in store.documents.repositories()}
+    rows = {row.root: row for row in store.documents.list_repositories()}
     names = name_by_roots([*dict.fromkeys((*rows, *roots))])
     if all(root in rows and rows[root].name == names[root] for root in roots):
         return rows
     transaction.begin()
     new_rows = {row.root: row for row in store.documents.add_repositories(roots)}
     if any(row.name != new_rows[root].name for root, row in rows.items()):
-        store.changed.update(document.id for document in store.documents.rows())  # what is logged of them has the names
+        store.changed.update(
+            document.id for document in store.documents.read_rows()
+        )  # what is logged of them has the names
     return new_rows
 
 
@@ -222,7 +224,7 @@ class RepositoryUpdate:
     def write_skips(self) -> None:
         """Replace the skips that differ from the stored ones."""
         store, repository = self.store, self.repository
-        old = {s.path: s for s in store.documents.skips(repository.id)}
+        old = {s.path: s for s in store.documents.list_skips(repository.id)}
         new = {s.path: s for s in self.plan.skips}
         gone = [path for path in old if path not in new]
         fresh = [s for path, s in sorted(new.items()) if old.get(path) != s]

@@ -153,8 +153,8 @@ def embed_again(store: Store, run: IndexRun, transaction: LazyTransaction) -> tu
     embedder = embedder_of(run.settings)
     if embedder is None:
         return 0, 0
-    before = store.documents.embedded_by_others(embedder.fingerprint())
-    others = store.documents.embedded_otherwise(embedder.fingerprint())
+    before = store.documents.count_embedded_otherwise(embedder.fingerprint())
+    others = store.documents.list_embedded_otherwise(embedder.fingerprint())
     is_known = store.meta("embedder_fingerprint") == embedder.fingerprint()
     width, number = int(store.meta("embedder_width") or 0) if is_known else 0, 0
     document_vectors: list[tuple[bytes, ...]] = []  # Of a large document, those of its earlier parts

@@ -43,7 +43,7 @@ def link_update(update: RepositoryUpdate) -> tuple[Notice, ...]:
     key = f"precise:{repository.name}"
     indexes_changed = store.meta(key) != tree_indexes.state
     if indexes_changed or (tree_indexes.files and (documents or invalidation.has_changes)):
-        documents = {state.id for state in store.documents.states(repository.id).values()}
+        documents = {state.id for state in store.documents.read_states(repository.id).values()}
         precise, linker = PreciseIndexes(store, repository.id, tree_indexes.files), None
     if documents or invalidation.has_changes:  # a removed file may have held members of types that stay
         update.transaction.begin()

@@ -39,9 +39,9 @@ _ROOT = "/"  # The root's path in the list. Other folders are relative to it, an
 def note_times(store: Store, repository: RepositoryRow, folders: Mapping[str, int]) -> str:
     """The facts that a run keeps for looks: the numbers of files and of times, then a line `TIME PATH` for each, the most
     likely to change first. `folders` are those that the walk entered, with their times. Paths with line breaks are left out."""
-    skipped = store.documents.skipped_folders(repository.id)
+    skipped = store.documents.list_skipped_folders(repository.id)
     entered = {shown: at for path, at in folders.items() if (shown := escape_path(path)) not in skipped}
-    files = {path: at for path, at in store.documents.times(repository.id).items() if "\n" not in path}
+    files = {path: at for path, at in store.documents.read_times(repository.id).items() if "\n" not in path}
     times = files | {path: at for path, at in entered.items() if "\n" not in path}
     # Files modified last and committed last, taken in turn, each after its folder; then other folders
     pairs = zip_longest(files, store.history.newest(repository.id, MOST_TIMES))
@@ -60,7 +60,7 @@ def note_run(
 ) -> None:
     """Keep what later looks compare with, when the index was written last, and how long an update takes."""
     has_written = bool(transaction.writes)
-    rows = [row for row in store.documents.repositories() if row.root in tallies]
+    rows = [row for row in store.documents.list_repositories() if row.root in tallies]
     for row in rows:
         transaction.set_meta(times_key(row), note_times(store, row, tallies[row.root].folders))
     if has_written:
@@ -94,7 +94,7 @@ def seconds_to_update(store: Store, differences: int) -> float:
 
 def look_at_trees(store: Store, settings: Settings) -> dict[str, TreeLook]:
     """Repository name → what a look at its tree tells. Reads only; starts no process."""
-    rows = store.documents.repositories()
+    rows = store.documents.list_repositories()
     return {row.name: _Look(store, row, settings).result(MOST_TIMES // len(rows)) for row in rows}
 
 
@@ -117,7 +117,7 @@ class _Look:
         try:
             files, times = map(int, numbers.split())
         except ValueError:  # an older codelens noted none
-            files, times = self._store.documents.totals(self._row.id)[0], -1
+            files, times = self._store.documents.read_totals(self._row.id)[0], -1
         if not self._row.root.is_dir():
             return TreeLook(TreeState.GONE, files, 0)
         checked, differing, folders = 0, list[str](), list[str]()

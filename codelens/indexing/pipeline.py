@@ -54,7 +54,7 @@ def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resu
     reports: list[IndexReport] = []
     tallies: dict[Path, Tally] = {}
     run_started = time.perf_counter()
-    before = {row.root: row.name for row in store.documents.repositories()}
+    before = {row.root: row.name for row in store.documents.list_repositories()}
     with (
         LazyTransaction(store, run.settings.commit_bytes if run.batches else None) as transaction,
         closing(KeptWorkers(len(roots))) as workers,
@@ -77,7 +77,7 @@ def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resu
         embedded, changed = finish_run(store, run, transaction)
         note_run(store, run, tallies, time.perf_counter() - run_started, transaction)
     reports[-1] = with_finish_time(reports[-1], clock)
-    renamed = {before[row.root]: row.name for row in store.documents.repositories() if row.root in before}
+    renamed = {before[row.root]: row.name for row in store.documents.list_repositories() if row.root in before}
     notices = rename_records(run.index, {old: new for old, new in renamed.items() if old != new})
     reports[-1] = replace(reports[-1], notices=(*reports[-1].notices, *notices))
     # Unless the run wrote something, the documents without vectors of this embedder are old ones.
@@ -95,10 +95,10 @@ def with_finish_time(report: IndexReport, clock: PhaseClock) -> IndexReport:
 
 
 def _report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally) -> IndexReport:
-    tally.kinds = kinds = store.kept_kinds(row) or store.units.kinds(row.id)
+    tally.kinds = kinds = store.kept_kinds(row) or store.units.count_kinds(row.id)
     no_chunks = {*NOTE_KINDS, TODO}
-    skipped = store.documents.counts("reason", row.id)
-    documents, source_bytes = store.documents.totals(row.id)
+    skipped = store.documents.count_by_column("reason", row.id)
+    documents, source_bytes = store.documents.read_totals(row.id)
     fault = find_tracking_fault(row.root) if SkipReason.IGNORED.value in skipped else ""
     text = f"git cannot list its tracked files ({fault}): tracked files that match an ignore rule are left out"
     return IndexReport(
@@ -114,10 +114,10 @@ def _report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally) -> In
         symbols=sum(n for kind, n in kinds.items() if kind not in CHUNK_KINDS),
         chunks=sum(n for kind, n in kinds.items() if kind in CHUNK_KINDS and kind not in no_chunks),
         skipped=skipped,
-        encodings=store.documents.counts("encoding", row.id),
-        encoding_errors=store.documents.doubtful(row.id, run.settings.encoding_threshold),
-        languages=store.documents.counts("language", row.id),
-        faults=store.documents.faults(row.id),
+        encodings=store.documents.count_by_column("encoding", row.id),
+        encoding_errors=store.documents.count_doubtful(row.id, run.settings.encoding_threshold),
+        languages=store.documents.count_by_column("language", row.id),
+        faults=store.documents.list_faults(row.id),
         source_bytes=source_bytes,
         index_bytes=0,
         seconds=0.0,
@@ -232,7 +232,7 @@ def finish_run(store: Store, run: IndexRun, transaction: LazyTransaction) -> tup
         store.edges.count_uses(every=bool(run.batches))
         # A build commits many times: its last committed state was not logged.
         before = ("", "") if run.batches else (store.meta("snapshot"), store.meta("root"))
-        store.set_meta("snapshot", store.documents.content_id())
+        store.set_meta("snapshot", store.documents.compute_content_id())
         record_snapshot(store, run.settings.snapshots_kept, before)
         store.remember_home()
     return embedded

@@ -27,7 +27,7 @@ def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) 
     settings = with_features(store, settings)
     return Status(
         index=info,
-        repositories=tuple(_repository(store, row, settings, check) for row in store.documents.repositories()),
+        repositories=tuple(_repository(store, row, settings, check) for row in store.documents.list_repositories()),
         file_bytes=store.path.stat().st_size,
         tables=store.table_bytes(),
         journal_mode=store.journal_mode(),
@@ -38,7 +38,7 @@ def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) 
 def is_stale(store: Store, settings: Settings) -> bool:
     """True if a run would find work in the existing trees. Compares stamps and recipes; reads no file."""
     settings = with_features(store, settings)
-    for row in store.documents.repositories():
+    for row in store.documents.list_repositories():
         if not row.root.is_dir():
             continue
         row_settings = with_stored_rules(store, row.name, settings)
@@ -52,7 +52,7 @@ def is_stale(store: Store, settings: Settings) -> bool:
 def _repository(store: Store, row: RepositoryRow, settings: Settings, check: bool) -> RepositoryStatus:
     settings = with_stored_rules(store, row.name, settings)
     is_current = IndexRun(settings, store.path).is_current
-    skipped = Counter(skip.reason.value for skip in store.documents.skips(row.id))
+    skipped = Counter(skip.reason.value for skip in store.documents.list_skips(row.id))
     changes = None
     if check and row.root.is_dir():  # by stamp and then by content, so that a touched file does not count
         plan = compare(
@@ -67,19 +67,19 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
                 changed.append(seen.path)
         deleted = tuple(state.path for state in plan.removed)
         changes = Changes(new=_new_files(store, row, plan), changed=tuple(changed), deleted=deleted)
-    documents, source_bytes = store.documents.totals(row.id)
+    documents, source_bytes = store.documents.read_totals(row.id)
     return RepositoryStatus(
         name=row.name,
         root=str(row.root),
         documents=documents,
-        units=store.units.kinds(row.id),
-        languages=store.documents.counts("language", row.id),
-        encodings=store.documents.counts("encoding", row.id),
+        units=store.units.count_kinds(row.id),
+        languages=store.documents.count_by_column("language", row.id),
+        encodings=store.documents.count_by_column("encoding", row.id),
         skipped=dict(skipped.most_common()),
-        faults=store.documents.faults(row.id),
+        faults=store.documents.list_faults(row.id),
         source_bytes=source_bytes,
         references=store.edges.link_counts(row.id),
-        stale=sum(not is_current(state) for state in store.documents.states(row.id).values()),
+        stale=sum(not is_current(state) for state in store.documents.read_states(row.id).values()),
         changes=changes,
         history=store.history.read(row.id),
         gone=not row.root.is_dir(),
@@ -88,7 +88,7 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
 
 def _new_files(store: Store, row: RepositoryRow, plan: UpdatePlan) -> tuple[str, ...]:
     """Files that no run has seen in this state, without those that are only tried again."""
-    known = {skip.path: skip.stamp for skip in store.documents.skips(row.id) if skip.stamp}
+    known = {skip.path: skip.stamp for skip in store.documents.list_skips(row.id) if skip.stamp}
     return tuple(seen.path for seen in plan.new if seen.path not in known or not known[seen.path].agrees(seen.stamp))
 
 
@@ -137,7 +137,7 @@ def _load_settings(index: Path, root: Path, settings_of: Loader) -> Settings:
 def _rules_of_last_run(index: Path, root: Path) -> WalkRules | None:
     unreadable_index = (IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew)
     with suppress(*unreadable_index), Store.read(index) as store, store.reading():
-        for row in store.documents.repositories():
+        for row in store.documents.list_repositories():
             if row.root == root:
                 return stored_walk_rules(store, row.name)
     return None

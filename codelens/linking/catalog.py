@@ -212,7 +212,7 @@ class Catalog:
         self._loaded = self._rows = 0
         self.looked_at = 0  # Rows of tables by name, and paths, examined so far: a test bounds them
         rows, sets = languages(), dict[str, frozenset[str]]()
-        for identity, path, language, namespace, roles in store.documents.linkable(repository, only):
+        for identity, path, language, namespace, roles in store.documents.list_linkable(repository, only):
             if (role_set := sets.get(roles)) is None:
                 role_set = sets[roles] = frozenset(roles.split())
             file = FileInfo(identity, path, rows.get(language, NO_LANGUAGE), use_dots(namespace), role_set)
@@ -269,7 +269,7 @@ class Catalog:
             store, identity = self._store, DocumentId(document)
             self._facts[document] = facts = LinkFacts(
                 self.files[document],
-                store.units.definitions(identity),
+                store.units.list_definitions(identity),
                 store.references.imports_of(identity),
                 store.references.bindings_of(identity),
             )
@@ -371,7 +371,7 @@ class Catalog:
         key = (kin, f"{place}/" if files is self.by_folder else place)
         if (table := self._top.get(key)) is None:
             table = self._top[key] = {}
-            for unit_name, unit, document in self._store.units.at_top([DocumentId(f.id) for f in group]):
+            for unit_name, unit, document in self._store.units.list_top_definitions([DocumentId(f.id) for f in group]):
                 table.setdefault(unit_name, []).append((unit, document))
                 self.looked_at += 1
             self._rows += len(table)
@@ -417,7 +417,7 @@ class Catalog:
         """Last name of the container → definitions of exactly that name, except local ones."""
         if (known := self._namesakes.get(name)) is None:
             known = self._namesakes[name] = {}
-            for unit, document, kind, container in self._store.units.namesakes(name):
+            for unit, document, kind, container in self._store.units.find_namesakes(name):
                 self.looked_at += 1
                 if document in self.files:
                     namesake = Namesake(unit, document, kind, self.files[document].language.kin)
@@ -470,8 +470,8 @@ class Catalog:
 
     def read_shape(self, definition: Definition) -> tuple[int, int]:
         """(parameters, results) in a method's head."""
-        return head_shape(self._store.units.signature(UnitId(definition.id)), definition.name)
+        return head_shape(self._store.units.read_signature(UnitId(definition.id)), definition.name)
 
     def find_line(self, definition: Definition) -> int:
         """The line of a definition's name, from 1."""
-        return self._store.units.rows([UnitId(definition.id)])[UnitId(definition.id)].name_line
+        return self._store.units.read_rows([UnitId(definition.id)])[UnitId(definition.id)].name_line

@@ -118,7 +118,7 @@ class Inheritance:
         seen: set[int] = set()
         while waiting and len(seen) < MOST_BELOW:
             seen |= waiting
-            rows = store.units.rows(UnitId(n) for n in sorted(waiting - set(types)))
+            rows = store.units.read_rows(UnitId(n) for n in sorted(waiting - set(types)))
             for unit, row in rows.items():
                 if row.kind in TYPE_KINDS and row.document in catalog.files:
                     types[unit] = catalog.read_facts(row.document).by_id[unit]

@@ -115,7 +115,7 @@ def write_links(store: Store, links: Sequence[DocumentLinks], fresh: bool) -> No
     externals = edges.add_externals({row[2] for linked in links for row in linked.edges if isinstance(row[2], str)})
     if not fresh:
         for linked in links:
-            edges.forget(linked.document, [unit for unit, _ in store.units.ids_of(linked.document)])
+            edges.forget(linked.document, [unit for unit, _ in store.units.list_piece_counts(linked.document)])
         edges.forget_offered(linked.document for linked in links)
     edges.add_rows(
         (source, kind, externals[target] if isinstance(target, str) else target, line, tier)
@@ -200,7 +200,7 @@ class Invalidation:
             stayed = {file.path for document, file in now.files.items() if document not in unlinked}
             folders = find_folders(stayed | self._paths) ^ now.folders
             changed |= {("p", folder.rpartition("/")[2]) for folder in folders}
-            units = {UnitId(row[0]) for row in store.units.places(self._units)}
+            units = {UnitId(row[0]) for row in store.units.read_places(self._units)}
             gone = [*(self._units - units), *(-d for d in self._documents - everything)]
             documents = unlinked | (store.edges.documents_pointing_at(gone) & everything)
             passed: set[DocumentId] = set()

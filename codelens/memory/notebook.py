@@ -45,8 +45,8 @@ def digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId
         if not down:  # inner units are part of its own bytes
             around[UnitId(node)].add(("contains", False, UnitId(other)))
     neighbours = {unit for relations in around.values() for _, _, unit in relations}
-    rows = {**units_by_id, **store.units.rows(neighbours - units_by_id.keys())}
-    documents = {row.id: row for row in store.documents.rows({unit.document for unit in rows.values()})}
+    rows = {**units_by_id, **store.units.read_rows(neighbours - units_by_id.keys())}
+    documents = {row.id: row for row in store.documents.read_rows({unit.document for unit in rows.values()})}
     contents = {
         number: _hash(texts.read(documents[unit.document]).bytes_of(unit.span)) for number, unit in rows.items()
     }
@@ -259,7 +259,7 @@ class MemoryNotebook:
         with self._store.reading():
             named: UserTarget = resolve_target(target, self._store)
             if named.document is not None and named.line is None:
-                names = {row.id: row.name for row in self._store.documents.repositories()}
+                names = {row.id: row.name for row in self._store.documents.list_repositories()}
                 return Place(names[named.document.repository], named.document.path, "", FILE)
         if named.unit is None:
             raise TargetError(f"{target} is not in the index", hint="name it as PATH, PATH:LINE or a symbol's name")
@@ -295,8 +295,8 @@ def units_at(places: Iterable[Place], store: Store) -> dict[Place, list[UnitRow]
     wanted = {place for place in places if place.kind != FILE}
     units_of_place: dict[Place, list[UnitRow]] = {}
     for path in sorted({place.path for place in wanted}):
-        for document in store.documents.by_path(path):
-            for unit in store.units.of_document(document.id):
+        for document in store.documents.find_by_path(path):
+            for unit in store.units.list_in_document(document.id):
                 if (place := place_of(unit)) in wanted:
                     units_of_place.setdefault(place, []).append(unit)
     return {place: sorted(units, key=UnitRow.content_order) for place, units in units_of_place.items()}

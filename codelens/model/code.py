@@ -227,7 +227,7 @@ class IndexInfo:
     path: str
     schema: int
     snapshot: str
-    """Hash of the content and of how it was indexed (`Documents.content_id`); independent of the runs that led there."""
+    """Hash of the content and of how it was indexed (`Documents.compute_content_id`); independent of the runs that led there."""
     embedder: str
     repositories: tuple[RepositoryInfo, ...]
     indexed_at: str = ""  # Time of the last run that wrote to it, as 2026-01-31T12:00:00Z; empty if unknown

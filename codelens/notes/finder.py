@@ -84,7 +84,7 @@ class AnchorFinder:
         return _make_anchor(place.path, place.line, place.symbol, self._texts.lines(document))
 
     def _document(self, path: str) -> DocumentRow | None:
-        rows = self._store.documents.by_path(path) if path else []
+        rows = self._store.documents.find_by_path(path) if path else []
         return next((row for row in rows if row.repository == self._repository), None)
 
     def _find_by_symbol(self, anchor: Anchor, document: DocumentRow | None) -> UnitRow | None:
@@ -103,15 +103,17 @@ class AnchorFinder:
 
     def _find_symbols(self, symbol: str) -> list[UnitRow]:
         name = symbol.rpartition(".")[2]
-        rows = self._store.units.rows(UnitId(unit) for unit, *_ in self._store.units.namesakes(name)).values()
+        rows = self._store.units.read_rows(UnitId(unit) for unit, *_ in self._store.units.find_namesakes(name)).values()
         fitting = [u for u in rows if f".{u.qualified_name}".endswith(f".{symbol}") and u.kind not in CHUNK_KINDS]
         documents = {
-            d.id for d in self._store.documents.rows({u.document for u in fitting}) if d.repository == self._repository
+            d.id
+            for d in self._store.documents.read_rows({u.document for u in fitting})
+            if d.repository == self._repository
         }
         return sorted((u for u in fitting if u.document in documents), key=UnitRow.content_order)
 
     def _lines_of(self, unit: UnitRow) -> Sequence[str]:
-        return self._texts.lines(self._store.documents.rows([unit.document])[0])
+        return self._texts.lines(self._store.documents.read_rows([unit.document])[0])
 
     def _contains(self, unit: UnitRow, fits: Callable[[Sequence[str], int], bool]) -> bool:
         lines = self._lines_of(unit)
@@ -135,7 +137,7 @@ class AnchorFinder:
         trigrams = all_trigrams(anchor.text) if anchor.digest and len(anchor.text) >= LEAST_LETTERS else ""
         if not trigrams or not self._store.features().fuzzy:
             return None
-        rows = self._store.documents.rows(self._store.postings.documents_matching(trigrams))
+        rows = self._store.documents.read_rows(self._store.postings.documents_matching(trigrams))
         others = sorted((row for row in rows if row.repository == self._repository), key=lambda row: row.path)
         same = [
             (other, n)
@@ -168,7 +170,7 @@ class AnchorFinder:
 
     def _find_enclosing_name(self, document: DocumentId, line: int) -> str:
         """The qualified name of the innermost definition around a line."""
-        units = self._store.units.of_document(document)
+        units = self._store.units.list_in_document(document)
         around = [u for u in units if u.kind not in CHUNK_KINDS and u.start_line <= line <= u.end_line and not u.local]
         return max(around, key=lambda u: (u.start_line, -u.end_line)).qualified_name if around else ""
 
@@ -177,7 +179,7 @@ class AnchorFinder:
         path, line = path_and_line(text)
         if not line and not is_path(path) and not (root / path).is_file():
             unit = resolve_target(text, self._store).unit
-            document = self._store.documents.rows([unit.document])[0] if unit else None
+            document = self._store.documents.read_rows([unit.document])[0] if unit else None
             if unit is None or document is None or document.repository != self._repository:
                 raise TargetError(f"nothing in this tree is named {text}")
             return _make_anchor(unit.path, unit.name_line, unit.qualified_name, self._texts.lines(document)), ""

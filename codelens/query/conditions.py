@@ -307,8 +307,10 @@ def add_satisfying(
     budget, matching = conditions.matching.budget, conditions.matching
     rows = {d.id: d for d in documents}
     kinds, rest = split_off_kinds(conditions.node)
-    briefs = texts.store.units.briefs(list(rows), kinds, asks_for_todos(conditions.node))
-    large = {document: texts.read(rows[document]) for document in texts.store.parts.documents() if document in rows}
+    briefs = texts.store.units.list_briefs(list(rows), kinds, asks_for_todos(conditions.node))
+    large = {
+        document: texts.read(rows[document]) for document in texts.store.parts.list_documents() if document in rows
+    }
     demanding_text = demands_text(conditions.node)
     before = -1
     matchings: tuple[int, Mapping[UnitId, Matching]] = (-1, {})
@@ -333,7 +335,7 @@ def add_satisfying(
             if node is None:
                 continue
         if conditions.changes and matchings[0] != document:
-            matchings = document, conditions.make_unit_matchings(row, texts.store.units.of_document(document))
+            matchings = document, conditions.make_unit_matchings(row, texts.store.units.list_in_document(document))
         decider = _UnitDecider(node, matching, matchings[1])
         undecided: list[Undecided] = []
         satisfied = len(satisfying.units)

@@ -58,7 +58,7 @@ def prefetch_matches(run: SearchRun) -> None:
 
 def _read_named(store: Store, _: None, names: Iterable[str]) -> None:
     for name in names:
-        store.units.rows(store.units.find_by_name(name, None, MOST_NAMED))
+        store.units.read_rows(store.units.find_by_name(name, None, MOST_NAMED))
 
 
 class CandidatePrefetch:

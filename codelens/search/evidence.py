@@ -320,7 +320,7 @@ class Evidence:
 
 def read_rows(store: Store, units: Iterable[UnitId]) -> object:
     """Read the rows of units."""
-    return store.units.rows(units)
+    return store.units.read_rows(units)
 
 
 def _read(
@@ -332,7 +332,7 @@ def _read(
     vector: bytes,
 ) -> None:
     pool = UnitSet(sorted(units))
-    documents = {row.document for row in store.units.rows(pool).values()}
+    documents = {row.document for row in store.units.read_rows(pool).values()}
     store.occurrences.in_units(pool, terms, store.budget.check)
     store.occurrences.in_files(documents, asked, store.budget.check)
     store.edges.files_using(pool)

@@ -211,11 +211,11 @@ class FilesInScope:
         """Files as hits show them: the whole of each, with the names of what it defines as its doc."""
         store, ids, rows = self._store, [DocumentId(-unit) for unit in units], {}
         store.foresee(
-            ("documents.rows", (ids,)),
+            ("documents.read_rows", (ids,)),
             *(("files.outline", (d, MOST_OUTLINED)) for d in ids),
             *(("files.extent", (d,)) for d in ids),
         )
-        names = {r.id: r.name for r in store.documents.repositories()}
+        names = {r.id: r.name for r in store.documents.list_repositories()}
         documents = self.rows(ids)
         for unit in sorted(units, reverse=True):
             document = documents[DocumentId(-unit)]
@@ -251,7 +251,7 @@ class FilesInScope:
 
 def _compare_all(comparison: NameComparison, names: Sequence[str], store: Store, _: None) -> Part[tuple[float, str]]:
     """Compare all files of one index; its documents take the place of units."""
-    named = comparison(names, store.documents.paths())
+    named = comparison(names, store.documents.list_paths())
     return Part(of={UnitId(document): found for document, found in named.items()})
 
 
@@ -272,7 +272,7 @@ def find_files_by_meaning(files: FilesInScope, most_units: int, run: SearchRun, 
     near = {d: cosine(far) for d, far in files.near(vector, limit).items()}
     matches = {d: Match(_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
     units = find_by_meaning(run, most_units).matches if most_units else ()
-    rows = run.store.units.rows([match.unit for match in units])
+    rows = run.store.units.read_rows([match.unit for match in units])
     in_scope = files.rows({row.document for row in rows.values()})
     for match in units:
         row = rows[match.unit]

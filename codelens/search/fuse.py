@@ -30,7 +30,7 @@ def fuse_matches(run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list
 
 def find_rows(run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> dict[UnitId, UnitRow]:
     """The rows of all matched units."""
-    return run.store.units.rows({match.unit for ranking in matches.values() for match in ranking})
+    return run.store.units.read_rows({match.unit for ranking in matches.values() for match in ranking})
 
 
 def fuse(

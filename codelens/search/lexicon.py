@@ -214,8 +214,10 @@ def _find_stems_like(word: str, store: Store) -> list[str]:
 
 def _find_whole_word(stem: str, typed: str, units: Iterable[UnitId], store: Store) -> str:
     """The word of this stem whose length is nearest to the typed one's, in the names and texts of these units."""
-    rows = store.units.rows(units)
-    documents = {document.id: document for document in store.documents.rows({row.document for row in rows.values()})}
+    rows = store.units.read_rows(units)
+    documents = {
+        document.id: document for document in store.documents.read_rows({row.document for row in rows.values()})
+    }
     texts, words = Texts(store), set[str]()
     for row in rows.values():
         text = f"{row.qualified_name} {row.path} {texts.read(documents[row.document]).slice(row.span)}"

@@ -60,9 +60,9 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
     else:
         target = resolve_target(options.like, store)
         document, unit = _find_indexed(target, store)
-        methods = "units.of_document", "units.ids_of", "references.of_document"
+        methods = "units.list_in_document", "units.list_piece_counts", "references.of_document"
         store.foresee(*((method, (document.id,)) for method in methods))
-        units = store.units.of_document(document.id)
+        units = store.units.list_in_document(document.id)
         inside, itself, whole = units, units, Span(0, sys.maxsize)
         if unit is not None:
             whole = unit.span
@@ -79,10 +79,10 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
         for reference in store.references.of_document(document.id):
             if whole.start <= reference.start < whole.end and reference.kind not in LITERAL_KINDS:
                 uses.update(tokens(reference.name))
-        pieces = dict(store.units.ids_of(document.id))
+        pieces = dict(store.units.list_piece_counts(document.id))
         vectors = store.vectors.of_units([(u.id, pieces[u.id]) for u in inside]) if embedder else []
         query = _make_query(names, heading, uses, sum_vectors(vectors), store, least=2)
-        home = next(row for row in store.documents.repositories() if row.id == document.repository)
+        home = next(row for row in store.documents.list_repositories() if row.id == document.repository)
         name, kind, first, last = document.path, "file", 1, max((u.end_line for u in units), default=1)
         if unit is not None:
             name, kind, first, last = unit.qualified_name, unit.kind, unit.start_line, unit.end_line
@@ -129,7 +129,7 @@ def _find_indexed(target: UserTarget, store: Store) -> tuple[DocumentRow, UnitRo
     if target.unit is None:
         where = f"{target.path}: nothing is indexed at line {target.line}"
         raise TargetError(where, hint="name a line with text, or only the file")
-    return target.document or store.documents.rows([target.unit.document])[0], target.unit
+    return target.document or store.documents.read_rows([target.unit.document])[0], target.unit
 
 
 MOST_GUESSES = 6  # Languages that are tried, the index's most frequent first: each takes some 20 ms to load its grammar
@@ -154,7 +154,7 @@ def read_snippet(text: str, language: str, store: Store, embedder: Embedder | No
     """
     text, tried = dedent(text), [language]  # dedented: a method as it stands in its class
     if not language:
-        counts = Counter(d.language for d in store.documents.rows())
+        counts = Counter(d.language for d in store.documents.read_rows())
         known = [name for name in counts if (row := languages().get(name)) is not None and row.grammar]
         tried = sorted(known, key=lambda name: (-counts[name], name))[:MOST_GUESSES]
     language, extraction = _extract(text, tried)

@@ -61,7 +61,7 @@ class LineSearch:
     conditions: Conditions
     skip: int  # Matching lines that are still to be left out
     left: int  # Matching lines that may still be given
-    reads: Sequence[str] = ("documents.snapshot",)  # The methods of the store that each file needs
+    reads: Sequence[str] = ("documents.read_snapshot",)  # The methods of the store that each file needs
     parts: Mapping[DocumentId, Collection[int]] = field(default_factory=dict)
     """Document → the parts of a large file that may hold a match; empty for all of them."""
 
@@ -82,7 +82,7 @@ class LineSearch:
             whole_line=options.whole_line,
             invert=options.invert,
         )
-        repositories = store.documents.repositories()
+        repositories = store.documents.list_repositories()
         cut = asks_for(query.node, "author") and any(
             len(store.lines.commits(row.id)) >= MOST_LINE_COMMITS for row in repositories
         )
@@ -179,7 +179,7 @@ class LineSearch:
         """All lines as one result, for formats that show units: hits without a score, in the innermost unit around the line."""
         skip, left = self.options.offset, self.options.limit
         self.skip, self.left = 0, sys.maxsize
-        self.reads = ("documents.snapshot", "units.of_document")
+        self.reads = ("documents.read_snapshot", "units.list_in_document")
         hits = list(self._hits())
         return SearchResult(
             query=self.query.text,
@@ -221,7 +221,7 @@ class LineSearch:
 
     def _units_around(self, file: FileLines, lines: Sequence[MatchedLine]) -> Iterator[UnitRow]:
         """The innermost unit around each line, or the file."""
-        units = iter(self.store.units.of_document(file.document))
+        units = iter(self.store.units.list_in_document(file.document))
         coming, around = next(units, None), list[UnitRow]()
         for line in lines:
             while coming is not None and coming.start_line <= line.number:
@@ -231,7 +231,7 @@ class LineSearch:
             if around:
                 yield around[-1]
             else:
-                (document,) = self.store.documents.rows([file.document])
+                (document,) = self.store.documents.read_rows([file.document])
                 yield whole_file(document, file.repository, self.store)
 
 
@@ -323,9 +323,9 @@ class _Places:
 
     def _units(self, condition: Node) -> list[UnitRow]:
         store, conditions = self.search.store, self.search.conditions
-        units = store.units.of_document(self.document.id)
+        units = store.units.list_in_document(self.document.id)
         if asks_for_todos(condition):
-            units += store.units.todos(self.document.id)
+            units += store.units.list_todos(self.document.id)
         facts, matchings = conditions.collect_facts(self.document), conditions.make_unit_matchings(self.document, units)
 
         def satisfies(unit: UnitRow) -> bool:

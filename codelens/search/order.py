@@ -219,7 +219,7 @@ def sort(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
     if options.sort == "path":
         candidates = sorted(candidates, key=lambda c: c.unit.content_order())
     elif options.sort == "modified":
-        rows = run.store.documents.rows({c.unit.document for c in candidates})
+        rows = run.store.documents.read_rows({c.unit.document for c in candidates})
         written = {row.id: row.stamp.mtime_ns for row in rows}
         candidates = sorted(candidates, key=lambda c: (-written[c.unit.document], c.unit.content_order()))
     elif options.sort != "score":

@@ -69,8 +69,8 @@ def _hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     evidence, ways = (ranking.evidence, ranking.ways) if options.reasons else (None, None)
     said_of = {evidence.messages[one][1]: None for one in shown if one in evidence.messages} if evidence else ()
     units = [c.unit.id for c in page if c.unit.id > 0]
-    of_page: list[Expected] = [("documents.rows", (shown,)), (_rows_inside, units)]
-    of_page += [("documents.snapshot", (document,)) for document in shown]
+    of_page: list[Expected] = [("documents.read_rows", (shown,)), (_rows_inside, units)]
+    of_page += [("documents.read_snapshot", (document,)) for document in shown]
     of_page += [("messages.commit", (number,)) for number in said_of]
     said, *_ = store.at_once(
         partial(QueryWords, run),
@@ -81,8 +81,8 @@ def _hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     inside: dict[UnitId, list[UnitRow]] = {}
     for outer, inner in pairs:
         inside.setdefault(outer, []).append(rows[inner])
-    documents = {d.id: d for d in store.documents.rows(shown)}
-    roots = {r.id: r.root for r in store.documents.repositories()}
+    documents = {d.id: d for d in store.documents.read_rows(shown)}
+    roots = {r.id: r.root for r in store.documents.list_repositories()}
     hits: list[Hit] = []
     brief = 0
     for place, candidate in enumerate(page):
@@ -116,7 +116,7 @@ def _hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
 
 def _rows_inside(store: Store, units: Sequence[UnitId]) -> tuple[list[tuple[UnitId, UnitId]], Mapping[UnitId, UnitRow]]:
     pairs = store.units.find_inner(units)
-    return pairs, store.units.rows([inner for _, inner in pairs])
+    return pairs, store.units.read_rows([inner for _, inner in pairs])
 
 
 def _with_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWords, inner: Sequence[UnitRow]) -> Hit:
@@ -244,7 +244,7 @@ def _moved_places(run: SearchRun, page: Sequence[Candidate]) -> Sequence[Notice]
     from codelens.notes.note import kind_of_path, read_note
 
     texts: list[str] = []
-    for document in run.store.documents.rows(notes):
+    for document in run.store.documents.read_rows(notes):
         if not kind_of_path(document.path):
             continue
         finder = AnchorFinder(run.store, document.repository)

@@ -127,7 +127,7 @@ def add_todos(run: SearchRun, findings: Findings) -> Findings:
     mark = find_todo_mark(run.query.node)
     if not mark or "exact" not in findings.matches:
         return findings
-    rows = run.store.units.rows(run.store.units.of_todos(run.within, LITERAL_POOL)).values()
+    rows = run.store.units.read_rows(run.store.units.select_todos(run.within, LITERAL_POOL)).values()
     ordered = sorted(rows, key=lambda row: (not row.name.startswith(mark), "test" in row.roles, row.content_order()))
     targets = {
         row.id: QueryTarget(1.0 if row.name.startswith(mark) else OTHER_MARK, "a comment about something to be done")
@@ -152,7 +152,7 @@ def add_literal_matches(run: SearchRun, findings: Findings) -> Findings:
     if (run.terms.words or run.terms.names) and (run.options.mode == "vector" or not run.scope.demands_text):
         return findings
     known = findings.units
-    rows = run.store.units.rows([unit for unit in run.within if unit not in known])
+    rows = run.store.units.read_rows([unit for unit in run.within if unit not in known])
     outer = {row.parent for row in rows.values() if row.parent is not None}
     ordered = sorted(rows.values(), key=lambda r: (r.id in outer, "test" in r.roles, r.content_order()))
     left_out = {}

@@ -96,7 +96,7 @@ class SearchScope:
         """The conditions that keep this unit out; None if it takes part."""
         if self.units is None:
             return None
-        conditions, (document,) = self.conditions, self.texts.store.documents.rows([unit.document])
+        conditions, (document,) = self.conditions, self.texts.store.documents.read_rows([unit.document])
         if option := _option_against(document, conditions.repositories[document.repository], self.options):
             return Blame(option, f"{document.path} ({document.language})", ())
         facts = conditions.collect_facts(document).narrow_to_unit(unit.kind, unit.name, unit.qualified_name)
@@ -166,7 +166,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
 
 def read_conditions(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> Conditions:
     """The conditions of a query, with what it needs to decide them."""
-    rows = store.documents.repositories()
+    rows = store.documents.list_repositories()
     case = options.case if query.case == "auto" else query.case
     return Conditions(
         node=query.node,
@@ -188,7 +188,7 @@ def _satisfy_conditions(
         conditions,
         node=join_alternatives(node, matching),
         matching=matching,
-        repositories={int(row.id): roots[row.root] for row in store.documents.repositories()},
+        repositories={int(row.id): roots[row.root] for row in store.documents.list_repositories()},
         changes=LastChanges(store, texts) if asks_for(node, *CHANGE_FIELDS) else None,
     )
     documents = documents_in_scope(store, options, names=conditions.repositories)
@@ -214,7 +214,7 @@ def _satisfy_conditions(
             parts = {document: numbers for document, numbers in allowed.items() if document not in named}
         left = len(undecided)
         add_satisfying(undecided, conditions, parts, texts, satisfying)
-    units = [*store.units.of_documents(whole, asks_for_todos(node)), *satisfying.units]
+    units = [*store.units.list_ids(whole, asks_for_todos(node)), *satisfying.units]
     cut = conditions.changes is not None and conditions.changes.is_cut
     return Part(units, satisfying.reach, (len(documents), left - satisfying.files, int(cut)))
 
@@ -259,9 +259,9 @@ def documents_in_scope(
     `names`: those of repositories, if they are not the store's own.
     """
     if options.repositories and names is None:
-        names = {row.id: row.name for row in store.documents.repositories()}
+        names = {row.id: row.name for row in store.documents.list_repositories()}
     named = names or {}
-    return [d for d in store.documents.rows(among) if not _option_against(d, named.get(d.repository, ""), options)]
+    return [d for d in store.documents.read_rows(among) if not _option_against(d, named.get(d.repository, ""), options)]
 
 
 def _option_against(document: DocumentRow, repository: str, options: SearchOptions) -> str:

@@ -15,16 +15,16 @@ from codelens.worktree.files import check_freshness
 
 def list_files(store: Store, options: SearchOptions) -> list[IndexedFile]:
     """The documents that the options, without any query, let take part; by repository and path."""
-    repositories = {row.id: row for row in store.documents.repositories()}
+    repositories = {row.id: row for row in store.documents.list_repositories()}
     files = [_file(d, repositories[d.repository]) for d in documents_in_scope(store, options)]
     return sorted(files, key=lambda file: (file.repository, file.path))
 
 
 def read_source(store: Store, path: str, repository: str = "") -> SourceFile:
     """The text of a path below a root. Raises TargetError where it is not indexed, or several repositories have it."""
-    repositories = {row.id: row for row in store.documents.repositories()}
+    repositories = {row.id: row for row in store.documents.list_repositories()}
     documents = [
-        d for d in store.documents.by_path(path) if not repository or repositories[d.repository].name == repository
+        d for d in store.documents.find_by_path(path) if not repository or repositories[d.repository].name == repository
     ]
     if not documents:
         raise TargetError(f"{path} is not in the index", hint="`codelens status --skipped` lists what was left out")
@@ -41,11 +41,11 @@ def find_passage(store: Store, target: str) -> tuple[SourceFile, UnitRow | None,
     """
     meant = resolve_target(target, store)
     unit = None if meant.path and meant.line is None else meant.unit
-    documents = [meant.document] if meant.document else list(store.documents.rows({unit.document} if unit else ()))
+    documents = [meant.document] if meant.document else list(store.documents.read_rows({unit.document} if unit else ()))
     if not documents:
         raise TargetError(f"{target} is not in the index", hint="`codelens status --skipped` lists what was left out")
     document = documents[0]
-    home = next(row for row in store.documents.repositories() if row.id == document.repository)
+    home = next(row for row in store.documents.list_repositories() if row.id == document.repository)
     return _source(store, document, home), unit, unit.start_line if unit else meant.line or 1
 
 
@@ -54,7 +54,7 @@ def _source(store: Store, document: DocumentRow, home: RepositoryRow) -> SourceF
         file=_file(document, home),
         freshness=check_freshness(home.root, document.os_path, document.stamp, document.content_hash),
         lines=tuple(Texts(store).lines(document)),
-        units=tuple(store.units.of_document(document.id)),
+        units=tuple(store.units.list_in_document(document.id)),
     )
 
 

@@ -175,7 +175,7 @@ def _is_token(word: str, run: SearchRun) -> bool:
     named = run.store.units.find_by_name(fold_identifier(last), None, MOST_NAMED)
     if not is_like_code(word):
         return not named and not run.store.postings.document_frequency(word.casefold())
-    return not any(unit.name == last and "test" not in unit.roles for unit in run.store.units.rows(named).values())
+    return not any(unit.name == last and "test" not in unit.roles for unit in run.store.units.read_rows(named).values())
 
 
 def last_name(word: str) -> str:
@@ -264,11 +264,11 @@ def _look_for(
                 groups.setdefault((-count, document not in preferred), []).append(document)
         room = search.most
         for group in sorted(groups):
-            documents = store.documents.first(groups[group], room) if room else InOrder([], [])
+            documents = store.documents.select_first(groups[group], room) if room else InOrder([], [])
             room -= len(documents)
             chosen += documents
             chosen.keys += [(number, *group, *key) for key in documents.keys]
-    rows = {row.id: row for row in store.documents.rows(chosen)}
+    rows = {row.id: row for row in store.documents.read_rows(chosen)}
     ways = list(accumulate((len(search.ways) for search in searches), initial=0))
     of: dict[UnitId, dict[tuple[int, int, int], VerbatimMatch]] = {}
     for at, document in enumerate(chosen):
@@ -398,7 +398,7 @@ def _add(
     for place, count, text, token in places:
         share = count if token else count / words
         if spans is None:
-            spans = store.units.spans(document)[::-1]
+            spans = store.units.list_spans(document)[::-1]
         for unit, start, end, lines, local in spans:
             if not start <= place < end:
                 continue

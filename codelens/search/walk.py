@@ -120,7 +120,7 @@ def join_by_mass(
     """New candidates for the symbols with most mass that no channel found, of those that take part."""
     known = {c.unit.id for c in candidates}
     new = {u: m for u, m in walk.mass.items() if u not in known and may_be_found(u)}
-    rows = store.units.rows(_most(new, spreading.joining))
+    rows = store.units.read_rows(_most(new, spreading.joining))
     first = sorted(rows.values(), key=lambda row: (-new[row.id], row.content_order()))[: spreading.joining]
     return [Candidate(row) for row in first if row.kind not in UNWALKED_KINDS]
 
@@ -176,7 +176,7 @@ class WalkPaths:
         self._found.around.read_kinds({station for unit in wanted for station in self._ways[unit][:-1]})
         others = {station for unit in wanted for station in self._ways[unit] if station not in self._names}
         if others:
-            self._names |= {row.id: row.qualified_name for row in self._store.units.rows(others).values()}
+            self._names |= {row.id: row.qualified_name for row in self._store.units.read_rows(others).values()}
 
     @cached_property
     def _senders(self) -> Mapping[int, int]:
@@ -289,11 +289,11 @@ def add_expansion(
     expanded = expand(_ResolvedEdges(store), shares, expanding.depth, expanding.minimum, expanding.decay)
     reached = {UnitId(n): r for n, r in expanded.items() if r.before is not None and is_unit(n)}
     known = {c.unit.id: c for c in candidates}
-    rows = store.units.rows(reached.keys() - known.keys())
+    rows = store.units.read_rows(reached.keys() - known.keys())
     joined = [row for row in sorted(rows.values(), key=UnitRow.content_order) if row.kind not in UNWALKED_KINDS]
     known |= {row.id: Candidate(row) for row in joined if may_be_found(row.id)}
     nodes = {hop.source for way in reached.values() for hop in way.list_hops()}
-    stations = store.units.rows({UnitId(n) for n in nodes if n > 0} - known.keys())
+    stations = store.units.read_rows({UnitId(n) for n in nodes if n > 0} - known.keys())
     names: dict[int, str] = {int(unit): c.unit.qualified_name for unit, c in known.items()}
     names |= {int(unit): row.qualified_name for unit, row in stations.items()}
     names |= {node: path for node, _, path in store.edges.contents([n for n in nodes if n < 0])}
@@ -331,9 +331,9 @@ class _ResolvedEdges:
                 steps[node].append(GraphStep(other, name, bool(outgoing)))
         for node, other, down in store.edges.find_nested(nodes):
             steps[node].append(GraphStep(other, "contains", down))
-        for document, unit in store.units.top_level([-node for node in nodes if node < 0]):
+        for document, unit in store.units.list_top_units([-node for node in nodes if node < 0]):
             steps[-document].append(GraphStep(unit, "contains"))
-        rows = store.units.rows([UnitId(n) for n in nodes if n > 0])
+        rows = store.units.read_rows([UnitId(n) for n in nodes if n > 0])
         for row in rows.values():
             if row.parent is None:
                 steps[row.id].append(GraphStep(-row.document, "contains", False))
@@ -345,7 +345,7 @@ class _ResolvedEdges:
                 steps[note_of_file[node]].append(GraphStep(other, NAME_OF_KIND[kind], False))
         links = {row.id: [s for s in steps[row.id] if s.target < 0 and s.kind == "documents"] for row in notes}
         files = {-link.target for links_of_note in links.values() for link in links_of_note}
-        linked = store.units.rows([unit for _, unit in store.units.top_level(sorted(files))])
+        linked = store.units.read_rows([unit for _, unit in store.units.list_top_units(sorted(files))])
         linked_notes = {-row.document: row.id for row in linked.values() if row.kind in NOTE_KINDS}
         for note, links_of_note in links.items():
             known = (link for link in links_of_note if link.target in linked_notes)

@@ -81,7 +81,7 @@ def explain_place(target: str, order: Sequence[Candidate], place: int) -> Explan
 def explain_not_indexed(target: UserTarget, store: Store, settings: Settings) -> Loss:
     """Why a file is in no index: the rule by which the walk skips it. Raises TargetError if no tree has such a file."""
     path = target.path
-    for repository in store.documents.repositories():
+    for repository in store.documents.list_repositories():
         if target.repository not in ("", repository.name):
             continue
         try:
@@ -93,7 +93,7 @@ def explain_not_indexed(target: UserTarget, store: Store, settings: Settings) ->
         if isinstance(seen, Skip):
             skip, is_rule = seen, seen.reason in (SkipReason.IGNORED, SkipReason.HIDDEN)
         else:
-            known = {s.path: s for r in store.documents.repositories() for s in store.documents.skips(r.id)}
+            known = {s.path: s for r in store.documents.list_repositories() for s in store.documents.list_skips(r.id)}
             if seen.path not in known:
                 return Loss("not indexed", f"{path} is on disk and not in the index", "run `codelens index`")
             skip, is_rule = known[seen.path], False
@@ -150,7 +150,7 @@ class _Explainer:
         if document.fault:
             return Loss("parse failed", f"{target.path}: {document.fault}", MEND)
         what = "it is empty" if target.line is None else f"no unit covers its line {target.line}"
-        line, units = target.line or 1, self._store.units.of_document(document.id)
+        line, units = target.line or 1, self._store.units.list_in_document(document.id)
         nearest = min(
             units, key=lambda u: (min(abs(u.start_line - line), abs(u.end_line - line)), u.start_line), default=None
         )
@@ -378,7 +378,7 @@ class _FileExplainer(_Explainer):
             return Loss(
                 event.stage, f"its share of the best score is {event.text}", f"--min-score {event.text} or less"
             )
-        (row,) = self._store.documents.rows([document])
+        (row,) = self._store.documents.read_rows([document])
         if not documents_in_scope(self._store, self._options, [document]):
             remedy = "--root-scope, or without -t, -g, PATH and the like"
             return Loss("filtered", f"an option keeps {row.path} out", remedy)

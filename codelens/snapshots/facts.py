@@ -51,7 +51,7 @@ def lines_of(store: Store, paths: dict[int, tuple[str, str]], documents: Sequenc
 
 def _symbols(store: Store, documents: Sequence[DocumentId]) -> dict[int, list[SymbolFact]]:
     symbols: dict[int, list[SymbolFact]] = {}
-    for document, kind, name, container, line, signature in store.units.outlines(documents):
+    for document, kind, name, container, line, signature in store.units.list_outlines(documents):
         qualified = f"{container}.{name}" if container else name
         symbols.setdefault(document, []).append(SymbolFact(kind, qualified, line, " ".join(signature.split())))
     return symbols
@@ -85,7 +85,7 @@ def _homes(store: Store, nodes: Iterable[int], paths: dict[int, tuple[str, str]]
     wanted = set(nodes)
     homes.update({node: (-node, "") for node in wanted if -node in paths})
     while wanted:
-        rows = store.units.places(wanted)
+        rows = store.units.read_places(wanted)
         wanted = set()
         for unit, document, parent, kind, name, container, local in rows:
             if kind in CHUNK_KINDS:
@@ -135,7 +135,7 @@ def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
         return
     is_next = last and last.kept and (last.snapshot, last.root) == before
     older = _older_facts(store) if is_next else None
-    histories = [store.history.read(row.id) for row in store.documents.repositories()]
+    histories = [store.history.read(row.id) for row in store.documents.list_repositories()]
     time = max((history.time for history in histories if history and not history.fault), default=0)
     line = LoggedSnapshot(0, snapshot, root, time, len(leaves), *store.log.counts(), kept=True)
     store.log.add(line, older, keep)

@@ -201,7 +201,9 @@ def _is_text(connection: apsw.Connection, row: Any) -> bool:
     """True if a document's bytes, which a large document has in parts, match the stored hashes."""
     document, packed, size, content_hash, digest = row
     parts = Parts(connection)
-    frames: Any = [packed] if packed else (parts.bytes_of(document, n) for n in range(len(parts.places(document))))
+    frames: Any = (
+        [packed] if packed else (parts.read_bytes(document, n) for n in range(len(parts.list_places(document))))
+    )
     content, whole, read = xxh3_128(), hashlib.sha256(), 0
     try:
         for frame in frames:

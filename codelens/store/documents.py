@@ -112,7 +112,7 @@ class Documents(Tables):
 
     # Repositories
 
-    def repositories(self) -> list[RepositoryRow]:
+    def list_repositories(self) -> list[RepositoryRow]:
         """All repositories, by name."""
         rows = self._rows("SELECT id, name, root FROM repositories ORDER BY name")
         folder = self.index.resolve().parent
@@ -131,7 +131,7 @@ class Documents(Tables):
         (now,) = self.add_repositories([])
         return now
 
-    def any_on_disk(self, row: RepositoryRow) -> bool:
+    def exists_on_disk(self, row: RepositoryRow) -> bool:
         """True if a repository is empty, or if one of its first documents still exists on disk."""
         sql = "SELECT path, os_path FROM documents WHERE repository_id = ? ORDER BY path LIMIT 5"
         paths = [raw if raw is not None else os.fsencode(path) for path, raw in self._rows(sql, row.id)]
@@ -139,12 +139,12 @@ class Documents(Tables):
 
     def add_repositories(self, roots: Iterable[Path]) -> list[RepositoryRow]:
         """Add new roots; return all repositories. A name is the end of a root's path that tells it from the others."""
-        known = {row.root for row in self.repositories()}
+        known = {row.root for row in self.list_repositories()}
         for root in dict.fromkeys(roots):
             if root not in known:
                 sql = "INSERT INTO repositories (name, root) VALUES (?1, ?1)"  # named below
                 self._run(sql, self._relate_root(root))
-        rows = self.repositories()
+        rows = self.list_repositories()
         names = name_by_roots([row.root for row in rows])
         renamed = [(row, names[row.root]) for row in rows if row.name != names[row.root]]
         for row, _ in renamed:  # first out of the way of each other
@@ -157,14 +157,14 @@ class Documents(Tables):
             )
             self._run(sql, row.name, name)
         sign(self._connection, self.index)  # the signature covers names and roots
-        return self.repositories()
+        return self.list_repositories()
 
     # Documents
 
     def add(self, repository: RepositoryId, derived: DerivedDocument, document: DocumentId | None = None) -> DocumentId:
         """Store a document with its snapshot; its units and postings go to other tables."""
-        identity = DocumentId(self._first_free()) if document is None else document
-        self._next = max(self._first_free(), identity + 1)
+        identity = DocumentId(self._find_free_id()) if document is None else document
+        self._next = max(self._find_free_id(), identity + 1)
         seen, raw_path = derived.seen, os.fsencode(derived.seen.os_path.replace(os.sep, "/"))
         values = {name: getattr(derived, name) for name in _SAME} | {
             "id": identity,
@@ -181,14 +181,14 @@ class Documents(Tables):
         self._run("INSERT INTO snapshots VALUES (?, ?)", identity, derived.snapshot)
         return identity
 
-    def _first_free(self) -> int:
+    def _find_free_id(self) -> int:
         """The next id. An id is never reused in a run, because edges may still lead to it."""
         self._next = self._next or self._number("SELECT coalesce(max(id), 0) + 1 FROM documents")
         return self._next
 
     def remove(self, document: DocumentId) -> None:
         """Delete its row and snapshot only; `Store.remove_document` deletes everything."""
-        self._first_free()
+        self._find_free_id()
         self._run("DELETE FROM snapshots WHERE document_id = ?", document)
         self._run("DELETE FROM documents WHERE id = ?", document)
 
@@ -197,11 +197,11 @@ class Documents(Tables):
         sql = "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ? WHERE id = ?"
         self._run(sql, *_stamp_values(stamp), document)
 
-    def embedded_otherwise(self, embedder: str) -> list[DocumentRow]:
+    def list_embedded_otherwise(self, embedder: str) -> list[DocumentRow]:
         """Documents whose vectors come from another embedder, by path."""
         return self._find("embedder <> ? ORDER BY repository_id, path", embedder)
 
-    def embedded_by_others(self, embedder: str) -> int:
+    def count_embedded_otherwise(self, embedder: str) -> int:
         """Number of documents with vectors of another embedder; those without vectors do not count."""
         return self._number("SELECT count(*) FROM documents WHERE embedder NOT IN (?, '')", embedder)
 
@@ -209,7 +209,7 @@ class Documents(Tables):
         """Record the embedder of a document's vectors."""
         self._run("UPDATE documents SET embedder = ? WHERE id = ?", embedder, document)
 
-    def states(self, repository: RepositoryId) -> dict[str, DocumentState]:
+    def read_states(self, repository: RepositoryId) -> dict[str, DocumentState]:
         """Path → state, for all documents of a repository."""
         sql = "SELECT id, path, content_hash, language, recipe, size, mtime_ns, inode, ctime_ns FROM documents "
         rows: Any = self._connection.execute(f"{sql} WHERE repository_id = ?", (repository,))
@@ -219,7 +219,7 @@ class Documents(Tables):
         }
 
     @set_merge_rule(order_by(lambda document: (document.repository, document.path)))
-    def rows(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
+    def read_rows(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
         """Documents by id, or all; in order of repository and path."""
         if ids is None:
             documents = self._find("true")
@@ -230,18 +230,18 @@ class Documents(Tables):
     def _find(self, condition: str, *values: Any) -> list[DocumentRow]:
         return list(map(_document_row, self._rows(f"SELECT {_ROW} FROM documents WHERE {condition}", *values)))
 
-    def paths(self) -> Iterator[tuple[DocumentId, str]]:
+    def list_paths(self) -> Iterator[tuple[DocumentId, str]]:
         """The path of each document, in no order."""
         yield from self._rows("SELECT id, path FROM documents")
 
-    def first(self, ids: Sequence[DocumentId], limit: int) -> InOrder[DocumentId]:
+    def select_first(self, ids: Sequence[DocumentId], limit: int) -> InOrder[DocumentId]:
         """The first of these documents by repository and path, tests last."""
         order = "roles LIKE '%test%', repository_id, path"
         sql = f"SELECT id, {order} FROM documents WHERE id IN (SELECT value FROM json_each(?)) ORDER BY {order} LIMIT ?"
         return InOrder.of_rows(self._rows(sql, json.dumps(ids), limit), at=-2)
 
     @set_merge_rule(order_by(lambda document: document.repository))
-    def by_path(self, path: str) -> list[DocumentRow]:
+    def find_by_path(self, path: str) -> list[DocumentRow]:
         """Documents with this path, at most one per repository."""
         return self._find("path = ? ORDER BY repository_id", path)
 
@@ -255,7 +255,7 @@ class Documents(Tables):
         sql = f"SELECT EXISTS (SELECT 1 FROM documents {below}) OR EXISTS (SELECT 1 FROM skips {below})"
         return bool(self._number(sql, repository, folder, folder[:-1] + "0"))
 
-    def times(self, repository: RepositoryId) -> dict[str, int]:
+    def read_times(self, repository: RepositoryId) -> dict[str, int]:
         """Path → change time, or modification time where that is unknown, in ns; files modified last come first."""
         sql = (
             "SELECT path, coalesce(nullif(ctime_ns, 0), mtime_ns) FROM documents WHERE repository_id = ? "
@@ -273,17 +273,17 @@ class Documents(Tables):
         )
 
     @set_merge_rule(is_lasting=True)
-    def on_paths(self, beginning: str) -> int:
+    def count_on_paths(self, beginning: str) -> int:
         """Number of documents whose own name or a folder's begins like this, in lower case."""
         return self._number("SELECT count(*) FROM documents WHERE instr('/' || lower(path), '/' || ?1)", beginning)
 
-    def first_on_paths(self, beginning: str, limit: int) -> InOrder[DocumentId]:
+    def find_first_on_paths(self, beginning: str, limit: int) -> InOrder[DocumentId]:
         """The first of these documents by path, tests last."""
         order = "roles LIKE '%test%', path, repository_id"
         sql = f"SELECT id, {order} FROM documents WHERE instr('/' || lower(path), '/' || ?1) ORDER BY {order} LIMIT ?2"
         return InOrder.of_rows(self._rows(sql, beginning, limit), at=-1)
 
-    def linkable(
+    def list_linkable(
         self, repository: RepositoryId, only: DocumentId | None = None
     ) -> list[tuple[DocumentNumber, str, str, str, str]]:
         """Tuples (id, path, language, namespace, roles separated by spaces) of all documents by path, or of one."""
@@ -292,11 +292,11 @@ class Documents(Tables):
         values = (repository,) if only is None else (repository, only)
         return self._rows(sql, *values)
 
-    def snapshot(self, document: DocumentId) -> bytes:
+    def read_snapshot(self, document: DocumentId) -> bytes:
         """The file's bytes when it was indexed, compressed; empty if they are in parts."""
         return bytes(self._row("SELECT bytes FROM snapshots WHERE document_id = ?", document)[0])
 
-    def content_id(self) -> str:
+    def compute_content_id(self) -> str:
         """A hash of what is indexed, how, and up to which commits, whatever runs led to it."""
         digest = xxhash.xxh3_64()
         sql = (
@@ -313,38 +313,38 @@ class Documents(Tables):
             digest.update(f"{name}\0{head}\0{terms}\0".encode())
         return digest.hexdigest()
 
-    def counts(self, column: str, repository: RepositoryId) -> dict[str, int]:
+    def count_by_column(self, column: str, repository: RepositoryId) -> dict[str, int]:
         """Value of a column → number of a repository's documents (language, encoding) or skipped files (reason)."""
         table = {"language": "documents", "encoding": "documents", "reason": "skips"}[column]
         sql = f"SELECT {column}, count(*) FROM {table} WHERE repository_id = ? GROUP BY 1 ORDER BY 2 DESC, 1"
         return dict(self._rows(sql, repository))
 
-    def doubtful(self, repository: RepositoryId, threshold: float) -> int:
+    def count_doubtful(self, repository: RepositoryId, threshold: float) -> int:
         """Number of documents whose encoding has less than this confidence."""
         sql = "SELECT count(*) FROM documents WHERE repository_id = ? AND confidence < ?"
         return self._number(sql, repository, threshold)
 
-    def totals(self, repository: RepositoryId) -> tuple[int, int]:
+    def read_totals(self, repository: RepositoryId) -> tuple[int, int]:
         """Number of documents, and their bytes."""
         sql = "SELECT count(*), coalesce(sum(size), 0) FROM documents WHERE repository_id = ?"
         documents, size = self._row(sql, repository)
         return documents, size
 
-    def faults(self, repository: RepositoryId) -> dict[str, str]:
+    def list_faults(self, repository: RepositoryId) -> dict[str, str]:
         """Path → the grammar's fault, for documents that have one; by path."""
         sql = "SELECT path, fault FROM documents WHERE repository_id = ? AND fault <> '' ORDER BY path"
         return dict(self._rows(sql, repository))
 
     # Skips
 
-    def skips(self, repository: RepositoryId) -> Iterator[Skip]:
+    def list_skips(self, repository: RepositoryId) -> Iterator[Skip]:
         """Files that the last run left out, by path."""
         sql = "SELECT path, reason, detail, size, mtime_ns, inode, ctime_ns FROM skips WHERE repository_id = ? ORDER BY path"
         for path, reason, detail, size, mtime, inode, ctime in self._rows(sql, repository):
             stamp = FileStamp(size, mtime, inode, ctime) if size is not None else None
             yield Skip(path, SkipReason(reason), detail, stamp)
 
-    def skipped_folders(self, repository: RepositoryId) -> set[str]:
+    def list_skipped_folders(self, repository: RepositoryId) -> set[str]:
         """Paths of folders that the last run left out as a whole; they end in a slash."""
         sql = "SELECT path FROM skips WHERE repository_id = ? AND path LIKE '%/'"
         return {path for (path,) in self._rows(sql, repository)}
@@ -395,21 +395,21 @@ class Parts(Tables):
 
     def remove(self, document: DocumentId) -> None:
         """Delete all parts of a document with their trigrams."""
-        ids = [(_id(document, number),) for number in range(len(self.places(document)))]
+        ids = [(_id(document, number),) for number in range(len(self.list_places(document)))]
         self._run_many("DELETE FROM text_trigrams WHERE rowid = ?", ids)
         self._run_many("DELETE FROM parts WHERE id = ?", ids)
 
-    def places(self, document: DocumentId) -> list[PartPlace]:
+    def list_places(self, document: DocumentId) -> list[PartPlace]:
         """The positions at which a document's parts begin, in order; empty for a document that is stored whole."""
         sql = "SELECT start_byte, line, before FROM parts WHERE id >= ? AND id < ? ORDER BY id"
         rows = self._rows(sql, _id(document, 0), _id(document, 1 << _SHIFT))
         return [PartPlace(start, line, before) for start, line, before in rows]
 
-    def bytes_of(self, document: DocumentId, number: int) -> bytes:
+    def read_bytes(self, document: DocumentId, number: int) -> bytes:
         """A part's bytes, compressed."""
         return bytes(self._row("SELECT bytes FROM parts WHERE id = ?", _id(document, number))[0])
 
-    def documents(self) -> set[DocumentId]:
+    def list_documents(self) -> set[DocumentId]:
         """Documents that are stored in parts."""
         return {DocumentId(row[0]) for row in self._rows(f"SELECT DISTINCT {DOCUMENT_OF_PART} FROM parts")}
 

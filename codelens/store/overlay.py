@@ -56,7 +56,7 @@ class OverlaidStore(Store):
         self.units._kept = {}
         rows = {place: self.documents.find_at(*place) for place in texts}
         rows = {at: row for at, row in rows.items() if row is None or row.content_hash != hash_content(texts[at][0])}
-        identities = [self.units.identities(row.id) if row else {} for row in rows.values()]
+        identities = [self.units.group_by_identity(row.id) if row else {} for row in rows.values()]
         for table, (column, hidden) in _TABLES.items() if rows else ():
             columns = [row[1] for row in self._rows(f"PRAGMA main.table_info({table})")]
             self._run(

@@ -61,7 +61,7 @@ class Features:
 
 
 Expected = tuple[str, tuple[Any, ...]] | tuple[Callable[..., object], Any]
-"""A method of a gateway, as `units.rows`, and its arguments; or work and its units."""
+"""A method of a gateway, as `units.read_rows`, and its arguments; or work and its units."""
 T = TypeVar("T")
 
 
@@ -214,7 +214,9 @@ class Store(Tables):
             return None
         moved_from = before if self.ours and before != place else None
         if not self.ours:
-            refuse_roots_outside(place, [row.root for row in self.documents.repositories() if row.root not in named])
+            refuse_roots_outside(
+                place, [row.root for row in self.documents.list_repositories() if row.root not in named]
+            )
         with self.writing():
             sign(self._connection, place)
             self.remember_home()
@@ -232,7 +234,7 @@ class Store(Tables):
         It gets an identity of its own, and forgets walk rules and all logged states but the last, with which the next run
         compares. Part of the caller's transaction.
         """
-        (before,) = self.documents.repositories()
+        (before,) = self.documents.list_repositories()
         for key in (IDENTITY, f"walk:{before.name}"):
             self.set_meta(key, "")
         self.documents.move(root)
@@ -317,13 +319,13 @@ class Store(Tables):
 
     def names_by_root(self) -> RootNames:
         """Root of each repository, as the index has it that holds it → its name."""
-        return RootNames({row.root: row.name for row in self.documents.repositories()})
+        return RootNames({row.root: row.name for row in self.documents.list_repositories()})
 
     def strays(self) -> list[RepositoryRow]:
         """Repositories that are missing because the index was moved without its tree; empty if it was not moved."""
         if self.meta("home") in ("", self._home(self.path)):
             return []
-        return [row for row in self.documents.repositories() if not self.documents.any_on_disk(row)]
+        return [row for row in self.documents.list_repositories() if not self.documents.exists_on_disk(row)]
 
     def load_vectors(self) -> bool:
         """Load sqlite-vec's functions into this connection; False if it is missing."""
@@ -487,7 +489,7 @@ class Store(Tables):
         UnfinishedFile for a large file that could not be read to its end; then neither the old nor the new document
         remains.
         """
-        identities = self.units.identities(before) if before is not None else {}
+        identities = self.units.group_by_identity(before) if before is not None else {}
         if before is not None:
             self.remove_document(before)
         document = self.documents.add(repository, derived, before)
@@ -520,17 +522,17 @@ class Store(Tables):
 
     def frames(self, document: DocumentId) -> Iterator[bytes]:
         """The compressed bytes of a document: one frame, or one per part of a large file."""
-        if snapshot := self.documents.snapshot(document):
+        if snapshot := self.documents.read_snapshot(document):
             yield snapshot
             return
-        for number in range(len(self.parts.places(document))):
-            yield self.parts.bytes_of(document, number)
+        for number in range(len(self.parts.list_places(document))):
+            yield self.parts.read_bytes(document, number)
 
     def embed_again(
         self, document: DocumentId, vectors: Sequence[Sequence[bytes]], file_vector: bytes, embedder: str
     ) -> None:
         """Replace a document's vectors, given for each unit in order of place and each of its pieces."""
-        before = self.units.ids_of(document)
+        before = self.units.list_piece_counts(document)
         self.vectors.remove(before)
         ids = [unit for unit, _ in before]
         self.vectors.add(ids, vectors)
@@ -547,7 +549,7 @@ class Store(Tables):
 
     def remove_document(self, document: DocumentId) -> None:
         """Delete a document from every table."""
-        units = self.units.ids_of(document)
+        units = self.units.list_piece_counts(document)
         self.vectors.remove(units)
         self.vectors.set_file(document, b"")
         self.postings.remove(document, [u for u, _ in units])

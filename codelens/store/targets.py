@@ -46,15 +46,15 @@ def resolve_target(text: str, store: Store, todos: bool = False) -> UserTarget:
     path, repository = _below_root(head if line is not None else text, store)
     documents = find_documents(path, repository, store)
     if len(documents) > 1:
-        names = {row.id: row.name for row in store.documents.repositories()}
+        names = {row.id: row.name for row in store.documents.list_repositories()}
         places = tuple(sorted(f"{names[d.repository]}/{path}" for d in documents))
         raise TargetError(f"several repositories have {path}", places, "put the repository's name before the path")
     if documents:
-        units = store.units.of_document(documents[0].id)
+        units = store.units.list_in_document(documents[0].id)
         if line is None:
             unit = next(iter(units), None)
         else:
-            aside = store.units.todos(documents[0].id) if todos else []
+            aside = store.units.list_todos(documents[0].id) if todos else []
             around = [u for u in (*units, *aside) if u.start_line <= line <= u.end_line]
             unit = max(around, key=lambda u: (u.start_line, -u.end_line), default=None)
         return UserTarget(text, unit, documents[0], documents[0].path, line)
@@ -65,7 +65,7 @@ def resolve_target(text: str, store: Store, todos: bool = False) -> UserTarget:
     try:
         return UserTarget(text, _find_unit(text, store), None, "", None)
     except TargetError:
-        if any(os.path.lexists(row.root / path) for row in store.documents.repositories() if path):
+        if any(os.path.lexists(row.root / path) for row in store.documents.list_repositories() if path):
             return UserTarget(text, None, None, path, None, repository)
         raise
 
@@ -74,7 +74,7 @@ def _below_root(path: str, store: Store) -> tuple[str, str]:
     """The path relative to a root and that repository's name, for an absolute path; other paths are unchanged."""
     if not Path(path).is_absolute():
         return path, ""
-    for row in sorted(store.documents.repositories(), key=lambda r: -len(str(r.root))):
+    for row in sorted(store.documents.list_repositories(), key=lambda r: -len(str(r.root))):
         for root in (str(row.root), os.path.realpath(row.root)):
             if path.startswith(root + os.sep):
                 return path.removeprefix(root + os.sep).replace(os.sep, "/"), row.name
@@ -83,12 +83,12 @@ def _below_root(path: str, store: Store) -> tuple[str, str]:
 
 def find_documents(path: str, repository: str, store: Store) -> list[DocumentRow]:
     """Documents with this path; otherwise it may begin with a repository's name."""
-    ids = {row.name: row.id for row in store.documents.repositories()}
-    documents = [d for d in store.documents.by_path(path) if not repository or d.repository == ids[repository]]
+    ids = {row.name: row.id for row in store.documents.list_repositories()}
+    documents = [d for d in store.documents.find_by_path(path) if not repository or d.repository == ids[repository]]
     name = next((name for name in sorted(ids, reverse=True) if path.startswith(f"{name}/")), "")
     if documents or repository or not name:
         return documents
-    return [d for d in store.documents.by_path(path.removeprefix(f"{name}/")) if d.repository == ids[name]]
+    return [d for d in store.documents.find_by_path(path.removeprefix(f"{name}/")) if d.repository == ids[name]]
 
 
 def _find_unit(text: str, store: Store) -> UnitRow:
@@ -101,7 +101,7 @@ def _find_unit(text: str, store: Store) -> UnitRow:
     alike: tuple[str, ...] = ()
     if store.features().fuzzy:
         near = store.postings.names_resembling(fold_identifier(split_name(text)[1]), None, MOST_ALIKE)
-        rows = store.units.rows([unit for unit, _ in near]).values()
+        rows = store.units.read_rows([unit for unit, _ in near]).values()
         alike = list_units([unit for unit in rows if unit.kind not in CHUNK_KINDS], store)
     hint = "name it as PATH:LINE; if it is new, run `codelens index` first"
     raise NothingNamed(f"nothing is named {text or 'nothing'}", alike, hint)
@@ -110,7 +110,7 @@ def _find_unit(text: str, store: Store) -> UnitRow:
 def find_units_named(text: str, store: Store) -> list[UnitRow]:
     """The definitions that a name may mean; with other capitals or underscores only if none has exactly this name."""
     wanted, last = split_name(text)
-    rows = list(store.units.rows(store.units.find_by_name(fold_identifier(last), None, SAME_NAME)).values())
+    rows = list(store.units.read_rows(store.units.find_by_name(fold_identifier(last), None, SAME_NAME)).values())
     named = (
         [u for u in rows if u.name == last and u.kind not in CHUNK_KINDS] or [u for u in rows if u.name == last] or rows
     )
@@ -155,7 +155,7 @@ def is_same_thing(unit: UnitRow, other: UnitRow) -> bool:
 
 def list_units(units: Sequence[UnitRow], store: Store) -> tuple[str, ...]:
     """A line for each unit: its place, kind and name."""
-    several = len(store.documents.repositories()) > 1
+    several = len(store.documents.list_repositories()) > 1
     places = [
         f"{u.repository + '/' if several else ''}{u.path}:{u.name_line or u.start_line}  {u.kind} {u.qualified_name}"
         for u in sorted(units, key=UnitRow.content_order)

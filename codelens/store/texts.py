@@ -219,12 +219,14 @@ class Texts:
 
 def text_of(document: DocumentRow, store: Store) -> DocumentText:
     """The indexed text of a document. Raises IndexCorrupt if it does not match its hash; parts have page checksums."""
-    snapshot = store.documents.snapshot(document.id)
+    snapshot = store.documents.read_snapshot(document.id)
     if snapshot:
         raw = decompress(snapshot)
         if hash_content(raw) != document.content_hash:
             raise IndexCorrupt(f"{store.path} is damaged: the text of {document.path} is not what was indexed")
         return DocumentText(document, (PartPlace(0, 1, 0),), lambda _: raw)
     return DocumentText(
-        document, store.parts.places(document.id), lambda number: decompress(store.parts.bytes_of(document.id, number))
+        document,
+        store.parts.list_places(document.id),
+        lambda number: decompress(store.parts.read_bytes(document.id, number)),
     )

@@ -129,7 +129,7 @@ class Units(Tables):
         kept: Mapping[Identity, list[UnitId]],
     ) -> list[UnitId]:
         """Store units; return their ids in order. A unit that existed gets its old id, which is removed from `kept`."""
-        self._next, ids = self._first_free(), list[UnitId]()
+        self._next, ids = self._find_free_id(), list[UnitId]()
         for u in units:
             if known := kept.get((u.kind, u.container, u.name)):
                 ids.append(known.pop())
@@ -145,7 +145,7 @@ class Units(Tables):
         self._run_many(_INSERT, rows)
         return ids
 
-    def identities(self, document: DocumentId) -> dict[Identity, list[UnitId]]:
+    def group_by_identity(self, document: DocumentId) -> dict[Identity, list[UnitId]]:
         """Identity → ids of a document's units, the first in place last, from where `add` takes it."""
         sql = f"SELECT kind, container, name, id FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"
         ids_of: dict[Identity, list[UnitId]] = {}
@@ -155,11 +155,11 @@ class Units(Tables):
             ids.reverse()
         return ids_of
 
-    def _first_free(self) -> int:
+    def _find_free_id(self) -> int:
         self._next = self._next or self._number("SELECT coalesce(max(id), 0) + 1 FROM units")
         return self._next
 
-    def ids_of(self, document: DocumentId) -> list[tuple[UnitId, int]]:
+    def list_piece_counts(self, document: DocumentId) -> list[tuple[UnitId, int]]:
         """Pairs (id, number of vectors) of a document's units, in order of place."""
         return self._rows(f"SELECT id, pieces FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}", document)
 
@@ -170,10 +170,10 @@ class Units(Tables):
 
     def remove(self, document: DocumentId) -> None:
         """Delete the rows only: postings and vectors need the ids first, see `Store.remove_document`."""
-        self._first_free()  # an id is never reused in a run: edges may still lead to it
+        self._find_free_id()  # an id is never reused in a run: edges may still lead to it
         self._run("DELETE FROM units WHERE document_id = ?", document)
 
-    def rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
+    def read_rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
         """Id → row for the ids that exist, in no particular order."""
         if self._kept is None:
             return self._read_rows(ids)
@@ -195,7 +195,7 @@ class Units(Tables):
         rows = self._rows(f"SELECT {_ROW} WHERE {condition}", *values)
         return [UnitRow._make((*row[:-2], bool(row[-2]), _roles(row[-1]))) for row in rows]
 
-    def of_document(self, document: DocumentId) -> list[UnitRow]:
+    def list_in_document(self, document: DocumentId) -> list[UnitRow]:
         """All units of a document in order of place, without TODO comments."""
         return self._find(
             f"u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.name", document
@@ -217,7 +217,7 @@ class Units(Tables):
             units.append(Unit(**fields | {"decorators": marks, "local": bool(fields["local"])}))
         return tuple(units)
 
-    def definitions(
+    def list_definitions(
         self, document: DocumentId
     ) -> list[tuple[UnitNumber, UnitNumber | None, str, str, str, bool, int, int]]:
         """Tuples (id, parent's id, kind, name, container, local, start, end) of a document's units, in their order."""
@@ -227,7 +227,9 @@ class Units(Tables):
         )
         return self._rows(sql, document)
 
-    def contents(self, ids: Iterable[UnitId]) -> Iterator[tuple[UnitId, RepositoryName, str, int, int, str, str]]:
+    def read_content_keys(
+        self, ids: Iterable[UnitId]
+    ) -> Iterator[tuple[UnitId, RepositoryName, str, int, int, str, str]]:
         """Tuples (id, repository, path, start, end, kind, name) for the ids that exist: units by content instead of id."""
         sql = (
             "SELECT u.id, r.name, d.path, u.start_byte, u.end_byte, u.kind, u.name FROM json_each(?) n "
@@ -236,12 +238,12 @@ class Units(Tables):
         )
         return iter(self._rows(sql, f"[{','.join(map(str, ids))}]"))
 
-    def signature(self, unit: UnitId) -> str:
+    def read_signature(self, unit: UnitId) -> str:
         """A unit's signature; empty if the unit does not exist."""
         row = self._row("SELECT signature FROM units WHERE id = ?", unit)
         return str(row[0]) if row else ""
 
-    def namesakes(self, name: SymbolName) -> list[tuple[UnitNumber, DocumentNumber, str, str]]:
+    def find_namesakes(self, name: SymbolName) -> list[tuple[UnitNumber, DocumentNumber, str, str]]:
         """Tuples (unit, document, kind, container) of symbols with exactly this name that are not local."""
         sql = (
             "SELECT id, document_id, kind, container FROM units "
@@ -249,33 +251,33 @@ class Units(Tables):
         )
         return self._rows(sql, fold_identifier(name), name)
 
-    def at_top(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, UnitNumber, DocumentNumber]]:
+    def list_top_definitions(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, UnitNumber, DocumentNumber]]:
         """Tuples (name, unit, document) of top-level definitions, in the given order of documents, then by place."""
         where = f"u.parent_id IS NULL AND u.name <> '' AND u.kind NOT IN ('method', 'property', {CHUNKS})"
-        return self._in_documents("u.name, u.id, u.document_id", documents, where)
+        return self._select_in_documents("u.name, u.id, u.document_id", documents, where)
 
     def list_members(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, str, UnitNumber, DocumentNumber]]:
         """Tuples (container, name, unit, document) of members that are not local, by document, then by place."""
         where = f"u.container <> '' AND NOT u.local AND u.kind NOT IN ({CHUNKS})"
-        return self._in_documents("u.container, u.name, u.id, u.document_id", documents, where)
+        return self._select_in_documents("u.container, u.name, u.id, u.document_id", documents, where)
 
-    def outlines(self, documents: Sequence[DocumentId]) -> Iterator[tuple[DocumentId, str, str, str, int, str]]:
+    def list_outlines(self, documents: Sequence[DocumentId]) -> Iterator[tuple[DocumentId, str, str, str, int, str]]:
         """(document, kind, name, container, line, signature) of symbols that are not local, by document and place."""
         columns = "u.document_id, u.kind, u.name, u.container, u.start_line, u.signature"
-        return self._in_documents(columns, documents, f"NOT u.local AND u.kind NOT IN ({CHUNKS})")
+        return self._select_in_documents(columns, documents, f"NOT u.local AND u.kind NOT IN ({CHUNKS})")
 
-    def _in_documents(self, columns: str, documents: Sequence[DocumentId], where: str) -> Iterator[Any]:
+    def _select_in_documents(self, columns: str, documents: Sequence[DocumentId], where: str) -> Iterator[Any]:
         sql = (
             f"SELECT {columns} FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value WHERE {where} "
             "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
         )
         return iter(self._rows(sql, json.dumps(documents)))
 
-    def todos(self, document: DocumentId) -> list[UnitRow]:
+    def list_todos(self, document: DocumentId) -> list[UnitRow]:
         """The TODO comments of a document, in order of place."""
         return self._find(f"u.document_id = ? AND u.kind = '{TODO}' ORDER BY u.start_byte, u.end_byte DESC", document)
 
-    def of_todos(self, within: Iterable[UnitId] | None, limit: int) -> InOrder[UnitId]:
+    def select_todos(self, within: Iterable[UnitId] | None, limit: int) -> InOrder[UnitId]:
         """The TODO comments among these units, or all; at most `limit`, by path and place."""
         among = "json_each(?1) n CROSS JOIN units u ON u.id = n.value" if within is not None else "units u"
         sql = (
@@ -285,13 +287,13 @@ class Units(Tables):
         values = () if within is None else (f"[{','.join(map(str, within))}]",)
         return InOrder.of_rows(self._rows(sql, *values))
 
-    def of_documents(self, documents: Sequence[DocumentId], aside: bool = False) -> list[UnitId]:
+    def list_ids(self, documents: Sequence[DocumentId], aside: bool = False) -> list[UnitId]:
         """All units of these documents; TODO comments only with `aside`."""
         where = "" if aside else f"WHERE {_NOT_ASIDE}"
         sql = f"SELECT u.id FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value {where}"
         return [UnitId(row[0]) for row in self._rows(sql, json.dumps(documents))]
 
-    def local(self) -> set[UnitId]:
+    def list_local(self) -> set[UnitId]:
         """Units defined inside a function, in all repositories."""
         return {UnitId(row[0]) for row in self._rows("SELECT id FROM units WHERE local")}
 
@@ -308,7 +310,7 @@ class Units(Tables):
         sql = "SELECT id, parent_id FROM units WHERE id IN (SELECT value FROM json_each(?)) AND parent_id IS NOT NULL"
         return dict(self._rows(sql, json.dumps(sorted(set(units)))))
 
-    def spans(self, document: DocumentId) -> list[tuple[UnitId, int, int, int, int]]:
+    def list_spans(self, document: DocumentId) -> list[tuple[UnitId, int, int, int, int]]:
         """(unit, start, end, number of lines, 1 if it is local) of all units of a document, outermost first; no TODO comments."""
         sql = (
             "SELECT u.id, u.start_byte, u.end_byte, u.end_line - u.start_line + 1, u.local FROM units u "
@@ -316,13 +318,13 @@ class Units(Tables):
         )
         return self._rows(sql, document)
 
-    def decorators(self, units: Iterable[UnitNumber]) -> dict[UnitId, tuple[str, ...]]:
+    def read_decorators(self, units: Iterable[UnitNumber]) -> dict[UnitId, tuple[str, ...]]:
         """Unit → its decorators as written, in order; units without any are left out."""
         sql = "SELECT id, decorators FROM units WHERE id IN (SELECT value FROM json_each(?)) AND decorators <> ''"
         rows = self._rows(sql, json.dumps(sorted(set(units))))
         return {UnitId(unit): tuple(marks.split("\n")) for unit, marks in rows}
 
-    def top_level(self, documents: Iterable[DocumentNumber]) -> list[tuple[DocumentId, UnitId]]:
+    def list_top_units(self, documents: Iterable[DocumentNumber]) -> list[tuple[DocumentId, UnitId]]:
         """Pairs (document, unit) of the top-level units of these documents."""
         sql = (
             "SELECT u.document_id, u.id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value "
@@ -331,7 +333,7 @@ class Units(Tables):
         return self._rows(sql, json.dumps(sorted(set(documents))))
 
     @set_merge_rule(order_as_asked)
-    def briefs(
+    def list_briefs(
         self, documents: Sequence[DocumentId], kinds: Collection[str] | None = None, aside: bool = False
     ) -> Iterator[Brief]:
         """Units of these kinds, in the order of the documents; TODO comments only with `aside`."""
@@ -344,7 +346,7 @@ class Units(Tables):
         values = (json.dumps(documents),) if kinds is None else (json.dumps(documents), json.dumps(sorted(kinds)))
         return iter(self._rows(sql, *values))
 
-    def places(
+    def read_places(
         self, units: Iterable[UnitNumber]
     ) -> list[tuple[UnitNumber, DocumentNumber, UnitNumber | None, str, str, str, bool]]:
         """Tuples (id, document, parent, kind, name, container, local) of these units, if they exist."""
@@ -411,12 +413,12 @@ class Units(Tables):
         rows = self._rows(sql, json.dumps(documents), json.dumps(list(words)))
         return InOrder([row[:2] for row in rows], [row[1:] for row in rows])
 
-    def folded_names(self) -> Iterator[str]:
+    def list_folded_names(self) -> Iterator[str]:
         """Every name once, folded, in order."""
         return (name for (name,) in self._rows("SELECT DISTINCT folded FROM units ORDER BY folded"))
 
     @set_merge_rule(_order_names)
-    def names_from(self, beginning: str, limit: int) -> list[str]:
+    def complete_name(self, beginning: str, limit: int) -> list[str]:
         """Names of symbols that begin like this, as written, shortest first; after a dot, of the members of what is before it."""
         holder, dot, begun = beginning.rpartition(".")
         folded = fold_identifier(begun)
@@ -446,7 +448,7 @@ class Units(Tables):
         )
         return InOrder.of_rows(self._rows(sql, *values))
 
-    def kinds(self, repository: RepositoryId) -> dict[str, int]:
+    def count_kinds(self, repository: RepositoryId) -> dict[str, int]:
         """Kind → number of a repository's units, largest first."""
         sql = (
             "SELECT u.kind, count(*) FROM units u JOIN documents d ON d.id = u.document_id WHERE d.repository_id = ? "

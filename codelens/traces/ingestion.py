@@ -98,7 +98,7 @@ class SymbolMatcher:
         self._store = store
         self._known: dict[tuple[str, str, str, int | None], Place | None] = {}
         self._by_name: dict[str, list[tuple[tuple[str, ...], DocumentId]]] = {}
-        for document in store.documents.rows():
+        for document in store.documents.read_rows():
             parts = _components(document.path)
             self._by_name.setdefault(parts[-1], []).append((parts, document.id))
 
@@ -116,7 +116,9 @@ class SymbolMatcher:
             return None
         if not ran.path:
             return self._find_by_names(parts)
-        units = [unit for document in self._documents(ran.path) for unit in self._store.units.of_document(document)]
+        units = [
+            unit for document in self._documents(ran.path) for unit in self._store.units.list_in_document(document)
+        ]
         named = [unit for unit in units if unit.name == parts[-1] and unit.kind not in CHUNK_KINDS]
         return _choose_in_file(named, parts, ran.line)
 
@@ -134,7 +136,7 @@ class SymbolMatcher:
 
     def _find_by_names(self, parts: Sequence[str]) -> UnitRow | None:
         """Match by names alone: the span must name all containers of the symbol, and the end of its file's path before them."""
-        rows = self._store.units.rows(
+        rows = self._store.units.read_rows(
             self._store.units.find_by_name(fold_identifier(parts[-1]), None, SAME_NAME)
         ).values()
         fitting: dict[tuple[int, int], list[UnitRow]] = {}

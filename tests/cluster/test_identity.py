@@ -41,9 +41,9 @@ class Both:
         self.one, self.shards = one, shards
         self.measured = Measured(LocalShards([Shard(store) for store in shards]))
         self.many = sharded(one.path, shards, self.measured)
-        rows = (unit for d in one.documents.rows() for unit in one.units.of_document(d.id))
+        rows = (unit for d in one.documents.read_rows() for unit in one.units.list_in_document(d.id))
         self.units: list[UnitRow] = sorted(rows, key=UnitRow.content_order)
-        self.names = [row.name for row in one.documents.repositories()]
+        self.names = [row.name for row in one.documents.list_repositories()]
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +163,9 @@ def test_lines_are_read_many_files_in_a_round_and_forgotten(both: Both, larger: 
         search = LineSearch.start(text, stores.many, options, UNLIMITED)
         found = [(file.repository, file.path, list(file.lines)) for file in search.files()]
         rounds.append(stores.measured.traffic.rounds - before)
-        kept += [d.path for d in stores.many.documents.rows() if stores.many.ask.knows("documents.snapshot", d.id)]
+        kept += [
+            d.path for d in stores.many.documents.read_rows() if stores.many.ask.knows("documents.read_snapshot", d.id)
+        ]
         wanted = LineSearch.start(text, stores.one, options, UNLIMITED).files()
         assert found == [(file.repository, file.path, list(file.lines)) for file in wanted] != []
     assert rounds[1] <= rounds[0] + 3, "six times as many files are some batches more"
@@ -174,7 +176,7 @@ def test_lines_are_read_many_files_in_a_round_and_forgotten(both: Both, larger: 
 def test_a_search_for_files_asks_for_few_of_them(both: Both, text: str) -> None:
     found = answer_bytes((text, SearchOptions(files_only=True)), both.many, UNLIMITED)
     assert '"kind": "file"' in found
-    assert not both.many.ask.knows("documents.rows", None), "the rows of all files were sent"
+    assert not both.many.ask.knows("documents.read_rows", None), "the rows of all files were sent"
 
 
 @pytest.mark.parametrize("text", ["cart.py", "total of an order"])

@@ -195,10 +195,10 @@ def test_an_index_of_the_tree_holds_every_answer(made: tuple[Path, MadeTasks], t
     assert len(tasks) == 8 + 1 + 8
     Index.build(tmp_path / "i.db", [made[0] / "larder-commits"], Settings(model="hashing"))
     with Store.read(tmp_path / "i.db") as store, store.reading():
-        documents = {row.path: row.id for row in store.documents.rows()}
+        documents = {row.path: row.id for row in store.documents.read_rows()}
         for entry in (entry for task in tasks for entry in task.relevant):
             (path,) = entry.files
-            assert entry.symbol in {unit.qualified_name for unit in store.units.of_document(documents[path])}
+            assert entry.symbol in {unit.qualified_name for unit in store.units.list_in_document(documents[path])}
     with Index.open(tmp_path / "i.db") as index:
         for task in (task for task in tasks if task.kind == "identifier"):
             found = {(hit.unit.qualified_name, hit.unit.path) for hit in index.search(task.query, SearchOptions()).hits}

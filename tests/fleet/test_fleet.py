@@ -116,7 +116,7 @@ def test_a_changed_repository_is_updated_in_its_shard(fleet: Fleet) -> None:
     assert after.repositories[0] == replace(before.repositories[0], shard=after.shards[0].file)  # a was not read
     assert list(after.superseded) == [before.shards[0].file]
     with Store.read(Path(fleet.url) / before.shards[0].file, accepted=True) as old:  # its readers go on
-        assert old.documents.totals(old.documents.repositories()[0].id)[0] == 1
+        assert old.documents.read_totals(old.documents.list_repositories()[0].id)[0] == 1
     fresh = Path(fleet.url).with_name("fresh.db")
     Index.build(fresh, [fleet.clones / name for name in "abcd"], UNLIMITED)
     updated = Path(shutil.copy(Path(fleet.url) / after.shards[0].file, fresh.with_name("updated.db")))

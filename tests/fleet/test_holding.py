@@ -68,9 +68,9 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Held]:
 def test_answers_and_accounts_are_the_same_bytes(held: Held) -> None:
     with held.connected() as connection, Store.read(held.folder / "one.db") as one:
         many = connection.store(held.place())
-        rows = (unit for d in one.documents.rows() for unit in one.units.of_document(d.id))
+        rows = (unit for d in one.documents.read_rows() for unit in one.units.list_in_document(d.id))
         units = sorted(rows, key=UnitRow.content_order)
-        names = [row.name for row in one.documents.repositories()]
+        names = [row.name for row in one.documents.list_repositories()]
         for number, question in enumerate(questions(units, names, 40, seed=4)):
             assert answer_bytes(question, many, UNLIMITED) == answer_bytes(question, one, UNLIMITED), question
             if number % 4 == 0:

@@ -112,9 +112,9 @@ def link(db: Path, edges: Iterable[Row]) -> None:
             "DELETE FROM edges; UPDATE documents SET linked = 'by hand'; DELETE FROM externals"
         ).fetchall()
     with Store.write(db) as store, store.writing():
-        nodes = {d.path: -d.id for d in store.documents.rows()}
-        for document in store.documents.rows():
-            for unit in store.units.of_document(document.id):
+        nodes = {d.path: -d.id for d in store.documents.read_rows()}
+        for document in store.documents.read_rows():
+            for unit in store.units.list_in_document(document.id):
                 nodes.setdefault(unit.qualified_name, unit.id)
         nodes |= store.edges.add_externals(t for _, _, t, _, _ in rows if ":" in t)
         by_source: dict[int, list[tuple[int, str, int, int, str]]] = {}

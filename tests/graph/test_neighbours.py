@@ -18,9 +18,9 @@ class Read:
         index = linked(folder, files) if edges is None else linked(folder, files, edges)
         index.close()
         self.store = Store.read(folder / "index.db")
-        self.node = {d.path: -d.id for d in self.store.documents.rows()}
-        for document in self.store.documents.rows():
-            for unit in self.store.units.of_document(document.id):
+        self.node = {d.path: -d.id for d in self.store.documents.read_rows()}
+        for document in self.store.documents.read_rows():
+            for unit in self.store.units.list_in_document(document.id):
                 self.node.setdefault(unit.qualified_name, unit.id)
         self.name = {n: name for name, n in self.node.items()}
 

@@ -251,9 +251,9 @@ def test_the_state_before_a_writer_began_is_copied(past: Past) -> None:
     with Store.write(place(past.root)) as writer:
         writer.begin_work()
         with writer.writing():
-            writer.remove_document(writer.documents.by_path("shop/tax.py")[0].id)
+            writer.remove_document(writer.documents.find_by_path("shop/tax.py")[0].id)
         writer.begin()
-        writer.remove_document(writer.documents.by_path("shop/cart.py")[0].id)
+        writer.remove_document(writer.documents.find_by_path("shop/cart.py")[0].id)
         report = index(root)
         assert (report.added, report.unchanged) == (1, 4)
         writer.rollback()

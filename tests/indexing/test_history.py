@@ -26,13 +26,13 @@ def past(tree: Tree) -> Past:
 def pasts(index: Path) -> dict[str, tuple[int, int]]:
     """Path → (commits, the last one's day) of the documents that have a past."""
     with Store.read(index) as store:
-        rows = {row.id: row.path for row in store.documents.rows()}
+        rows = {row.id: row.path for row in store.documents.read_rows()}
         return {rows[i]: (h.commits, (h.changed - START) // DAY) for i, h in store.history.find_changes(rows).items()}
 
 
 def read(index: Path) -> HistoryRead:
     with Store.read(index) as store:
-        found = store.history.read(store.documents.repositories()[0].id)
+        found = store.history.read(store.documents.list_repositories()[0].id)
     assert found is not None
     return found
 
@@ -187,6 +187,6 @@ def test_each_repository_has_its_own_history(tree: Tree, past: Past, tmp_path: P
     other.commit({"a.py": "x = 1\n"}, after=5 * DAY)
     tree.run(tree.root, other.root)
     with Store.read(tree.index) as store:
-        read = {row.name: store.history.commits(row.id) for row in store.documents.repositories()}
+        read = {row.name: store.history.commits(row.id) for row in store.documents.list_repositories()}
     times = {name: [(one.paths, one.time) for one in commits.values()] for name, commits in read.items()}
     assert times == {"tree": [(("a.py",), START + DAY)], "other": [(("a.py",), START + 5 * DAY)]}

@@ -62,7 +62,7 @@ def some(tree: Tree) -> Tree:
 def paths(index: Path) -> dict[str, str]:
     """Path → language of all documents."""
     with Store.read(index) as store:
-        return {row.path: row.language for row in store.documents.rows()}
+        return {row.path: row.language for row in store.documents.read_rows()}
 
 
 def skips(index: Path) -> dict[str, str]:
@@ -315,10 +315,10 @@ def test_a_file_that_could_not_be_read_is_tried_again(tree: Tree) -> None:
     tree.write("a.py", PYTHON)
     tree.run()
     with Store.write(tree.index) as store, store.writing():
-        (state,) = store.documents.states(store.documents.repositories()[0].id).values()
+        (state,) = store.documents.read_states(store.documents.list_repositories()[0].id).values()
         store.remove_document(state.id)
         failed = Skip("a.py", SkipReason.UNREADABLE, "grammar crashed (SIGSEGV)", state.stamp)
-        store.documents.replace_skips(store.documents.repositories()[0].id, [], [failed])
+        store.documents.replace_skips(store.documents.list_repositories()[0].id, [], [failed])
     with Index.open(tree.index) as index:
         (repository,) = index.status(check=True).repositories
         assert not repository.is_stale, "the file has not changed; it only is tried again"
@@ -531,7 +531,7 @@ def test_a_name_gets_longer_when_another_root_has_it_too(tree: Tree) -> None:
         rules = store.meta("walk:app")
     tree.run(second)
     with Store.read(tree.index) as store:
-        assert [row.name for row in store.documents.repositories()] == ["x/app", "y/app"]
+        assert [row.name for row in store.documents.list_repositories()] == ["x/app", "y/app"]
         assert rules
         assert (store.meta("walk:x/app"), store.meta("walk:app")) == (rules, "")
         assert resolve_target("x/app/main.py", store).path == "main.py"

@@ -102,7 +102,7 @@ def indexed_whole(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def parts_of(index: Path, path: str) -> list[bytes]:
     with Store.read(index) as store:
-        [row] = store.documents.by_path(path)
+        [row] = store.documents.find_by_path(path)
         return list(Texts(store).read(row).blocks())
 
 
@@ -155,7 +155,7 @@ def test_line_numbers_continue_across_parts(tree: Tree, small: None) -> None:
     tree.run(settings=ALL)
     with Store.read(tree.index) as store:
         texts = Texts(store)
-        for row in store.documents.rows():
+        for row in store.documents.read_rows():
             content = CONTENTS[row.path][row.bom :].decode(row.encoding)
             wanted = [line.removesuffix("\r") for line in content.removesuffix("\n").split("\n")]
             lines = texts.lines(row)
@@ -184,7 +184,7 @@ def test_sections_continue_across_parts(tree: Tree, small: None, monkeypatch: py
     found = []
     for index in (tree.index, indexed_whole(tree, monkeypatch)):
         with Store.read(index) as store:
-            [row] = store.documents.rows()
+            [row] = store.documents.read_rows()
             units = [u for u in store.units.read_extracted(row.id) if u.kind in ("section", "text")]
             found.append([[getattr(unit, column) for column in columns] for unit in units])
     assert found[0] == found[1] and len(found[0]) >= 40
@@ -213,8 +213,8 @@ def test_large_notebooks_and_binaries_are_skipped(tree: Tree, small: None, monke
     report = tree.run()
     assert report.skipped == {"binary": 1, "generated": 1, "minified": 1, "too large": 1}
     with Store.read(tree.index) as store:
-        [repository] = store.documents.repositories()
-        told = {skip.path: skip.detail for skip in store.documents.skips(repository.id)}
+        [repository] = store.documents.list_repositories()
+        told = {skip.path: skip.detail for skip in store.documents.list_skips(repository.id)}
     assert told["big.ipynb"] == "a notebook is read whole, up to 0 MB"
     tree.rests()
 
@@ -302,13 +302,13 @@ def test_a_search_reads_only_the_parts_that_it_needs(tree: Tree, small: None, mo
     tree.write("log.txt", "\n".join(lines))
     tree.run()
     read = set[int]()
-    bytes_of = Parts.bytes_of
+    bytes_of = Parts.read_bytes
 
     def counted(self: Parts, document: int, number: int) -> bytes:
         read.add(number)
         return bytes_of(self, document, number)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Parts, "bytes_of", counted)
+    monkeypatch.setattr(Parts, "read_bytes", counted)
     [hit, *_] = Index.open(tree.index).search('"purple elephant"', SearchOptions()).hits
     assert (hit.line, hit.snippet[0].text) == (2_501, lines[2_500])
     assert len(read) <= 3 and len(parts_of(tree.index, "log.txt")) > 30
@@ -318,7 +318,7 @@ def test_only_a_few_parts_are_in_memory(tree: Tree, small: None) -> None:
     tree.write("log.txt", prose(3_000))
     tree.run()
     with Store.read(tree.index) as store:
-        whole = Texts(store).read(store.documents.rows()[0])
+        whole = Texts(store).read(store.documents.read_rows()[0])
         assert b"".join(whole.blocks()) == prose(3_000).encode()
         assert len(whole._held) == PARTS_HELD
 
@@ -383,7 +383,7 @@ def test_a_kill_leaves_no_half_document(tmp_path: Path, existed: bool) -> None:
     assert ended.returncode == -signal.SIGKILL
     left = index if existed else index.with_name(index.name + BUILDING)
     with Store.write(left, index) as store:  # as the next run opens it
-        documents = store.documents.by_path("big.txt")
+        documents = store.documents.find_by_path("big.txt")
         assert [b"".join(Texts(store).read(row).blocks()) for row in documents] == [text.encode()] * existed
     Index.build(index, [root], settings)
     assert b"".join(parts_of(index, "big.txt")) == (root / "big.txt").read_bytes()

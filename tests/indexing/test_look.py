@@ -149,7 +149,7 @@ def test_files_that_a_run_would_skip_are_no_change(tree: Path) -> None:
 def test_a_run_with_nothing_to_index_notes_the_new_times_of_folders(tree: Path) -> None:
     def noted() -> str:
         with Store.read(place(tree)) as store:
-            return store.meta(times_key(store.documents.repositories()[0]))
+            return store.meta(times_key(store.documents.list_repositories()[0]))
 
     before = noted()
     (tree / "src/more.log").write_text("ran\n")

@@ -140,7 +140,7 @@ def test_marked_comments_are_in_no_statistics(tree: Tree, tmp_path: Path) -> Non
             for t in ("unit_terms_docsize", "vectors", "(SELECT DISTINCT doc FROM temp.names)")
         ]
         with Store.read(one.db) as store:
-            documents = {row.id for row in store.documents.rows()}
+            documents = {row.id for row in store.documents.read_rows()}
             figures.append((rows, store.units.count(), sorted(store.occurrences.in_files(documents, [])[0].values())))
     assert figures[0] == figures[1]
 
@@ -163,7 +163,7 @@ def test_notes_lead_to_code_and_back(index: Index) -> None:
 
 def test_a_place_outside_the_tree_is_a_fault_and_the_note_is_indexed(tree: Tree) -> None:
     with Store.read(tree.db) as store:
-        faults = {row.path: row.fault for row in store.documents.rows() if row.fault}
+        faults = {row.path: row.fault for row in store.documents.read_rows() if row.fault}
     assert faults == {".codelens/notes/why-retry.md": "front matter: line 5: '../../outside.py' leads out of the tree"}
 
 
@@ -183,7 +183,7 @@ def test_only_notes_are_indexed_in_the_folder_of_codelens(tree: Tree) -> None:
     assert skips[".codelens/other.md"] is SkipReason.NESTED_INDEX
     assert skips[".codelens/notes/picture.png"] is SkipReason.BINARY
     with Store.read(tree.db) as store:
-        assert ".codelens/other.md" not in {row.path for row in store.documents.rows()}
+        assert ".codelens/other.md" not in {row.path for row in store.documents.read_rows()}
 
 
 def test_git_tracks_notes_and_ignores_the_index(tree: Tree, tmp_path: Path) -> None:
@@ -217,15 +217,15 @@ def test_notes_are_read_even_if_git_ignores_them(built: Built) -> None:
     built.write(".codelens/notes/b.md", "b\n")
     built.run()
     with Store.read(built.index) as store:
-        assert {row.path for row in store.documents.rows()} == {".codelens/notes/a.md", ".codelens/notes/b.md"}
+        assert {row.path for row in store.documents.read_rows()} == {".codelens/notes/a.md", ".codelens/notes/b.md"}
     built.write(".codelensignore", "/.codelens/notes/b.md\n")
     built.run()
     with Store.read(built.index) as store:
-        assert {row.path for row in store.documents.rows()} == {".codelens/notes/a.md"}
+        assert {row.path for row in store.documents.read_rows()} == {".codelens/notes/a.md"}
     built.write(".codelensignore", ".codelens/\n")
     built.run()
     with Store.read(built.index) as store:
-        assert store.documents.rows() == []
+        assert store.documents.read_rows() == []
 
 
 def test_a_folder_of_notes_that_is_a_link_is_not_followed(built: Built, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def linker(tmp_path: Path, files: dict[str, str] | Path) -> Iterator[Linker]:
         derive_here(patch)
         Index.build(index, [root], SETTINGS)
     with Store.read(index) as store:
-        yield Linker(store, store.documents.repositories()[0].id)
+        yield Linker(store, store.documents.list_repositories()[0].id)
 
 
 def mutual_methods(count: int) -> dict[str, str]:

@@ -39,9 +39,9 @@ def typescript(tree: Tree) -> Tree:
 def edges(index: Path, *provenances: str) -> list[str]:
     """Each as 'line: source kind target provenance'; all, or those of these provenances."""
     with Store.read(index) as store:
-        documents = store.documents.rows()
+        documents = store.documents.read_rows()
         names: dict[int, str] = {-row.id: row.path for row in documents}
-        names |= {unit.id: unit.qualified_name for row in documents for unit in store.units.of_document(row.id)}
+        names |= {unit.id: unit.qualified_name for row in documents for unit in store.units.list_in_document(row.id)}
         found = list(store.edges.every(KINDS))
         names |= store.edges.external_names(edge.target for edge in found)
         return sorted(
@@ -206,8 +206,8 @@ def test_the_kind_of_use_chooses_between_a_type_and_a_value_of_one_name(tree: Tr
     write_scip(tree.root, [("a.ts", 1, "Box"), *places], [("a.ts", 2, "Box"), *places])
     tree.run()
     with Store.read(tree.index) as store:
-        (row,) = store.documents.by_path("a.ts")
-        kinds = {unit.id: unit.kind for unit in store.units.of_document(row.id)}
+        (row,) = store.documents.find_by_path("a.ts")
+        kinds = {unit.id: unit.kind for unit in store.units.list_in_document(row.id)}
         found = [(e.line, e.kind, kinds[e.target]) for e in store.edges.every(["calls", "type_hint_of"]) if e.line > 2]
     assert sorted(found) == [(3, "type_hint_of", "interface"), (4, "calls", "function")]
 

@@ -27,9 +27,9 @@ def edges(tmp_path: Path, files: dict[str, str]) -> set[str]:
         (root / name).write_text(text)
     Index.build(index, [root], Settings(jobs=1, fuzzy=False, vector=False))
     with Store.read(index) as store:
-        rows = [row for d in store.documents.rows() for row in store.units.of_document(d.id)]
+        rows = [row for d in store.documents.read_rows() for row in store.units.list_in_document(d.id)]
         names: dict[int, str] = {row.id: f"{row.path}:{row.qualified_name}" for row in rows}
-        names |= {-d.id: d.path for d in store.documents.rows()}
+        names |= {-d.id: d.path for d in store.documents.read_rows()}
         sources = [*names]
         found = list(store.edges.outgoing(sources))
         names |= store.edges.external_names([e.target for e in found])

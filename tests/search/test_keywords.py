@@ -27,7 +27,7 @@ def ranking(tree: Tree, task: str, channel: str) -> list[tuple[str, str]]:
     """(name, reason) of what a channel found, best first."""
     matches = ranked(tree.db, task).run.trace.rankings[channel]
     with Store.read(tree.db) as store, store.reading():
-        rows = store.units.rows({match.unit for match in matches})
+        rows = store.units.read_rows({match.unit for match in matches})
     return [(rows[match.unit].qualified_name, match.reason) for match in matches]
 
 

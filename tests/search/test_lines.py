@@ -152,13 +152,13 @@ def test_a_query_whose_only_text_is_exact_asks_for_lines(query: str, alone: bool
 
 def test_only_files_with_the_trigrams_are_read(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     read = []
-    snapshot = Documents.snapshot
+    snapshot = Documents.read_snapshot
 
     def noted(self: Documents, document: Any) -> bytes:
         read.append(document)
         return snapshot(self, document)
 
-    monkeypatch.setattr(Documents, "snapshot", noted)
+    monkeypatch.setattr(Documents, "read_snapshot", noted)
     assert len(lines(index, "package", literal=True)) == 1
     assert len(read) == 1
     with index.lines("total", SearchOptions(limit=1000)) as search:

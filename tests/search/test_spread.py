@@ -21,7 +21,7 @@ def test_edges_by_an_index_weigh_a_share(tmp_path: Path, with_index: bool, share
         (tmp_path / "tree/index.scip").unlink()
     Index.build(tmp_path / "index.db", [tmp_path / "tree"], Settings(jobs=1))
     with Store.read(tmp_path / "index.db") as store:
-        (document,) = store.documents.by_path("shapes/main.py")
-        places = {unit.name: unit.id for unit in store.units.of_document(document.id)}
+        (document,) = store.documents.find_by_path("shapes/main.py")
+        places = {unit.name: unit.id for unit in store.units.list_in_document(document.id)}
         around = WeightedNeighbours(store, {"calls": 0.8}, backward=1.0, precise=0.5)([places["report"]])
     assert dict(around[places["report"]])[places["größe"]] == 0.8 * share

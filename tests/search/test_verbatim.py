@@ -105,7 +105,7 @@ def asked(store: Store, query: str, **options: Any) -> Ranking:
 def finds(store: Store, query: str, **options: Any) -> dict[str, VerbatimMatch]:
     """Qualified name → what it holds."""
     found = asked(store, query, **options).findings.evidence.verbatim
-    rows = store.units.rows(found)
+    rows = store.units.read_rows(found)
     return {rows[unit].qualified_name: find for unit, find in found.items()}
 
 
@@ -204,11 +204,11 @@ def test_a_large_file_is_read_by_the_parts_that_may_hold_it(tmp_path: Path, monk
     with Store.read(tree.db) as store:
         monkeypatch.setattr(DocumentText, "part", noted)
         found = asked(store, "a purple elephant sleeps").findings.evidence.verbatim
-        rows = store.units.rows(found)
+        rows = store.units.read_rows(found)
         [(unit, find)] = found.items()
         assert rows[unit].start_line <= 1_501 <= rows[unit].end_line
         assert find.text == "a purple elephant sleeps"
-        assert len(read) < len(store.parts.places(rows[unit].document)) / 5
+        assert len(read) < len(store.parts.list_places(rows[unit].document)) / 5
 
 
 # Tokens

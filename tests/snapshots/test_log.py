@@ -129,7 +129,7 @@ def test_an_index_without_a_log_gets_one(tmp_path: Path) -> None:
     tree = Tree(tmp_path, FILES, replace(QUICK, snapshots_kept=0))
     tree.index().close()
     with Store.write(tree.db) as store, store.writing():
-        for document in store.documents.rows():
+        for document in store.documents.read_rows():
             store.log.set_digest(document.id, b"")
     Index.build(tree.db, [tree.root], QUICK)
     with Index.open(tree.db) as index:

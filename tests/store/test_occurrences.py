@@ -41,7 +41,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def units(store: Store) -> dict[str, UnitId]:
-    return {u.qualified_name: u.id for d in store.documents.rows() for u in store.units.of_document(d.id)}
+    return {u.qualified_name: u.id for d in store.documents.read_rows() for u in store.units.list_in_document(d.id)}
 
 
 def test_counts_are_by_word_and_field(store: Store) -> None:
@@ -80,7 +80,7 @@ def test_totals_are_of_all_units(store: Store) -> None:
 
 
 def test_files_are_counted_by_their_units(store: Store) -> None:
-    documents = {d.path: d.id for d in store.documents.rows()}
+    documents = {d.path: d.id for d in store.documents.read_rows()}
     lengths, (holding, nowhere) = store.occurrences.in_files(documents.values(), ["lift", "nowhere"])
     assert (holding, nowhere) == ({documents["crane.py"]: 1}, {})
     assert store.occurrences.files() == len(SOURCES)

@@ -17,13 +17,13 @@ def index(indexed: Path) -> Path:
 
 def test_rows_of_documents_take_one_statement_whatever_their_number(index: Path) -> None:
     with Store.read(index) as store:
-        ids = [row.id for row in store.documents.rows()]
+        ids = [row.id for row in store.documents.read_rows()]
     assert len(ids) > 20
 
     def read(number: int) -> int:
         def run() -> None:
             with Store.read(index) as store:
-                assert [row.id for row in store.documents.rows(ids[:number])] == ids[:number]
+                assert [row.id for row in store.documents.read_rows(ids[:number])] == ids[:number]
 
         return statements(run)
 

@@ -93,9 +93,9 @@ def test_scores_are_those_of_fts5(
 @given(TERMS, st.integers(0, 10_000))
 def test_counts_are_those_of_fts5(stores: tuple[Store, Store], terms: list[str], seed: int) -> None:
     plain, warm = stores
-    documents = [document.id for document in plain.documents.rows()]
+    documents = [document.id for document in plain.documents.read_rows()]
     chosen = random.Random(seed).sample(documents, len(documents) // 2)
-    units = UnitSet(sorted(unit.id for document in chosen for unit in plain.units.of_document(document)))
+    units = UnitSet(sorted(unit.id for document in chosen for unit in plain.units.list_in_document(document)))
     expected, found = (store.occurrences.in_units(units, terms) for store in stores)
     assert list(expected.items()) == list(found.items())
     assert [[*held.counts] for held in expected.values()] == [[*held.counts] for held in found.values()]
@@ -107,7 +107,7 @@ def test_a_word_is_read_once(place: Path) -> None:
         with Store.read(place) as store:
             assert store.postings.arrays
             store.postings.arrays._asked = term_arrays.ASKED_BEFORE
-            documents = [row.id for row in store.documents.rows()]
+            documents = [row.id for row in store.documents.read_rows()]
             for _ in range(times):
                 units = UnitSet(sorted(unit for unit, _ in store.postings.bm25(["note", "price"], {}, None, 10)))
                 store.occurrences.in_units(units, ["note", "price"])

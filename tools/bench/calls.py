@@ -70,10 +70,10 @@ class IndexedCalls:
         self._texts = Texts(store)
         self.units: dict[UnitId, UnitRow] = {}
         self.by_path: dict[str, list[UnitRow]] = {}
-        for document in store.documents.rows():
-            self.by_path[document.path] = units = store.units.of_document(document.id)
+        for document in store.documents.read_rows():
+            self.by_path[document.path] = units = store.units.list_in_document(document.id)
             self.units |= {unit.id: unit for unit in units}
-        self.documents = {document.id: document for document in store.documents.rows()}
+        self.documents = {document.id: document for document in store.documents.read_rows()}
         every = list(store.edges.every({"calls", "tests", "overrides", "extends", "implements"}))
         self.calls = [edge for edge in every if edge.kind in ("calls", "tests")]
         self.above: dict[Name, set[Name]] = {}

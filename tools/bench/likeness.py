@@ -44,7 +44,7 @@ class Figures:
 
 def functions_of(store: Store) -> list[UnitRow]:
     """Functions and methods that are neither tests nor local, by place."""
-    found = (u for d in store.documents.rows() for u in store.units.of_document(d.id))
+    found = (u for d in store.documents.read_rows() for u in store.units.list_in_document(d.id))
     wanted = [u for u in found if u.kind in ("function", "method") and not u.local and "test" not in u.roles]
     return sorted(wanted, key=UnitRow.content_order)
 
@@ -61,7 +61,7 @@ def siblings(units: Sequence[UnitRow], _: Store) -> Truth:
 
 def twins(units: Sequence[UnitRow], store: Store) -> Truth:
     """Units whose bodies share at least half of their tokens."""
-    texts, documents = Texts(store), {d.id: d for d in store.documents.rows()}
+    texts, documents = Texts(store), {d.id: d for d in store.documents.read_rows()}
     bodies: list[tuple[UnitRow, Counter[str]]] = []
     for unit in units:
         body = Counter(tokens(texts.read(documents[unit.document]).slice(Span(unit.body_start, unit.span.end))))

@@ -25,8 +25,8 @@ SHORTEST = 4  # Characters. Chosen.
 def single_names(store: Store) -> list[UnitRow]:
     """ASKED definitions at most whose names no other definition bears, local ones aside."""
     borne: dict[str, list[UnitRow]] = {}
-    for document in store.documents.rows():
-        for unit in store.units.of_document(document.id):
+    for document in store.documents.read_rows():
+        for unit in store.units.list_in_document(document.id):
             if unit.kind in (*TYPE_KINDS, "function", "method") and not unit.local:
                 borne.setdefault(unit.name, []).append(unit)
     single = [

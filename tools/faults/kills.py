@@ -172,7 +172,7 @@ def committed(building: Path) -> set[str]:
         return set()
     with Store.write(building, accepted=True) as store:  # signed with the key of the user in `home`
         store.verify()
-        return {row.path for row in store.documents.rows()}
+        return {row.path for row in store.documents.read_rows()}
 
 
 @dataclass(frozen=True)
@@ -352,7 +352,7 @@ class Broken:
             with Store.read(self._index, accepted=True) as store:
                 store.load_vectors()
                 store.verify()
-                stored, found = store.meta("snapshot"), store.documents.content_id()
+                stored, found = store.meta("snapshot"), store.documents.compute_content_id()
         except IndexCorrupt as fault:
             if "old schema" in str(fault) and not self._operation.readable:
                 return before

@@ -76,8 +76,8 @@ def read_package(index: Path, tasks: Sequence[Task]) -> Package:
     """The definitions of an index outside of tests, documents and examples, and the tasks that they answer."""
     names, vectors = list[tuple[str, str]](), list[bytes]()
     with Store.read(index) as store, store.reading():
-        for document, path in sorted(store.documents.paths(), key=lambda row: row[1]):
-            for unit in store.units.of_document(document):
+        for document, path in sorted(store.documents.list_paths(), key=lambda row: row[1]):
+            for unit in store.units.list_in_document(document):
                 if unit.local or unit.kind in CHUNK_KINDS or ASIDE.intersection(unit.roles):
                     continue
                 pieces = store.vectors.of_units([(unit.id, MOST_PIECES)])

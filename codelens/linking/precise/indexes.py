@@ -240,13 +240,13 @@ class PreciseIndexes:
         self.packed_uses: dict[DocumentId, array[int]] = {}
         """Line, column and unit of each use, one after the other: there may be hundreds of thousands."""
         self._store = store
-        rows = store.documents.rows() if files else []
+        rows = store.documents.read_rows() if files else []
         self._rows = {row.path: row for row in rows if row.repository == repository}
         self._by_id = {row.id: row for row in self._rows.values()}
         self._text: dict[DocumentId, DocumentText] = {}
         for file in files:
             matches = match_units(
-                self._read_documents(file), lambda path: self._store.units.of_document(self._rows[path].id)
+                self._read_documents(file), lambda path: self._store.units.list_in_document(self._rows[path].id)
             )
             for path, uses in matches.uses.items():
                 if uses:
@@ -374,7 +374,7 @@ def store_implementations(store: Store, catalog: Catalog, known: PreciseIndexes)
 
     They replace the edges that the linker derived for the same pair. A base that a type names already has its edge.
     """
-    rows = store.units.rows(source for source, _ in known.implementations)
+    rows = store.units.read_rows(source for source, _ in known.implementations)
     for pair in sorted(known.implementations):
         source, target = (catalog.read_facts(known.documents_of[unit]).by_id[unit] for unit in pair)
         if source.kind in TYPE_KINDS and target.kind in TYPE_KINDS:

@@ -88,7 +88,7 @@ def add_todo_matches(run: SearchRun, ranking: Sequence[Match], limit: int) -> Se
     here, by BM25 with the rarity that the words have in the index.
     """
     units, query = run.store.units, run.terms
-    rows = units.rows(units.of_todos(run.within, MOST_TODOS)) if run.within is not None and query.words else {}
+    rows = units.read_rows(units.select_todos(run.within, MOST_TODOS)) if run.within is not None and query.words else {}
     if not rows:
         return ranking
     idf = {stem(term): n for term, n in compute_idfs(run.store, [t.text for t in query.words]).items()}
@@ -133,8 +133,8 @@ def _count_words(
     store: Store, units: Sequence[UnitId], terms: Sequence[str], weights: Mapping[str, float], texts: Texts
 ) -> Part[tuple[Mapping[str, float], int]]:
     """Unit with any of the terms → how often each stands in it, by the weights of the fields, and its number of words."""
-    rows, marks, texts = store.units.rows(units), store.units.decorators(units), texts.for_store(store)
-    documents = {d.id: d for d in store.documents.rows({row.document for row in rows.values()})}
+    rows, marks, texts = store.units.read_rows(units), store.units.read_decorators(units), texts.for_store(store)
+    documents = {d.id: d for d in store.documents.read_rows({row.document for row in rows.values()})}
     parts = [term.removesuffix(BEGINNING) for term in terms]
     counts_of: dict[UnitId, tuple[Mapping[str, float], int]] = {}
     for unit in units:

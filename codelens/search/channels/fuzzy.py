@@ -174,7 +174,7 @@ def _match_fragment(run: SearchRun, typed: VerbatimMatches, bearing: dict[UnitId
     values = {unit: find.share if pasted else find.value for unit, find in typed.of_fragment.items()}
     if pasted and not is_code(typed.fragment):  # what a test says of a message is not what gives it
         run.prefetch(values)
-        rows = run.store.units.rows(values)
+        rows = run.store.units.read_rows(values)
         values = {unit: value for unit, value in values.items() if "test" not in rows[unit].roles}
     all_values = {unit: least + more * value for unit, value in values.items()} | bearing
     spelled = {unit for unit, value in bearing.items() if value == OTHER_SPELLING}
@@ -193,7 +193,7 @@ def _find_in_names(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]
     if len(folded) >= TRIGRAM and not re.search(r"[^\w.]", dotted):
         units = run.store.postings.names_containing(folded, run.within, limit)
         run.prefetch(units)
-        for row in run.store.units.rows(units).values():
+        for row in run.store.units.read_rows(units).values():
             if dotted in row.qualified_name.lower():
                 values[row.id] = 1.0
             elif not holder:

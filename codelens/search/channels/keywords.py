@@ -171,7 +171,7 @@ def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
     run.store.foresee(
         *(("units.find_likeliest", (*_split_name(term), within, limit)) for term in (*names, *words)),
         *(("units.find_by_prefix", (term.text, within, PREFIX_CAP)) for term in (*names, *words)),
-        *(("documents.on_paths", (text,)) for text in spellings),
+        *(("documents.count_on_paths", (text,)) for text in spellings),
     )
     add_named(names)
     for term in (*names, *run.terms.words):
@@ -231,11 +231,11 @@ def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
 def path_terms(run: SearchRun) -> list[str]:
     """The words of the query that may begin the name of a folder or file, without the project's own name."""
     words = [t.text for t in run.terms.words if len(t.text) >= SHORTEST_PATH_TERM and t.text.isalpha()]
-    run.store.foresee(*(("documents.on_paths", (word,)) for word in words))
+    run.store.foresee(*(("documents.count_on_paths", (word,)) for word in words))
     return [word for word in words if names_place(word, run)]
 
 
 def names_place(text: str, run: SearchRun) -> bool:
     """True if not too many files have it at the beginning of their name or of a folder's."""
     most = max(FEW_FILES, COMMON_ON_PATHS * run.store.occurrences.files())
-    return run.store.documents.on_paths(text) <= most
+    return run.store.documents.count_on_paths(text) <= most

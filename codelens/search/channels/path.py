@@ -55,11 +55,13 @@ def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
     may_be_found = run.allows()
     targets: dict[UnitId, QueryTarget] = {}
     files = _find_files(path, run)
-    run.store.foresee(*((name, (d.id,)) for d, _ in files for name in ("documents.snapshot", "units.of_document")))
+    run.store.foresee(
+        *((name, (d.id,)) for d, _ in files for name in ("documents.read_snapshot", "units.list_in_document"))
+    )
     for document, below in files:
         if line > (lines := len(run.texts.lines(document))):
             run.notice("place", f"{document.path} has {quantity(lines, 'line')}")
-        units = [u for u in run.store.units.of_document(document.id) if may_be_found(u.id)]
+        units = [u for u in run.store.units.list_in_document(document.id) if may_be_found(u.id)]
         share = 1.0 if document.path == below else OTHER_FILE
         targets |= {
             u.id: QueryTarget(share * value, text, line, column) for u, value, text in _place_units(line, units)
@@ -69,10 +71,10 @@ def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
 
 def _find_files(path: str, run: SearchRun) -> list[tuple[DocumentRow, str]]:
     """(document, the path below its root that the query has) of the files that fit."""
-    for row in run.store.documents.repositories():
+    for row in run.store.documents.list_repositories():
         if path.startswith(f"{row.root.as_posix()}/"):
             path = path.removeprefix(f"{row.root.as_posix()}/")
-            return [(d, path) for d in run.store.documents.by_path(path) if d.repository == row.id]
+            return [(d, path) for d in run.store.documents.find_by_path(path) if d.repository == row.id]
     return [(document, path) for document in run.store.documents.find_ending_in(path, MOST_FILES)]
 
 

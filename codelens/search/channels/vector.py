@@ -68,5 +68,5 @@ def _order_units(best: Mapping[UnitId, float], run: SearchRun, limit: int) -> li
     best = first_with_ties(best, limit)
     sharing = Counter(best.values())
     run.prefetch(best)
-    rows = run.store.units.rows([u for u, distance in best.items() if sharing[distance] > 1])
+    rows = run.store.units.read_rows([u for u, distance in best.items() if sharing[distance] > 1])
     return sorted(best, key=lambda u: (best[u], rows[u].content_order() if u in rows else ()))

@@ -149,9 +149,9 @@ def _collect_pool(
     held_by_units = {n: held for n, held in walked.mass.items() if held > 0 and is_unit(unit[n])}
     reached = {n: held for n, held in held_by_units.items() if may_be_found(unit[n])}
     faint = {n: held for n, held in reached.items() if held < least and unit[n] not in certain}
-    rows = run.store.units.rows({*(unit[n] for n in reached.keys() - faint.keys()), *certain})
+    rows = run.store.units.read_rows({*(unit[n] for n in reached.keys() - faint.keys()), *certain})
     shares = {unit[n]: faint[n] * walking.faint / least for n in find_heaviest(faint, TOLD)}
-    for row in sorted(run.store.units.rows(shares).values(), key=UnitRow.content_order):
+    for row in sorted(run.store.units.read_rows(shares).values(), key=UnitRow.content_order):
         text = f"it holds {shares[row.id]:.2%} of the walk's most, under {walking.faint:.0%}"
         run.trace.events.append(Event(WALK, row, text))
     seeding = {*seeds.seeds, *certain}
@@ -186,7 +186,7 @@ def _describe_ways(
     trails = Trails(walked.rows, walked.restarts, walking.restart, walking.hops)
     ways = {unit[node]: [unit[station] for station in trails.find_trail(node)] for node in numbers.values()}
     others = {station for way in ways.values() for station in way} - pool.keys()
-    rows = store.units.rows(one for one in others if is_unit(one))
+    rows = store.units.read_rows(one for one in others if is_unit(one))
     names = {row.id: row.qualified_name for row in (*pool.values(), *rows.values())}
     walked.around.read_kinds({station for way in ways.values() for station in way[:-1]})
     names |= {UnitId(node): name for node, _, name in store.edges.contents(others - rows.keys())}
@@ -306,7 +306,7 @@ def rank_by_neighbours(run: SearchRun, named: Sequence[Match]) -> list[Match]:
     """
     query, store = run.terms, run.store
     best = list(dict.fromkeys(match.unit for match in named))[:AROUND]
-    rows = store.units.rows(best)
+    rows = store.units.read_rows(best)
     seeds = {unit: rows[unit].name for unit in best if rows[unit].kind not in CHUNK_KINDS}
     around: dict[UnitId, set[UnitId]] = {unit: set() for unit in seeds}
     store.foresee(*((f"edges.{way}", ([*seeds], {"calls"}, MOST_EDGES)) for way in ("outgoing", "incoming")))
@@ -316,7 +316,9 @@ def rank_by_neighbours(run: SearchRun, named: Sequence[Match]) -> list[Match]:
     for edge in store.edges.incoming([*seeds], {"calls"}, MOST_EDGES):
         if is_unit(edge.source):
             around[UnitId(edge.target)].add(UnitId(edge.source))
-    names = {u: r.name for u, r in store.units.rows(set().union(*around.values())).items() if r.kind not in CHUNK_KINDS}
+    names = {
+        u: r.name for u, r in store.units.read_rows(set().union(*around.values())).items() if r.kind not in CHUNK_KINDS
+    }
     neighbours = {unit: sorted({names[one] for one in others if one in names}) for unit, others in around.items()}
     matched = match_classes(split_into_stems(query.texts), derive_classes(seeds, neighbours))
     targets = [(match, target) for match in matched for target in usable_targets(match.concept)]
@@ -419,7 +421,7 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
     chosen = unquoted[: seeding.candidates]
     if len(chosen) < seeding.fewest:  # names and words gave few: near units, then chunks of text, then resembling names
         near, slips = ([m.unit for m in rankings.get(name, ())][: seeding.filled] for name in ("vector", "fuzzy"))
-        rows = store.units.rows({*near, *slips})
+        rows = store.units.read_rows({*near, *slips})
         further = [*(rows[unit] for unit in near), *(c.unit for c in fused), *(rows[unit] for unit in slips)]
         chosen = list({unit.id: unit for unit in (*chosen, *further)}.values())[: seeding.filled]
     words = frozenset({*collect_words(query), *(term.text for term in query.names)})
@@ -488,7 +490,7 @@ def _find_implementors(units: Sequence[UnitRow], store: Store) -> list[UnitRow]:
     """Implementations of the types among these units: type by type, each by path and place."""
     interfaces = {unit.id: place for place, unit in enumerate(units) if unit.kind in TYPE_KINDS}
     edges = [e for e in store.edges.incoming(interfaces, {"implements"}) if is_unit(e.source)]
-    rows = store.units.rows({UnitId(e.source) for e in edges})
+    rows = store.units.read_rows({UnitId(e.source) for e in edges})
     first: dict[UnitId, int] = {}
     for edge in edges:
         place, source = interfaces[UnitId(edge.target)], UnitId(edge.source)
@@ -502,7 +504,7 @@ MOST_FILES = 300  # Files that are looked at for one word. A word on more paths 
 
 
 def _read_groups(word: str, words: Sequence[str], store: Store) -> Sequence[tuple[UnitId, int]]:
-    files = store.documents.first_on_paths(word, MOST_FILES)
+    files = store.documents.find_first_on_paths(word, MOST_FILES)
     return store.units.group_by_members(files, [other for other in words if other != word])
 
 
@@ -519,7 +521,7 @@ def find_on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
                 taken[group] = taken.get(group, 0) + 1
                 groups.setdefault(unit, (group, place, word))
     best = sorted(groups, key=lambda unit: groups[unit][:2])[:most]  # stable: equal ones stay in order of content
-    rows = run.store.units.rows(best)
+    rows = run.store.units.read_rows(best)
     return [(rows[unit], f"where the path says {groups[unit][2]}") for unit in best]
 
 

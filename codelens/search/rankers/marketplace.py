@@ -145,7 +145,7 @@ def read_signals(
     columns = metadata.columns
     using = {} if "stars" in columns else store.edges.files_using([u.id for u in units])
     histories = store.history.find_changes({unit.document for unit in units})
-    repositories = store.documents.repositories()
+    repositories = store.documents.list_repositories()
     store.foresee(*(("history.read", (row.id,)) for row in repositories))
     reads = {row.name: store.history.read(row.id) for row in repositories}
     presents = {name: read.time if read and read.commits else metadata.newest for name, read in reads.items()}

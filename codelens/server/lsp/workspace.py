@@ -118,7 +118,7 @@ class Reader(OverlaidStore):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
-        self._roots = {Path(os.path.realpath(row.root)): row for row in self.documents.repositories()}
+        self._roots = {Path(os.path.realpath(row.root)): row for row in self.documents.list_repositories()}
         self._shown: Mapping[Path, SourceText] | None = None
         self.read_source = lru_cache(MOST_TEXTS)(self._load_source)
 
@@ -138,7 +138,7 @@ class Reader(OverlaidStore):
 
     def _add_edges(self) -> None:
         """Link the shown texts. Edges that leave the index are left out: no answer here lists them."""
-        for row in self.documents.rows(self.edited):
+        for row in self.documents.read_rows(self.edited):
             edges = Linker(self, row.repository).link(row.id, whole=True).edges
             self.edges.add_rows((s, kind, t, line, tier) for s, kind, t, line, tier in edges if isinstance(t, int))
 
@@ -158,11 +158,11 @@ class Reader(OverlaidStore):
 
     def read_row(self, document: int) -> DocumentRow:
         """The row of a document."""
-        return self.documents.rows([DocumentId(document)])[0]
+        return self.documents.read_rows([DocumentId(document)])[0]
 
     def read_units(self, ids: Iterable[int]) -> list[UnitRow]:
         """The rows of definitions, by path and place."""
-        return sorted(self.units.rows(map(UnitId, ids)).values(), key=UnitRow.content_order)
+        return sorted(self.units.read_rows(map(UnitId, ids)).values(), key=UnitRow.content_order)
 
     def _load_source(self, document: DocumentRow) -> SourceText:
         """The text of a document, open or as indexed."""
