@@ -52,7 +52,7 @@ def ask_at_names(client: LspClient, path: Path, text: str, chance: random.Random
 
 
 @pytest.mark.slow
-def test_every_language(tmp_path: Path) -> None:
+def test_names_of_every_language_get_answers_or_refusals(tmp_path: Path) -> None:
     root, chance = tmp_path / "sources", random.Random(1)
     paths = write_sources(root)
     assert len({path.parent.name for path in paths}) > 30

@@ -70,7 +70,7 @@ def line(file: str, needle: str, occurrence: int = 1) -> tuple[str, int]:
         ("notes.md", "make_square", 1, line(SHAPES, "def make_square")),
     ],
 )
-def test_definition(file: str, needle: str, occurrence: int, wanted: tuple[str, int], asked: Asked) -> None:
+def test_a_definition_is_found(file: str, needle: str, occurrence: int, wanted: tuple[str, int], asked: Asked) -> None:
     assert asked.places("definition", file, needle, occurrence) == [wanted]
 
 
@@ -84,19 +84,19 @@ def test_a_keyword_has_no_definition(needle: str, asked: Asked) -> None:
     assert not asked.at("definition", REPORT, needle)
 
 
-def test_declaration(asked: Asked) -> None:
+def test_a_declaration_is_a_prototype_else_the_definition(asked: Asked) -> None:
     assert asked.places("declaration", "main.c", "twice") == [line("math.h", "twice")]
     assert asked.places("declaration", REPORT, "make_square") == [line(SHAPES, "def make_square")]
 
 
-def test_type_definition(asked: Asked) -> None:
+def test_the_type_of_a_value_is_found(asked: Asked) -> None:
     assert asked.places("typeDefinition", SHAPES, "square = ") == [line(SHAPES, "class Square")]
     assert asked.places("typeDefinition", REPORT, "shape.name") == [line(SHAPES, "class Shape")]
     assert asked.places("typeDefinition", REPORT, "make_square(") == [line(SHAPES, "class Square")]
     assert asked.places("typeDefinition", REPORT, "lines") == []
 
 
-def test_implementation(asked: Asked) -> None:
+def test_implementations_are_subtypes_and_overriding_methods(asked: Asked) -> None:
     assert asked.places("implementation", SHAPES, "Shape:") == [line(SHAPES, "class Square")]
     assert asked.places("implementation", SHAPES, "area(") == [line(SHAPES, "def area", 2)]
     assert asked.places("implementation", SHAPES, "make_square") == [line(SHAPES, "def make_square")]
@@ -127,7 +127,7 @@ def test_sure_references_come_first(asked: Asked) -> None:
     assert "1 by name only" in answer["notices"][0]["text"]
 
 
-def test_hover(asked: Asked) -> None:
+def test_a_hover_shows_signature_documentation_and_callers(asked: Asked) -> None:
     text = asked.at("hover", REPORT, "make_square(")["contents"]["value"]
     assert "```python\ndef make_square(side: float) -> Square:\n```" in text
     assert "Make a square if it is not too large." in text
@@ -140,14 +140,14 @@ def test_hover(asked: Asked) -> None:
     assert asked.at("hover", REPORT, "return text") is None
 
 
-def test_highlights(asked: Asked) -> None:
+def test_highlights_tell_writing_from_reading(asked: Asked) -> None:
     found = asked.at("documentHighlight", REPORT, "lines = ")
     rows = [(one["range"]["start"]["line"], one["kind"]) for one in found]
     first = find(FILES[REPORT], "lines = ")[0]
     assert rows == [(first, 3), (first + 2, 2), (first + 3, 2)]
 
 
-def test_document_symbols(asked: Asked) -> None:
+def test_symbols_of_a_document_are_nested(asked: Asked) -> None:
     found = asked.whole("documentSymbol", SHAPES)
     assert [one["name"] for one in found] == ["LIMIT", "Shape", "Square", "make_square"]
     assert [one["name"] for one in found[1]["children"]] == ["__init__", "area"]
@@ -155,14 +155,14 @@ def test_document_symbols(asked: Asked) -> None:
     assert [one["name"] for one in asked.whole("documentSymbol", "notes.md")] == ["Geometry", "Squares"]
 
 
-def test_workspace_symbols(asked: Asked) -> None:
+def test_symbols_of_the_workspace_are_found_by_search(asked: Asked) -> None:
     found = asked.client.ask("workspace/symbol", {"query": "make_square"})
     assert (found[0]["name"], found[0]["kind"]) == ("make_square", 12)
     assert places([found[0]["location"]], asked.project) == [line(SHAPES, "def make_square")]
     assert asked.client.ask("workspace/symbol", {"query": " "}) == []
 
 
-def test_call_hierarchy(asked: Asked) -> None:
+def test_a_call_hierarchy_lists_callers_and_callees_with_places(asked: Asked) -> None:
     (item,) = asked.at("prepareCallHierarchy", REPORT, "describe")
     (call,) = asked.client.ask("callHierarchy/incomingCalls", {"item": item})
     assert call["from"]["name"] == "report"
@@ -174,7 +174,7 @@ def test_call_hierarchy(asked: Asked) -> None:
     )
 
 
-def test_type_hierarchy(asked: Asked) -> None:
+def test_a_type_hierarchy_lists_subtypes_and_supertypes(asked: Asked) -> None:
     (item,) = asked.at("prepareTypeHierarchy", SHAPES, "Shape:")
     (below,) = asked.client.ask("typeHierarchy/subtypes", {"item": item})
     assert below["name"] == "Square"
@@ -183,14 +183,14 @@ def test_type_hierarchy(asked: Asked) -> None:
     assert asked.at("prepareTypeHierarchy", SHAPES, "make_square") == []
 
 
-def test_folding(asked: Asked) -> None:
+def test_blocks_and_sections_fold(asked: Asked) -> None:
     folds = {(one["startLine"] + 1, one["endLine"] + 1) for one in asked.whole("foldingRange", SHAPES)}
     assert {(6, 14), (26, 30)} <= folds
     assert {one["startLine"] for one in asked.whole("foldingRange", "math.c")} == {2}
     assert [one["startLine"] for one in asked.whole("foldingRange", "notes.md")] == [2]
 
 
-def test_selections(asked: Asked) -> None:
+def test_selections_grow_by_the_syntax(asked: Asked) -> None:
     character = dict(zip(("line", "character"), find(FILES[REPORT], "make_square(side)"), strict=True))
     (selection,) = asked.whole("selectionRange", REPORT, positions=[character])
     rows, texts = FILES[REPORT].split("\n"), []
@@ -203,7 +203,7 @@ def test_selections(asked: Asked) -> None:
     assert asked.whole("selectionRange", "notes.md", positions=[character])[0]["range"]["start"] == character
 
 
-def test_code_lenses(asked: Asked) -> None:
+def test_code_lenses_count_references_and_tests(asked: Asked) -> None:
     titles = {one["range"]["start"]["line"] + 1: one["command"] for one in asked.whole("codeLens", REPORT)}
     assert titles[line(REPORT, "def report")[1]]["title"] == "2 references, 1 test"
     assert titles[line(REPORT, "def describe")[1]]["title"] == "1 reference"
@@ -227,26 +227,26 @@ def edited(project: Path, edit: Any) -> dict[str, str]:
     return texts
 
 
-def test_rename_of_a_function(asked: Asked) -> None:
+def test_a_function_is_renamed_where_it_is_used(asked: Asked) -> None:
     ready = asked.at("prepareRename", REPORT, "make_square")
     assert ready["placeholder"] == "make_square"
     found = edited(asked.project, asked.at("rename", REPORT, "make_square", newName="build"))
     assert found == {name: FILES[name].replace("make_square", "build") for name in (REPORT, SHAPES)}
 
 
-def test_rename_of_a_local_name(asked: Asked) -> None:
+def test_a_local_name_is_renamed_in_its_function(asked: Asked) -> None:
     found = edited(asked.project, asked.at("rename", REPORT, "text\n", newName="shown"))
     assert found == {REPORT: FILES[REPORT].replace("text", "shown")}
 
 
-def test_rename_of_a_parameter_and_the_arguments_that_name_it(asked: Asked) -> None:
+def test_a_parameter_is_renamed_with_the_arguments_that_name_it(asked: Asked) -> None:
     found = edited(asked.project, asked.at("rename", REPORT, "sides:", newName="edges"))
     assert found == {REPORT: FILES[REPORT].replace("sides", "edges")}
     found = edited(asked.project, asked.at("rename", "arguments.py", "factor:", newName="by"))
     assert found == {"arguments.py": FILES["arguments.py"].replace("factor", "by")}
 
 
-def test_rename_of_a_field(asked: Asked) -> None:
+def test_a_field_is_renamed_where_it_is_used(asked: Asked) -> None:
     found = edited(asked.project, asked.at("rename", SHAPES, "side * self", newName="edge"))
     assert found == {SHAPES: FILES[SHAPES].replace("self.side", "self.edge")}
 
@@ -264,7 +264,7 @@ def test_rename_of_a_field(asked: Asked) -> None:
         (SHAPES, "width", "side", "is defined there already"),
     ],
 )
-def test_rename_is_refused(file: str, needle: str, name: str, reason: str, asked: Asked) -> None:
+def test_an_unsafe_rename_is_refused(file: str, needle: str, name: str, reason: str, asked: Asked) -> None:
     with pytest.raises(RequestError, match=reason):
         asked.at("rename", file, needle, newName=name)
 
@@ -281,7 +281,7 @@ def at_place(asked: Asked, file: str, needle: str) -> dict[str, Any]:
     return {"uri": (asked.project / file).as_uri(), "position": position}
 
 
-def test_search_command(asked: Asked) -> None:
+def test_the_search_command_returns_hits_with_places(asked: Asked) -> None:
     answer = command(asked, "search", query="make a square", limit=3)
     first = answer["hits"][0]
     assert (first["name"], first["kind"], first["path"]) == ("make_square", "function", SHAPES)
@@ -293,13 +293,13 @@ def test_search_command(asked: Asked) -> None:
     assert len(answer["hits"]) <= 3
 
 
-def test_why_command(asked: Asked) -> None:
+def test_the_why_command_explains_a_rank(asked: Asked) -> None:
     answer = command(asked, "why", query="make a square", **at_place(asked, SHAPES, "make_square"))
     assert answer["explanations"][0]["candidate"]["rank"] == 1
     assert "make_square" in answer["text"]
 
 
-def test_context_command(asked: Asked) -> None:
+def test_the_context_command_packs_code_within_a_budget(asked: Asked) -> None:
     uri, start = (asked.project / REPORT).as_uri(), find(FILES[REPORT], "def describe")[0]
     part = {"start": {"line": start, "character": 0}, "end": {"line": start + 1, "character": 0}}
     answer = command(asked, "context", uri=uri, range=part, budget=4000)
@@ -307,7 +307,7 @@ def test_context_command(asked: Asked) -> None:
     assert 0 < answer["tokens"] <= 4000
 
 
-def test_impact_command(asked: Asked) -> None:
+def test_the_impact_command_lists_callers_and_tests(asked: Asked) -> None:
     answer = command(asked, "impact", **at_place(asked, REPORT, "describe"))
     assert [(one["source"]["name"], one["depth"], one["test"]) for one in answer["relations"]] == [
         ("report", 1, False),

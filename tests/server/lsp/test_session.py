@@ -36,7 +36,7 @@ def definition(client: LspClient, root: Path, name: str = "make_square(side)") -
 # Background work
 
 
-def test_a_missing_index_is_built_meanwhile(tmp_path: Path) -> None:
+def test_a_missing_index_is_built_while_requests_are_answered(tmp_path: Path) -> None:
     root = write_project(tmp_path / "project")
     with lsp_server(tmp_path) as client:
         client.initialize(root)
@@ -85,7 +85,7 @@ def test_a_saved_file_is_indexed(tmp_path: Path) -> None:
         assert client.ask("workspace/symbol", {"query": "make_line"})[0]["name"] == "make_line"
 
 
-def test_the_tree_is_looked_at_although_the_client_reports_nothing(tmp_path: Path) -> None:
+def test_changes_are_found_without_a_report_of_the_client(tmp_path: Path) -> None:
     root = write_project(tmp_path / "project")
     with lsp_server(tmp_path, look_seconds=0.1) as client:
         client.initialize(root)
@@ -98,7 +98,7 @@ def test_the_tree_is_looked_at_although_the_client_reports_nothing(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_an_index_of_somebody_else_is_not_read(project: Path, tmp_path: Path) -> None:
+def test_an_index_copied_from_elsewhere_is_not_read(project: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(project, copy)
     with lsp_server(tmp_path, "--no-index") as client:
@@ -120,7 +120,7 @@ def test_an_open_text_never_gets_into_the_index(project: Path, client: LspClient
 # Folders
 
 
-def test_several_folders(project: Path, tmp_path: Path) -> None:
+def test_several_folders_are_served_and_may_come_and_go(project: Path, tmp_path: Path) -> None:
     second = write_project(tmp_path / "second")
     assert main(["index", str(second), "--db", str(second / ".codelens/index.db"), "-q", "--no-config"]) == 0
     with lsp_server(tmp_path, "--no-index") as client:
@@ -140,7 +140,7 @@ def test_several_folders(project: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_folder_that_is_a_link(project: Path, tmp_path: Path) -> None:
+def test_uris_lie_below_a_folder_that_is_a_link(project: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(project)
     with lsp_server(tmp_path, "--no-index") as client:
@@ -152,7 +152,7 @@ def test_a_folder_that_is_a_link(project: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_folder_below_the_root(project: Path, tmp_path: Path) -> None:
+def test_a_folder_below_the_root_of_the_repository_is_served(project: Path, tmp_path: Path) -> None:
     with lsp_server(tmp_path, "--no-index") as client:
         client.initialize(project / "geometry")
         client.open(project / REPORT)
@@ -163,7 +163,7 @@ def test_a_folder_below_the_root(project: Path, tmp_path: Path) -> None:
         assert "def describe" in answer["text"]
 
 
-def test_a_file_outside_of_all_folders(client: LspClient, tmp_path: Path) -> None:
+def test_a_file_outside_of_all_folders_has_symbols_only(client: LspClient, tmp_path: Path) -> None:
     path = tmp_path / "lone.py"
     path.write_text("def alone(): pass\n")
     client.open(path)
@@ -178,7 +178,7 @@ def test_a_file_outside_of_all_folders(client: LspClient, tmp_path: Path) -> Non
 # Settings
 
 
-def test_only_the_features_that_are_asked_for(project: Path, tmp_path: Path) -> None:
+def test_only_the_features_that_are_asked_for_are_offered(project: Path, tmp_path: Path) -> None:
     with lsp_server(tmp_path, "--no-index") as client:
         offered = client.initialize(project, options={"features": ["workspaceSymbol", "hover"]})
         assert {name for name in offered if name.endswith("Provider")} == {
@@ -192,7 +192,7 @@ def test_only_the_features_that_are_asked_for(project: Path, tmp_path: Path) -> 
             client.at("definition", project / REPORT, 0, 0)
 
 
-def test_every_feature_has_a_name_in_the_manual() -> None:
+def test_the_manual_names_every_feature() -> None:
     page = (Path(__file__).parents[3] / "docs/editors.md").read_text("utf-8")
     assert not [
         name for name in {COMMANDS_FEATURE, *(feature for feature, _ in REQUESTS.values())} if f"`{name}`" not in page
@@ -202,7 +202,7 @@ def test_every_feature_has_a_name_in_the_manual() -> None:
 # Cancellation
 
 
-def test_a_cancelled_request_is_given_up() -> None:
+def test_the_thread_of_a_cancelled_request_ends() -> None:
     server = CodelensServer(lambda folder: (served := ServedIndex(folder, folder, Settings()), Upkeep(served)))
     begun, ended = threading.Event(), threading.Event()
 
@@ -222,7 +222,7 @@ def test_a_cancelled_request_is_given_up() -> None:
     asyncio.run(cancel())
 
 
-def test_others_are_answered_after_a_cancelled_request(client: LspClient, project: Path) -> None:
+def test_requests_after_a_cancelled_one_are_answered(client: LspClient, project: Path) -> None:
     client.open(project / REPORT)
     position = {"textDocument": {"uri": (project / REPORT).as_uri()}, "position": {"line": 5, "character": 5}}
     numbers = [
@@ -242,18 +242,19 @@ def test_others_are_answered_after_a_cancelled_request(client: LspClient, projec
 # The end
 
 
-def children(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    return psutil.Process(process.pid).children(recursive=True)
+def list_children(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    family: list[psutil.Process] = psutil.Process(process.pid).children(recursive=True)
+    return family
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["exit", "eof", "signal", "early exit"])
-def test_no_process_is_left(way: str, tmp_path: Path) -> None:
+def test_no_process_is_left_after_the_session(way: str, tmp_path: Path) -> None:
     root = write_project(tmp_path / "project")
     with lsp_server(tmp_path) as client:
         client.initialize(root)
         client.await_notification(PROGRESS, '"begin"')  # the index is being built
-        family = children(client.process)
+        family = list_children(client.process)
         if way == "exit":
             assert client.ask("shutdown") is None
         if way.endswith("exit"):
@@ -272,7 +273,7 @@ def test_no_process_is_left(way: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the input of the server ends with its client there")
-def test_it_ends_with_its_client(tmp_path: Path) -> None:
+def test_the_server_ends_when_its_client_has_ended(tmp_path: Path) -> None:
     gone = subprocess.Popen(["true"])
     gone.wait()
     with lsp_server(tmp_path, "--no-index") as client:
@@ -300,7 +301,7 @@ POSITIONS = st.fixed_dictionaries({"line": st.integers(0, 2**31 - 1), "character
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(METHODS | st.sampled_from(["workspace/executeCommand", "codelens/nothing", "$/nothing", "initialize"]), JUNK)
-def test_params_that_fit_nothing(client: LspClient, method: str, params: Any) -> None:
+def test_wrong_parameters_get_an_error_and_the_server_stays(client: LspClient, method: str, params: Any) -> None:
     try:
         client.ask(method, params)
     except RequestError as fault:
@@ -310,7 +311,9 @@ def test_params_that_fit_nothing(client: LspClient, method: str, params: Any) ->
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(METHODS, POSITIONS, st.sampled_from([*FILES, "none.py", ".."]))
-def test_any_position(client: LspClient, project: Path, method: str, position: Any, name: str) -> None:
+def test_any_position_is_answered_or_refused(
+    client: LspClient, project: Path, method: str, position: Any, name: str
+) -> None:
     where = {"textDocument": {"uri": (project / name).as_uri()}, "position": position}
     more = {"positions": [position], "context": {"includeDeclaration": True}, "newName": "other", "query": name}
     item = {"name": "x", "kind": 12, "uri": (project / name).as_uri(), "range": {"start": position, "end": position}}
@@ -338,7 +341,7 @@ RAW = [
 ]
 
 
-def test_raw_messages(project: Path, tmp_path: Path) -> None:
+def test_malformed_messages_do_not_end_the_server(project: Path, tmp_path: Path) -> None:
     with lsp_server(tmp_path, "--no-index") as client:
         with pytest.raises(RequestError):  # before the handshake
             client.at("hover", project / REPORT, 5, 5)
@@ -352,7 +355,7 @@ def test_raw_messages(project: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_huge_text(project: Path, tmp_path: Path) -> None:
+def test_a_huge_text_is_read(project: Path, tmp_path: Path) -> None:
     with lsp_server(tmp_path, "--no-index") as client:
         client.initialize(project)
         path = project / "huge.py"

@@ -29,7 +29,7 @@ def editing(client: LspClient, project: Path) -> Iterator[LspClient]:
         client.close(project / name)
 
 
-def test_definitions_of_an_edited_text(editing: LspClient, project: Path) -> None:
+def test_definitions_and_references_count_unsaved_texts(editing: LspClient, project: Path) -> None:
     text = "# a new line\n" + FILES[SHAPES].replace("make_square", "make_quad")
     editing.change(project / SHAPES, text)
     use = "from geometry.shapes import make_quad\n\n\ndef more() -> None:\n    make_quad(1.0)\n"
@@ -55,7 +55,7 @@ def test_unchanged_definitions_move_with_the_text(editing: LspClient, project: P
     assert callees[1]["to"]["selectionRange"]["start"]["line"] == 35
 
 
-def test_what_an_edited_text_does_not_have_is_not_found(editing: LspClient, project: Path) -> None:
+def test_a_definition_removed_in_an_unsaved_text_is_not_found(editing: LspClient, project: Path) -> None:
     editing.change(project / SHAPES, "nothing = 1\n")
     found = editing.at("definition", project / REPORT, *find(FILES[REPORT], "make_square(side)"))
     assert places(found, project) == [(REPORT, 3)]  # the import
@@ -63,7 +63,7 @@ def test_what_an_edited_text_does_not_have_is_not_found(editing: LspClient, proj
     assert "make_square" not in found
 
 
-def test_a_file_that_is_not_saved_yet(editing: LspClient, project: Path) -> None:
+def test_a_file_that_was_never_saved_counts(editing: LspClient, project: Path) -> None:
     new, text = project / "geometry/new.py", "from geometry.shapes import make_square\n\nmake_square(3)\n"
     editing.open(new, text)
     try:
@@ -76,14 +76,14 @@ def test_a_file_that_is_not_saved_yet(editing: LspClient, project: Path) -> None
         editing.close(new)
 
 
-def test_a_closed_file_is_as_indexed_again(editing: LspClient, project: Path) -> None:
+def test_a_closed_file_counts_as_indexed_again(editing: LspClient, project: Path) -> None:
     editing.change(project / SHAPES, "nothing = 1\n")
     editing.close(project / SHAPES)
     found = editing.at("definition", project / REPORT, *find(FILES[REPORT], "make_square(side)"))
     assert places(found, project) == [(SHAPES, 26)]
 
 
-def test_a_rename_in_edited_texts(editing: LspClient, project: Path) -> None:
+def test_a_rename_changes_unsaved_texts(editing: LspClient, project: Path) -> None:
     text = "\n" + FILES[SHAPES]
     editing.change(project / SHAPES, text)
     edit = editing.at("rename", project / SHAPES, *find(text, "make_square"), newName="build")
@@ -101,7 +101,7 @@ def test_a_rename_changes_what_a_module_exports(editing: LspClient, project: Pat
 @pytest.mark.parametrize(
     "encoding", [pytest.param(one, marks=pytest.mark.slow) if one == "utf-32" else one for one in ENCODINGS]
 )
-def test_encodings(encoding: str, project: Path, tmp_path: Path) -> None:
+def test_positions_count_in_the_encoding_of_the_client(encoding: str, project: Path, tmp_path: Path) -> None:
     """Positions behind characters outside of ASCII, in the text and in the index."""
     with lsp_server(tmp_path, "--no-index") as client:
         assert client.initialize(project, encodings=("x", encoding))["positionEncoding"] == encoding
@@ -123,7 +123,7 @@ def test_encodings(encoding: str, project: Path, tmp_path: Path) -> None:
 
 
 @given(TEXTS, st.sampled_from(ENCODINGS))
-def test_positions_and_offsets(text: str, encoding: str) -> None:
+def test_a_position_leads_back_to_its_offset(text: str, encoding: str) -> None:
     text_of_editor = SourceText.from_editor(Path("a.py"), text, encoding)
     for at in range(len(text) + 1):
         if text[at - 1 : at] != "\r":
@@ -141,5 +141,5 @@ def test_a_place_beyond_the_line_is_its_end(text: str, units: int, encoding: str
         assert at == len(line)
 
 
-def test_half_a_character() -> None:
+def test_half_a_surrogate_pair_is_replaced() -> None:
     assert SourceText.from_editor(Path("a.py"), "\ud83d half", "utf-16").utf8 == b"? half"
