@@ -48,7 +48,7 @@ def index(flags: FleetIndexFlags) -> int:
     from codelens.fleet.build import fleet_status, index_fleet
     from codelens.fleet.sources import read_fleet
     from codelens.fleet.workers import open_client
-    from codelens.render.reports import fleet_record
+    from codelens.render.reports import build_fleet_record
 
     place = find_fleet_place(flags, flags.store, flags.scheduler)
     assert place.fleet
@@ -60,7 +60,7 @@ def index(flags: FleetIndexFlags) -> int:
         )
     exit_code = FilesFailed.exit_code if manifest.failures else 0
     if flags.json:
-        write_record(fleet_record(fleet_status(place.fleet.store, place.settings, looking=False), exit_code))
+        write_record(build_fleet_record(fleet_status(place.fleet.store, place.settings, looking=False), exit_code))
     elif not flags.quiet:
         shards = quantity(len(manifest.shards), "shard")
         say(
@@ -81,15 +81,15 @@ class FleetStatusFlags(CommonFlags, JsonFlags):
 def status(flags: FleetStatusFlags) -> int:
     """Show what a fleet's store holds. Lists repositories, shards, sizes, failures, and what has changed since."""
     from codelens.fleet.build import fleet_status
-    from codelens.render.reports import fleet_lines, fleet_record
+    from codelens.render.reports import build_fleet_record, format_fleet
 
     place = find_fleet_place(flags, flags.store, None)
     assert place.fleet
     status = fleet_status(place.fleet.store, place.settings, looking=not flags.no_check)
     if flags.json:
-        write_record(fleet_record(status, 0))
+        write_record(build_fleet_record(status, 0))
     elif not flags.quiet:
-        write(fleet_lines(status))
+        write(format_fleet(status))
     return 0
 
 

@@ -76,12 +76,12 @@ def build_first_index(flags: SearchFlags) -> bool:
     if (large or find_git_top(root) is None) and not user_agrees("index it now?", f"index {root}"):
         return False
     from codelens.cli.progress import showing_progress
-    from codelens.render.reports import summary_lines
+    from codelens.render.reports import format_summary
 
     prepare_index_folder(index)
     settings, settings_of = trees.place.settings, trees.settings_of
     with showing_progress(flags.progress, flags.quiet) as watch:
-        say_plain(summary_lines(Index.build(index, trees.roots, settings, progress=watch, settings_of=settings_of)))
+        say_plain(format_summary(Index.build(index, trees.roots, settings, progress=watch, settings_of=settings_of)))
     return True
 
 

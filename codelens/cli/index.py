@@ -175,12 +175,12 @@ def _remove_index(flags: IndexFlags) -> int:
 
 
 def _report(reports: Sequence[IndexReport], flags: IndexFlags, exit_code: int) -> None:
-    from codelens.render.reports import index_run_record, summary_lines
+    from codelens.render.reports import build_run_record, format_summary
 
     if flags.json:
-        write_record(index_run_record(reports, exit_code))
+        write_record(build_run_record(reports, exit_code))
     elif not flags.quiet:
-        say_plain(summary_lines(reports))
+        say_plain(format_summary(reports))
     for notice in (n for r in reports for n in r.notices):
         inform(flags, f"note: {notice.text}")
     if flags.verbose and reports:
@@ -189,11 +189,11 @@ def _report(reports: Sequence[IndexReport], flags: IndexFlags, exit_code: int) -
 
 def _show_plan(trees: Trees, flags: IndexFlags) -> int:
     from codelens.indexing.status import plan
-    from codelens.render.reports import plan_lines, plan_record
+    from codelens.render.reports import build_plan_record, format_plan
 
     planned = plan(trees.place.index_path, trees.roots, trees.settings_of)
     if flags.json:
-        write_record(plan_record(planned))
+        write_record(build_plan_record(planned))
         return 0
     counts: Counter[bool] = Counter()  # Entries by whether they are skipped
 
@@ -202,7 +202,7 @@ def _show_plan(trees: Trees, flags: IndexFlags) -> int:
             counts[isinstance(entry, Skip)] += 1
             yield entry
 
-    write(plan_lines(count()))
+    write(format_plan(count()))
     say(f"would index {quantity(counts[False], 'file')} and skip {counts[True]}; nothing was written")
     return 0
 

@@ -131,9 +131,9 @@ def build_output_options(flags: SearchFlags, place: Workplace, index: Index, opt
 
 def _format_files(flags: SearchFlags, files: Iterator[FileLines], output: OutputOptions) -> Iterator[str]:
     if _has_headings(flags) and not (flags.files or flags.files_without or flags.count or flags.vimgrep):
-        from codelens.render.terminal import screen_lines
+        from codelens.render.terminal import render_matched_lines
 
-        return screen_lines(files, output)
+        return render_matched_lines(files, output)
     from codelens.render import lines
 
     if flags.files or flags.files_without:

@@ -120,13 +120,13 @@ def _update_note(flags: CommonFlags, tree: NoteTree, note: NoteFile) -> None:
 
 def _show_written(flags: NoteAddFlags | NoteEditFlags, tree: NoteTree, note: NoteFile) -> None:
     """One line of what was written, or the record of it."""
-    from codelens.render.notes import list_lines, note_record
+    from codelens.render.notes import build_note_record, format_note_list
 
     places = find_places(tree, [note])
     write_answer(
         flags,
-        lambda: {"schema": 1, **note_record(note, places.get(note.path)), "exit_code": 0},
-        lambda: list_lines([note], places),
+        lambda: {"schema": 1, **build_note_record(note, places.get(note.path)), "exit_code": 0},
+        lambda: format_note_list([note], places),
     )
 
 
@@ -284,7 +284,7 @@ class NoteListFlags(CommonFlags, JsonFlags):
 @command("list", epilog="Exit: 0 some, 1 none.")
 def list_notes(flags: NoteListFlags) -> int:
     """List the notes in .codelens/notes. One line for each, in order of id, and one below it for each place."""
-    from codelens.render.notes import list_lines, list_record
+    from codelens.render.notes import build_note_list_record, format_note_list
 
     tree = find_note_tree(flags)
     notes = [
@@ -300,7 +300,9 @@ def list_notes(flags: NoteListFlags) -> int:
     exit_code = 0 if notes else 1
     for note in notes:
         warn_of_faults(note, flags)
-    write_answer(flags, lambda: list_record(notes, places, exit_code), lambda: list_lines(notes, places))
+    write_answer(
+        flags, lambda: build_note_list_record(notes, places, exit_code), lambda: format_note_list(notes, places)
+    )
     if not (notes or flags.json):
         filtered = flags.task or flags.status or flags.tag or flags.lost
         inform(flags, "no note matches" if filtered else "there are no notes yet")
@@ -316,7 +318,7 @@ class NoteShowFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0 shown, 2 no such note.")
 def show(flags: NoteShowFlags) -> int:
     """Print a note. Places that moved are shown where they are now; lost places are reported."""
-    from codelens.render.notes import note_lines, note_record
+    from codelens.render.notes import build_note_record, format_note
 
     tree = find_note_tree(flags)
     note = tree.notes.find(flags.id)
@@ -324,8 +326,8 @@ def show(flags: NoteShowFlags) -> int:
     warn_of_faults(note, flags)
     write_answer(
         flags,
-        lambda: {"schema": 1, **note_record(note, places.get(note.path)), "body": note.body, "exit_code": 0},
-        lambda: note_lines(note, places.get(note.path)),
+        lambda: {"schema": 1, **build_note_record(note, places.get(note.path)), "body": note.body, "exit_code": 0},
+        lambda: format_note(note, places.get(note.path)),
     )
     return 0
 

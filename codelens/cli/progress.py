@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from codelens.model.runs import Progress
-from codelens.render.visible import for_terminal
+from codelens.render.visible import escape_text
 
 PATIENCE_SECONDS = 0.3  # Seconds; work that ends sooner shows no bar
 JSON_SECONDS = 0.1  # Between two JSON lines of the same phase
@@ -67,7 +67,7 @@ class _Bar:
                 return
             self._open()
         counts: dict[str, Any] = {"completed": step.done, "total": step.total or None}
-        self.progress.update(0, description=step.phase, path=for_terminal(step.path), **counts)
+        self.progress.update(0, description=step.phase, path=escape_text(step.path), **counts)
 
     def _open(self) -> None:
         from rich.console import Console

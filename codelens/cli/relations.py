@@ -64,7 +64,13 @@ class SymbolsFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0 symbols, 1 none, 2 not indexed, 3 no index.")
 def symbols(flags: SymbolsFlags) -> int:
     """List the symbols of a file."""
-    from codelens.render.outline import changed_lines, ctags_lines, outline_lines, outline_record, symbols_of
+    from codelens.render.outline import (
+        build_outline_record,
+        format_ctags,
+        format_outline,
+        format_outline_with_changes,
+        select_symbols,
+    )
     from codelens.worktree.files import escape_path
 
     find_only_flag(flags, ("changes", "ctags"))
@@ -77,14 +83,14 @@ def symbols(flags: SymbolsFlags) -> int:
         path = escape_path(path)
         units = index.symbols(path)
         last = index.last_changes(units) if flags.changes else None
-    exit_code = 0 if symbols_of(units) else 1
+    exit_code = 0 if select_symbols(units) else 1
 
     def format_lines() -> Iterator[str]:
         if last is not None:
-            return changed_lines(units, last)
-        return ctags_lines(units, str(flags.file)) if flags.ctags else outline_lines(units)
+            return format_outline_with_changes(units, last)
+        return format_ctags(units, str(flags.file)) if flags.ctags else format_outline(units)
 
-    write_answer(flags, lambda: outline_record(path, units, exit_code, last), format_lines)
+    write_answer(flags, lambda: build_outline_record(path, units, exit_code, last), format_lines)
     return exit_code
 
 
@@ -132,15 +138,15 @@ def show_map(flags: MapFlags) -> int:
     if flags.quiet:
         return exit_code
     if flags.json:
-        write_record(relations.map_record(place.add_notices(result), exit_code))
+        write_record(relations.build_map_record(place.add_notices(result), exit_code))
     elif flags.dot:
         write(relations.map_dot(result))
     elif is_for_people(flags):
-        from codelens.render.relations_terminal import map_screen
+        from codelens.render.relations_terminal import render_map
 
-        write(map_screen(result, paths, wants_color(place.color, True)), styled=True, paged=not flags.no_pager)
+        write(render_map(result, paths, wants_color(place.color, True)), styled=True, paged=not flags.no_pager)
     else:
-        write(relations.map_lines(result, paths))
+        write(relations.format_map(result, paths))
     say_notices(result.notices)
     return exit_code
 
@@ -292,20 +298,20 @@ def _show_relations(result: RelationAnswer, flags: GraphFlags, place: Workplace,
 
     paths, for_people = place.make_path_style(result.index.repositories), is_for_people(flags)
     if flags.jsonl:
-        write_json(to_jsonl("relation", "relations", relations.related_record(result, exit_code)))
+        write_json(to_jsonl("relation", "relations", relations.build_answer_record(result, exit_code)))
     elif flags.json:
-        write_record(relations.related_record(result, exit_code))
+        write_record(relations.build_answer_record(result, exit_code))
     elif flags.dot:
-        write(relations.related_dot(result))
+        write(relations.format_dot(result))
     elif flags.format is not None:
-        texts = relations.related_format(result, paths, flags.format)
+        texts = relations.format_by_template(result, paths, flags.format)
         write(texts, styled=for_people, paged=not flags.no_pager)
     elif for_people:
-        from codelens.render.relations_terminal import related_screen
+        from codelens.render.relations_terminal import render_relations
 
-        write(related_screen(result, paths, wants_color(place.color, True)), styled=True, paged=not flags.no_pager)
+        write(render_relations(result, paths, wants_color(place.color, True)), styled=True, paged=not flags.no_pager)
     else:
-        write(relations.related_lines(result, paths))
+        write(relations.format_relations(result, paths))
 
 
 def parse_kinds(text: str) -> tuple[str, ...]:
@@ -379,9 +385,9 @@ def test_scope(flags: ScopeFlags) -> int:
     if flags.quiet:
         return exit_code
     if flags.json:
-        write_record(relations.reaching_record(place.add_notices(result), paths, exit_code))
+        write_record(relations.build_reaching_record(place.add_notices(result), paths, exit_code))
     else:
-        write(relations.reaching_lines(result, paths, flags.format, flags.null))
+        write(relations.format_reaching_tests(result, paths, flags.format, flags.null))
     say_notices(result.notices)
     if not result.touched:
         say("nothing is staged that the index holds" if flags.staged else "the change touches nothing in the index")
@@ -399,9 +405,9 @@ def _show_unresolved(result: RelationAnswer, flags: ScopeFlags, place: Workplace
 
     paths = place.make_path_style(result.index.repositories)
     if flags.json:
-        write_record(relations.related_record(place.add_notices(result), 0 if result.relations else 1))
+        write_record(relations.build_answer_record(place.add_notices(result), 0 if result.relations else 1))
     elif flags.format in relations.FORMS:
-        write(relations.related_lines(result, paths))
+        write(relations.format_relations(result, paths))
     else:
-        write(relations.related_format(result, paths, flags.format))
+        write(relations.format_by_template(result, paths, flags.format))
     say_notices(result.notices)

@@ -34,7 +34,7 @@ from codelens.model.request import SearchOptions
 from codelens.model.search import NOTHING_ASKED, WEAK, SearchResult
 from codelens.query.nodes import Filter, Pattern, Query, find_positive_leaves, list_leaves
 from codelens.render.lines import OutputOptions
-from codelens.render.paths import PathStyle, real_path
+from codelens.render.paths import PathStyle, restore_path
 from codelens.text.counts import quantity
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
@@ -176,14 +176,14 @@ def _list_commits(index: Index, query: Query, options: SearchOptions, flags: Sea
         isinstance(leaf, Filter | Pattern) for leaf in list_leaves(node)
     ):
         raise UsageError("--history takes words alone", "leave out filters, patterns and words after a minus")
-    from codelens.render.outline import commit_line, commits_record
+    from codelens.render.outline import build_commits_record, format_commit
 
     commits, total = index.commits(query.text, options.limit, options.offset)
     several = len(index.info().repositories) > 1
     if flags.json:
-        write_record(commits_record(commits, total, index.info()))
+        write_record(build_commits_record(commits, total, index.info()))
     elif not flags.quiet:
-        texts = [commit_line(commit, name if several else "") for _, name, commit in commits]
+        texts = [format_commit(commit, name if several else "") for _, name, commit in commits]
         write(texts, paged=not flags.no_pager)
     if not query.text.strip() and not flags.quiet:
         say("note: the query is empty")
@@ -199,11 +199,11 @@ def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place:
             f"a list of files has no --{other.replace('_', '-')}", "--json prints its fields, -0 ends paths by NUL"
         )
     if flags.json:
-        from codelens.render.outline import files_record
+        from codelens.render.outline import build_files_record
 
         listed = index.list_files(options)
         shown = listed if flags.limit is None else listed[: options.limit]
-        write_record(files_record(shown, len(listed), index.info()))
+        write_record(build_files_record(shown, len(listed), index.info()))
         return 0 if shown else 1
     paths = PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories, quoted=not flags.null)
     lines = [paths.format_path(*file) + ("\0" if flags.null else "\n") for file in index.files(options)]
@@ -219,7 +219,7 @@ def _open_hit(index: Index, result: SearchResult, number: int) -> None:
     if not 1 <= number <= len(result.hits):
         raise UsageError(f"--open {number}: the answer has {quantity(len(result.hits), 'hit')}")
     hit = result.hits[number - 1]
-    file = Path(hit.root) / real_path(hit)
+    file = Path(hit.root) / restore_path(hit)
     if not file.is_file():
         raise UsageError(f"{file} is gone", "run `codelens index`, then search again")
     open_at_line(file, hit.line)
@@ -287,13 +287,13 @@ def _render_result(
 ) -> tuple[bool, Iterator[str]]:
     """Render a result: (whether there is something to write, the texts)."""
     if form == "files_without":
-        hits = {(hit.root, real_path(hit)) for hit in result.hits}
+        hits = {(hit.root, restore_path(hit)) for hit in result.hits}
         rest = [output.path_style.format_path(*file) for file in index.files(result.options) if file not in hits]
         return bool(rest), (path + ("\0" if output.null else "\n") for path in rest)
     if form in ("json", "jsonl"):
         from codelens.render import records
 
-        record = records.search_record(result, result.exit_code, stats)
+        record = records.build_search_record(result, result.exit_code, stats)
         texts = records.to_jsonl("hit", "results", record) if form == "jsonl" else iter([records.to_json(record)])
         return bool(result.hits), texts
     if form == "screen":

@@ -134,12 +134,12 @@ def list_snapshots(flags: ListFlags) -> int:
 
     The setting snapshots_kept is the number of states whose symbols and edges are kept for `diff`.
     """
-    from codelens.render.reports import log_lines, log_record
+    from codelens.render.reports import build_log_record, format_log
 
     with find_reading_place(flags).open() as index:
         log = index.snapshots()
     exit_code = 0 if log else 1
-    write_answer(flags, lambda: log_record(log, exit_code), lambda: log_lines(log))
+    write_answer(flags, lambda: build_log_record(log, exit_code), lambda: format_log(log))
     return exit_code
 
 
@@ -157,7 +157,7 @@ def diff(flags: DiffFlags) -> int:
 
     A revision is read from git's objects into a temporary index; nothing that the repository configures runs.
     """
-    from codelens.render.reports import difference_lines, difference_record
+    from codelens.render.reports import build_difference_record, format_difference
     from codelens.snapshots.compare import compare
 
     cwd = find_working_folder()
@@ -171,7 +171,9 @@ def diff(flags: DiffFlags) -> int:
     difference = compare(old, new)
     exit_code = 1 if difference.empty else 0
     write_answer(
-        flags, lambda: difference_record(difference, exit_code), lambda: difference_lines(difference, flags.edges)
+        flags,
+        lambda: build_difference_record(difference, exit_code),
+        lambda: format_difference(difference, flags.edges),
     )
     hidden = 0 if flags.edges or flags.json else len(difference.edges_added) + len(difference.edges_removed)
     if hidden:

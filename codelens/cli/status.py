@@ -18,7 +18,7 @@ class StatusFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0, 2 error, 3 no index, 4 not fresh (--require-fresh).")
 def status(flags: StatusFlags) -> int:
     """Show the state of the index. Lists what it holds, what was skipped and why, and which files have changed since."""
-    from codelens.render.reports import fault_lines, skipped_lines, status_lines, status_record
+    from codelens.render.reports import build_status_record, format_faults, format_skipped, format_status
 
     place = find_reading_place(flags)
     with place.open() as index:
@@ -29,13 +29,13 @@ def status(flags: StatusFlags) -> int:
             return exit_code
         if flags.json:
             write_record(
-                status_record(place.add_notices(report), exit_code, index.skipped() if flags.skipped else None)
+                build_status_record(place.add_notices(report), exit_code, index.skipped() if flags.skipped else None)
             )
         elif flags.skipped:
-            write(skipped_lines(index.skipped(), len(report.repositories) > 1))
-            write(fault_lines(report))
+            write(format_skipped(index.skipped(), len(report.repositories) > 1))
+            write(format_faults(report))
         else:
-            write(status_lines(report))
+            write(format_status(report))
         for notice in report.notices:
             say(f"note: {notice.text}")
     return exit_code

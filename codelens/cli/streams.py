@@ -13,7 +13,7 @@ from typing import Any
 from codelens.errors import CodelensError, QueryError, TargetError, UsageError
 from codelens.model.search import Notice
 from codelens.render.lines import MATCH, PATH, PLACE
-from codelens.render.visible import for_line, for_terminal
+from codelens.render.visible import escape_line, escape_text
 
 _COLOR = re.compile("(\x1b\\[[0-9;]*m)")
 OWN_COLORS = {f"\x1b[{code}m" for code in (PATH, PLACE, MATCH, "0")}
@@ -48,7 +48,7 @@ def _encode(text: str, encoding: str) -> bytes:
 def _make_visible(text: str) -> str:
     """A text that cannot control the terminal, except for the colours that our own lines have."""
     return "".join(
-        part if part in OWN_COLORS else "\n".join(map(for_terminal, part.split("\n"))) for part in _COLOR.split(text)
+        part if part in OWN_COLORS else "\n".join(map(escape_text, part.split("\n"))) for part in _COLOR.split(text)
     )
 
 
@@ -162,13 +162,13 @@ def say_plain(texts: Iterable[str]) -> None:
 
 def report(fault: CodelensError) -> None:
     """Print an error and its hint; an error in a query points at its place."""
-    say(f"error: {for_line(str(fault))}")
+    say(f"error: {escape_line(str(fault))}")
     if isinstance(fault, QueryError):
-        say_plain(f"  {for_terminal(line)}\n" for line in fault.pointer().split("\n"))
+        say_plain(f"  {escape_text(line)}\n" for line in fault.pointer().split("\n"))
     if isinstance(fault, TargetError):
-        say_plain(f"  {for_terminal(line)}\n" for line in fault.candidates)
+        say_plain(f"  {escape_text(line)}\n" for line in fault.candidates)
     if fault.hint:
-        say_plain([f"hint: {for_terminal(for_line(fault.hint))}\n"])
+        say_plain([f"hint: {escape_text(escape_line(fault.hint))}\n"])
 
 
 def read_stdin(hint: str) -> bytes:

@@ -13,7 +13,7 @@ from codelens.cli.workplace import choose_trees
 from codelens.model.runs import WatchEvent, WatchStep
 from codelens.processes.child import end_at_eof
 from codelens.render.records import to_json
-from codelens.render.reports import watch_line, watch_record
+from codelens.render.reports import build_watch_record, format_watch_event
 from codelens.watching.watch import DEBOUNCE_SECONDS, Watch, WatchOptions
 from codelens.worktree.place import prepare_index_folder
 
@@ -50,11 +50,11 @@ def watch(flags: WatchFlags) -> int:
 
     def report(event: WatchEvent) -> None:
         if flags.progress == "json":
-            say_plain([to_json(watch_record(event))])
+            say_plain([to_json(build_watch_record(event))])
         elif event.step is WatchStep.LOOKED and not flags.verbose:
             return
         elif event.step in (WatchStep.FAULT, WatchStep.GONE) or not flags.quiet:
-            say(watch_line(event))
+            say(format_watch_event(event))
             for notice in (n for report in event.reports for n in report.notices):
                 inform(flags, f"note: {notice.text}")
 

@@ -72,10 +72,10 @@ def why(flags: WhyFlags) -> int:
 
 def _show(result: WhyResult, place: Workplace, flags: WhyFlags, are_compared: bool) -> None:
     if flags.json:
-        from codelens.render.why_json import why_record
+        from codelens.render.why_json import build_why_record
 
         noticed = replace(result, search=place.add_notices(result.search))
-        write_record(why_record(noticed, result.exit_code, flags.stats))
+        write_record(build_why_record(noticed, result.exit_code, flags.stats))
         return
     if not result.explanations:
         say("no results, so there is nothing to explain")
@@ -100,9 +100,9 @@ def _show(result: WhyResult, place: Workplace, flags: WhyFlags, are_compared: bo
 def _check(result: WhyResult, flags: WhyFlags) -> int:
     """Compute all scores again from the JSON text, so that only what is printed is used."""
     from codelens.render.records import to_json
-    from codelens.render.why_json import recompute, why_record
+    from codelens.render.why_json import build_why_record, recompute
 
-    text = to_json(why_record(result, result.exit_code, flags.stats))
+    text = to_json(build_why_record(result, result.exit_code, flags.stats))
     if flags.json:
         write_json([text])
     count, differences = recompute(json.loads(text))

@@ -13,8 +13,16 @@ from html import escape
 from codelens.model.code import UnitRow
 from codelens.model.context import Entry, Form, Pack, PackLayout
 from codelens.render.paths import PathStyle
-from codelens.render.records import SCHEMA, Record, fields_of, index_record, notice_record, to_json, unit_record
-from codelens.render.visible import code_span, fence_around, for_line, for_terminal
+from codelens.render.records import (
+    SCHEMA,
+    Record,
+    build_index_record,
+    build_notice_record,
+    build_unit_record,
+    pick_fields,
+    to_json,
+)
+from codelens.render.visible import choose_fence, escape_line, escape_text, format_code_span
 from codelens.text.counts import quantity
 
 FORMATS = ("markdown", "xml", "json", "compact")
@@ -30,14 +38,14 @@ def make_layout(format: str, paths: PathStyle, next_part: str = NEXT_PART) -> Pa
     return kinds[format](paths, next_part)
 
 
-def visible_text(text: str) -> str:
+def escape_lines(text: str) -> str:
     """Several lines, each without what a terminal would obey; a carriage return before a line feed is dropped."""
-    return "\n".join(for_terminal(line.removesuffix("\r")) for line in text.split("\n"))
+    return "\n".join(escape_text(line.removesuffix("\r")) for line in text.split("\n"))
 
 
-def one_line(text: str) -> str:
+def join_lines(text: str) -> str:
     """Text that stays on its line, runs of blanks as one."""
-    return for_line(for_terminal(" ".join(text.split())))
+    return escape_line(escape_text(" ".join(text.split())))
 
 
 class _Layout:
@@ -46,12 +54,12 @@ class _Layout:
     forms = frozenset(Form)
 
     def __init__(self, paths: PathStyle, next_part: str) -> None:
-        self.paths = paths.raw()  # one_line sees to what is in them
+        self.paths = paths.drop_quotes()  # join_lines sees to what is in them
         self.next_part = next_part
         self.name = f"{type(self).__name__} {paths.style} {paths.cwd} {next_part}"
 
-    def path(self, root: str, unit: UnitRow) -> str:
-        return one_line(self.paths.format_path(root, unit.path))
+    def format_path(self, root: str, unit: UnitRow) -> str:
+        return join_lines(self.paths.format_path(root, unit.path))
 
     def format_summary(self, pack: Pack) -> str:
         """The numbers of symbols and tokens in the pack, and the counter."""
@@ -71,19 +79,20 @@ class Markdown(_Layout):
 
     def format_heading(self, entry: Entry) -> str:
         """The line of a file, above its signatures."""
-        return f"{self.path(entry.root, entry.unit)}\n"
+        return f"{self.format_path(entry.root, entry.unit)}\n"
 
     def format_entry(self, entry: Entry) -> str:
         """A line for a signature. The fence of a body is longer than any run of backticks inside, as CommonMark wants it."""
-        unit, text = entry.unit, visible_text(entry.text)
+        unit, text = entry.unit, escape_lines(entry.text)
         relation = f" · {entry.relation}" if entry.relation else ""
         if entry.form is Form.SIGNATURE:
             container = f"{unit.container}: " if unit.container and unit.container not in text else ""
-            return f"  {unit.start_line} {container}{one_line(text)}{relation}\n"
-        lines = f"{self.path(entry.root, unit)}:{unit.start_line}-{unit.end_line}"
-        head = f"{code_span(one_line(unit.qualified_name))} · {unit.kind} · {code_span(one_line(lines))}{relation}"
-        fence = fence_around(text)
-        doc = f"{visible_text(entry.doc)}\n\n" if entry.doc else ""
+            return f"  {unit.start_line} {container}{join_lines(text)}{relation}\n"
+        lines = f"{self.format_path(entry.root, unit)}:{unit.start_line}-{unit.end_line}"
+        place, name = join_lines(lines), join_lines(unit.qualified_name)
+        head = f"{format_code_span(name)} · {unit.kind} · {format_code_span(place)}{relation}"
+        fence = choose_fence(text)
+        doc = f"{escape_lines(entry.doc)}\n\n" if entry.doc else ""
         return f"\n## {head}\n\n{doc}{fence}{unit.language}\n{text}\n{fence}\n"
 
     def format_pack(self, pack: Pack) -> str:
@@ -94,9 +103,9 @@ class Markdown(_Layout):
             heading = self.format_heading(entry)
             files[heading] = files.get(heading, "") + self.format_entry(entry)
         lines = "".join(heading + signatures for heading, signatures in files.items())
-        fence = fence_around(lines)
+        fence = choose_fence(lines)
         listed = f"\n## Signatures\n\n{fence}\n{lines}{fence}\n" if lines else ""
-        more = f"\nNext part: {code_span(one_line(self.next_part.format(pack.more)))}\n" if pack.more else ""
+        more = f"\nNext part: {format_code_span(join_lines(self.next_part.format(pack.more)))}\n" if pack.more else ""
         return f"# {self.format_summary(pack)}\n{bodies}{listed}{more}"
 
 
@@ -106,7 +115,7 @@ class Xml(_Layout):
     def format_entry(self, entry: Entry) -> str:
         unit = entry.unit
         values = {
-            "path": self.path(entry.root, unit),
+            "path": self.format_path(entry.root, unit),
             "lines": f"{unit.start_line}-{unit.end_line}",
             "kind": unit.kind,
             "name": unit.qualified_name,
@@ -114,16 +123,18 @@ class Xml(_Layout):
             **({"relation": entry.relation} if entry.relation else {}),
         }
         if entry.form is Form.SIGNATURE:
-            return f"<symbol{_attributes(values)}>{_xml(one_line(entry.text))}</symbol>\n"
+            return f"<symbol{_format_attributes(values)}>{_escape_xml(join_lines(entry.text))}</symbol>\n"
         values |= {"language": unit.language, "score": f"{entry.score:.6g}"}
-        doc = f"<doc>{_xml(visible_text(entry.doc))}</doc>\n" if entry.doc else ""
-        return f"<symbol{_attributes(values)}>\n{doc}<code>{_xml(visible_text(entry.text))}</code>\n</symbol>\n"
+        doc = f"<doc>{_escape_xml(escape_lines(entry.doc))}</doc>\n" if entry.doc else ""
+        return f"<symbol{_format_attributes(values)}>\n{doc}<code>{_escape_xml(escape_lines(entry.text))}</code>\n</symbol>\n"
 
     def format_pack(self, pack: Pack) -> str:
-        values = {"for": pack.source, **fields_of(pack, "tokens budget counter"), "symbols": len(pack.entries)}
+        values = {"for": pack.source, **pick_fields(pack, "tokens budget counter"), "symbols": len(pack.entries)}
         values |= {"covered": pack.covered, "cut": pack.cut_total, "sent": pack.sent}
-        more = f"<next{_attributes({'token': pack.more})}/>\n" if pack.more else ""
-        return f"<context{_attributes(values)}>\n{''.join(map(self.format_entry, pack.entries))}{more}</context>\n"
+        more = f"<next{_format_attributes({'token': pack.more})}/>\n" if pack.more else ""
+        return (
+            f"<context{_format_attributes(values)}>\n{''.join(map(self.format_entry, pack.entries))}{more}</context>\n"
+        )
 
 
 OF_BODIES = frozenset({"language", "start_byte", "end_byte", "tokens", "freshness", "doc"})  # Fields
@@ -138,23 +149,23 @@ class Json(_Layout):
 
     def format_entry(self, entry: Entry) -> str:
         """One element of `results`, with the comma before the next."""
-        return to_json(self._entry(entry, 1))[:-1] + ", "
+        return to_json(self._build_entry(entry, 1))[:-1] + ", "
 
     def format_pack(self, pack: Pack) -> str:
         record: Record = {
             "schema": SCHEMA,
-            **fields_of(pack, "source tokens budget counter"),
-            "results": [self._entry(entry, rank) for rank, entry in enumerate(pack.entries, start=1)],
-            **fields_of(pack, "covered cut_total sent"),
-            "notices": [notice_record(n) for n in pack.notices],
-            "index": index_record(pack.index),
-            **fields_of(pack, "exit_code more"),
+            **pick_fields(pack, "source tokens budget counter"),
+            "results": [self._build_entry(entry, rank) for rank, entry in enumerate(pack.entries, start=1)],
+            **pick_fields(pack, "covered cut_total sent"),
+            "notices": [build_notice_record(n) for n in pack.notices],
+            "index": build_index_record(pack.index),
+            **pick_fields(pack, "exit_code more"),
         }
         return to_json(record)
 
-    def _entry(self, entry: Entry, rank: int) -> Record:
+    def _build_entry(self, entry: Entry, rank: int) -> Record:
         """The object of an entry. That of a signature lacks what only matters for the code itself, so that more of them fit."""
-        record = unit_record(entry.unit) | {
+        record = build_unit_record(entry.unit) | {
             "repository": entry.unit.repository,
             "rank": rank,
             "score": entry.score,
@@ -162,7 +173,7 @@ class Json(_Layout):
             "form": str(entry.form),
             "relation": entry.relation,
             "freshness": str(entry.freshness),
-            **fields_of(entry, "doc text"),
+            **pick_fields(entry, "doc text"),
         }
         if entry.form is Form.SIGNATURE:
             record = {name: value for name, value in record.items() if name not in OF_BODIES}
@@ -177,18 +188,18 @@ class Compact(_Layout):
 
     def format_entry(self, entry: Entry) -> str:
         unit = entry.unit
-        place = f"{self.path(entry.root, unit)}:{unit.name_line or unit.start_line}"
-        return one_line(f"{place} {unit.kind} {unit.qualified_name} {entry.text}") + "\n"
+        place = f"{self.format_path(entry.root, unit)}:{unit.name_line or unit.start_line}"
+        return join_lines(f"{place} {unit.kind} {unit.qualified_name} {entry.text}") + "\n"
 
     def format_pack(self, pack: Pack) -> str:
         more = f"# next part: {self.next_part.format(pack.more)}\n" if pack.more else ""
         return f"# {self.format_summary(pack)}\n{''.join(map(self.format_entry, pack.entries))}{more}"
 
 
-def _xml(text: str, quote: bool = False) -> str:
+def _escape_xml(text: str, quote: bool = False) -> str:
     """Text of an element, with `quote` of an attribute; the two code points that XML has no room for become visible."""
     return escape(re.sub("[\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", text), quote)
 
 
-def _attributes(values: Mapping[str, object]) -> str:
-    return "".join(f' {key}="{_xml(one_line(str(value)), quote=True)}"' for key, value in values.items())
+def _format_attributes(values: Mapping[str, object]) -> str:
+    return "".join(f' {key}="{_escape_xml(join_lines(str(value)), quote=True)}"' for key, value in values.items())

@@ -15,8 +15,8 @@ from codelens import __version__
 from codelens.errors import UsageError
 from codelens.model.search import Hit, SearchResult, SnippetLine
 from codelens.render.lines import OMITTED, PATH, PLACE, OutputOptions, color_ranges, color_text, is_short_enough
-from codelens.render.paths import PathStyle, real_path
-from codelens.render.visible import code_span, fence_around, for_line, for_terminal
+from codelens.render.paths import PathStyle, restore_path
+from codelens.render.visible import choose_fence, escape_line, escape_text, format_code_span
 from codelens.text.lines import column_utf8
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def render_plain(result: SearchResult, output: OutputOptions) -> Iterator[str]:
                 mark = ":" if is_hit else "-"
                 yield _format_line(hit, output, line.number, hit.column if is_hit else None, text, mark)
         else:
-            text = _format_text(at_hit[0], output) if at_hit else line_text(hit)
+            text = _format_text(at_hit[0], output) if at_hit else find_line_text(hit)
             yield _format_line(hit, output, hit.line, hit.column, text)
 
 
@@ -51,23 +51,23 @@ def render_vimgrep(result: SearchResult, output: OutputOptions) -> Iterator[str]
 
 def render_paths(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """Write each file once, in the order of its best hit (-l)."""
-    paths = dict.fromkeys(output.path_style.of_hit(hit) for hit in result.hits)
+    paths = dict.fromkeys(output.path_style.format_hit_path(hit) for hit in result.hits)
     return (path + ("\0" if output.null else "\n") for path in paths)
 
 
 def render_counts(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """Write path:hits of each file that has a hit (-c)."""
-    counts = Counter(output.path_style.of_hit(hit) for hit in result.hits)
+    counts = Counter(output.path_style.format_hit_path(hit) for hit in result.hits)
     mark = "\0" if output.null else ":"
     return (f"{path}{mark}{count}\n" for path, count in counts.items())
 
 
-def line_text(hit: Hit) -> str:
+def find_line_text(hit: Hit) -> str:
     """The text of the line that a hit points at; its signature where the snippet does not hold that line."""
     text = next((line.text for line in hit.snippet if line.number == hit.line), None)
     if text is None:
         text = next(iter(hit.unit.signature.splitlines()), hit.unit.qualified_name)
-    return for_line(text.rstrip("\r\n"))
+    return escape_line(text.rstrip("\r\n"))
 
 
 def _format_text(line: SnippetLine, output: OutputOptions) -> str:
@@ -75,14 +75,14 @@ def _format_text(line: SnippetLine, output: OutputOptions) -> str:
     text = line.text.rstrip("\r\n")
     if not is_short_enough(text, output.longest):
         return OMITTED.format("matching")
-    shown = for_line(text)
+    shown = escape_line(text)
     return color_ranges(text, line.matches) if output.color and shown == text else shown
 
 
 def _format_line(hit: Hit, output: OutputOptions, number: int, column: int | None, text: str, mark: str = ":") -> str:
     numbers = [number, *([column] if column is not None and output.columns else [])]
     place = "".join(color_text(PLACE, str(n), output.color) + mark for n in numbers) if output.line_numbers else ""
-    path = color_text(PATH, output.path_style.of_hit(hit), output.color) + ("\0" if output.null else mark)
+    path = color_text(PATH, output.path_style.format_hit_path(hit), output.color) + ("\0" if output.null else mark)
     return f"{path if output.names else ''}{place}{text}\n"
 
 
@@ -117,7 +117,7 @@ def parse_template(
     raw = any("\0" in piece for piece in pieces if isinstance(piece, str))  # whoever reads it parts names by NUL bytes
 
     def fill(item: T, paths: PathStyle) -> str:
-        paths = paths.raw() if raw else paths
+        paths = paths.drop_quotes() if raw else paths
         return "".join(p if isinstance(p, str) else str(p(item, paths)) for p in pieces)
 
     return fill
@@ -138,7 +138,7 @@ Field = Callable[[Hit, PathStyle], object]
 FIELDS: Mapping[str, Field] = {
     "rank": lambda hit, _: hit.rank,
     "score": lambda hit, _: hit.score,
-    "path": lambda hit, paths: paths.of_hit(hit),
+    "path": lambda hit, paths: paths.format_hit_path(hit),
     "root": lambda hit, _: hit.root,
     "repository": lambda hit, _: hit.unit.repository,
     "line": lambda hit, _: hit.line,
@@ -155,7 +155,7 @@ FIELDS: Mapping[str, Field] = {
     "freshness": lambda hit, _: str(hit.freshness),
     "signature": lambda hit, _: " ".join(hit.unit.signature.split()),
     "doc": lambda hit, _: " ".join(hit.unit.doc.split()),
-    "text": lambda hit, _: line_text(hit),
+    "text": lambda hit, _: find_line_text(hit),
     "channels": lambda hit, _: " ".join(f"{c}:{r}" for c, r in sorted(hit.channels.items())),
 }
 """The fields that `{…}` in --format may name; the columns of CSV and TSV are some of them."""
@@ -163,7 +163,7 @@ FIELDS: Mapping[str, Field] = {
 
 def render_csv(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """Write a table by RFC 4180, with a head line and Unix line ends."""
-    for row in _table_rows(result, output.paths):
+    for row in _list_table_rows(result, output.paths):
         quoted = ('"' + text.replace('"', '""') + '"' if re.search(r'[",\r\n]', text) else text for text in row)
         yield ",".join(quoted) + "\n"
 
@@ -171,15 +171,15 @@ def render_csv(result: SearchResult, output: OutputOptions) -> Iterator[str]:
 def render_tsv(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """Write a table with tabs. Inside a cell, tabs and line breaks are \\t, \\n, \\r; a backslash before them is doubled."""
     escapes = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-    for row in _table_rows(result, output.paths):
+    for row in _list_table_rows(result, output.paths):
         yield "\t".join(text.translate(escapes) for text in row) + "\n"
 
 
-def _table_rows(result: SearchResult, paths: PathStyle) -> Iterator[list[str]]:
+def _list_table_rows(result: SearchResult, paths: PathStyle) -> Iterator[list[str]]:
     yield list(COLUMNS)
     for hit in result.hits:
         cells = [(name, str(FIELDS[name](hit, paths))) for name in COLUMNS]
-        yield [text if name == "path" else for_line(text) for name, text in cells]
+        yield [text if name == "path" else escape_line(text) for name, text in cells]
 
 
 def render_format(result: SearchResult, output: OutputOptions) -> Iterator[str]:
@@ -191,17 +191,17 @@ def render_format(result: SearchResult, output: OutputOptions) -> Iterator[str]:
 
 def render_markdown(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """Write a heading with the query and the counts, then one section a hit, in whose snippet a gap is shown as one."""
-    yield f"## {code_span(result.query)}: {len(result.hits)} of {result.total}\n"
+    yield f"## {format_code_span(result.query)}: {len(result.hits)} of {result.total}\n"
     for hit in result.hits:
-        place = code_span(f"{output.paths.of_hit(hit)}:{hit.line}")
-        yield f"\n### {hit.rank}. {code_span(hit.unit.qualified_name)} · {hit.unit.kind} · {place}\n\n"
-        fence = fence_around("".join(for_terminal(line.text) for line in hit.snippet))
+        place = format_code_span(f"{output.paths.format_hit_path(hit)}:{hit.line}")
+        yield f"\n### {hit.rank}. {format_code_span(hit.unit.qualified_name)} · {hit.unit.kind} · {place}\n\n"
+        fence = choose_fence("".join(escape_text(line.text) for line in hit.snippet))
         yield f"{fence}{hit.unit.language}\n"
         before = None
         for line in hit.snippet:
             if before is not None and line.number > before + 1:
                 yield "…\n"
-            yield for_terminal(line.text.rstrip("\r\n")) + "\n"
+            yield escape_text(line.text.rstrip("\r\n")) + "\n"
             before = line.number
         yield fence + "\n"
 
@@ -219,17 +219,17 @@ def render_sarif(result: SearchResult, output: OutputOptions) -> Iterator[str]:
         "invocations": [{"executionSuccessful": not result.failed, "exitCode": result.exit_code}],
         "originalUriBaseIds": {name: {"uri": Path(root).as_uri() + "/"} for name, root in sorted(roots.items())},
         "columnKind": "utf16CodeUnits",
-        "results": [_sarif_result(hit, result.query) for hit in result.hits],
+        "results": [_build_sarif_result(hit, result.query) for hit in result.hits],
     }
     from codelens.render.records import to_json  # plain lines start without it
 
     yield to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
 
 
-def _sarif_result(hit: Hit, query: str) -> Record:
+def _build_sarif_result(hit: Hit, query: str) -> Record:
     from urllib.parse import quote
 
-    uri = quote(real_path(hit).encode("utf-8", "surrogateescape"))
+    uri = quote(restore_path(hit).encode("utf-8", "surrogateescape"))
     region = {"startLine": hit.line, "startColumn": hit.column_utf16}
     unit = hit.unit
     context = {"startLine": unit.start_line, "endLine": max(unit.start_line, unit.end_line)}

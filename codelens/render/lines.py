@@ -32,15 +32,15 @@ class OutputOptions(NamedTuple):
     @property
     def path_style(self) -> PathStyle:
         """The style of paths, without quotes where a NUL byte follows."""
-        return self.paths.raw() if self.null else self.paths
+        return self.paths.drop_quotes() if self.null else self.paths
 
-    def path_of_file(self, file: FileLines) -> str:
+    def format_file_path(self, file: FileLines) -> str:
         return self.path_style.format_path(file.root, file.os_path)
 
 
 def format_paths(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
     """Write a path a line, or before a NUL byte (-l, -L)."""
-    return (output.path_of_file(file) + ("\0" if output.null else "\n") for file in files)
+    return (output.format_file_path(file) + ("\0" if output.null else "\n") for file in files)
 
 
 def format_counts(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
@@ -49,7 +49,7 @@ def format_counts(files: Iterable[FileLines], output: OutputOptions) -> Iterator
         counted = (line for line in file.lines if line.matched)
         count = sum(len(line.ranges) if output.only_matching else 1 for line in counted)
         if count:
-            yield f"{_prefix(file, output, ':')}{count}\n"
+            yield f"{_format_prefix(file, output, ':')}{count}\n"
 
 
 def format_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
@@ -64,11 +64,11 @@ def format_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[
             if output.context and begun and (not last or line.number > last + 1):
                 yield "--\n"
             begun, last = True, line.number
-            for column, text in _visible_parts(line, output):
+            for column, text in _split_visible_parts(line, output):
                 mark = ":" if line.matched else "-"
                 place = color_text(PLACE, str(line.number), output.color) + mark if output.line_numbers else ""
                 place += f"{color_text(PLACE, str(column), output.color)}{mark}" if column and output.columns else ""
-                yield f"{_prefix(file, output, mark)}{place}{text}\n"
+                yield f"{_format_prefix(file, output, mark)}{place}{text}\n"
 
 
 def format_vimgrep(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
@@ -77,18 +77,18 @@ def format_vimgrep(files: Iterable[FileLines], output: OutputOptions) -> Iterato
         for line in file.lines:
             for start, _ in line.ranges or ((0, 0),) if line.matched else ():
                 column = column_utf8(line.text, start)
-                yield f"{_prefix(file, output, ':')}{line.number}:{column}:{line.text}\n"
+                yield f"{_format_prefix(file, output, ':')}{line.number}:{column}:{line.text}\n"
 
 
-def _prefix(file: FileLines, output: OutputOptions, mark: str) -> str:
+def _format_prefix(file: FileLines, output: OutputOptions, mark: str) -> str:
     return (
-        color_text(PATH, output.path_of_file(file), output.color) + ("\0" if output.null else mark)
+        color_text(PATH, output.format_file_path(file), output.color) + ("\0" if output.null else mark)
         if output.names
         else ""
     )
 
 
-def _visible_parts(line: MatchedLine, output: OutputOptions) -> Iterator[tuple[int, str]]:
+def _split_visible_parts(line: MatchedLine, output: OutputOptions) -> Iterator[tuple[int, str]]:
     """Pairs (column, 0 for context; text) of a line: one, or with -o one for each match."""
     text = line.text
     if output.only_matching and line.matched and not output.inverted:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.notes.finder import AnchorPlace, AnchorState
 from codelens.notes.note import NoteFile
-from codelens.render.records import Record, fields_of
+from codelens.render.records import Record, pick_fields
 
 Places = Mapping[str, Sequence[AnchorPlace]]
 
 
-def list_lines(notes: Sequence[NoteFile], places: Places) -> Iterator[str]:
+def format_note_list(notes: Sequence[NoteFile], places: Places) -> Iterator[str]:
     """`path: title [status] #tag`, and below it where its places are now."""
     for note in notes:
         status = f" [{note.note.status}]" if note.note.status else ""
@@ -24,10 +24,10 @@ def _describe_places(note: NoteFile, found: Sequence[AnchorPlace] | None) -> lis
     return [anchor.label for anchor in note.note.links] if found is None else [place.description for place in found]
 
 
-def note_lines(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Iterator[str]:
+def format_note(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Iterator[str]:
     """The fields of a note, one a line; then a blank line and its text."""
     fields = note.note
-    shown = {"id": fields.id, "file": note.path} | fields_of(fields, "title kind status tags created")
+    shown = {"id": fields.id, "file": note.path} | pick_fields(fields, "title kind status tags created")
     shown["tags"] = ", ".join(fields.tags)
     yield from (f"{key + ':':9}{value}\n" for key, value in shown.items() if value)
     for place, link in zip(_describe_places(note, found), fields.links, strict=True):
@@ -37,21 +37,21 @@ def note_lines(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Iterator[
         yield f"\n{note.body}\n"
 
 
-def list_record(notes: Sequence[NoteFile], places: Places, exit_code: int) -> Record:
+def build_note_list_record(notes: Sequence[NoteFile], places: Places, exit_code: int) -> Record:
     """`schema`, `notes`, `exit_code`."""
-    return {"schema": 1, "notes": [note_record(n, places.get(n.path)) for n in notes], "exit_code": exit_code}
+    return {"schema": 1, "notes": [build_note_record(n, places.get(n.path)) for n in notes], "exit_code": exit_code}
 
 
-def note_record(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Record:
+def build_note_record(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Record:
     """A note without its text. `places` say where the code is now; `standing` is `unknown` without an index."""
     fields, links = note.note, note.note.links
     if found is None:
         found = [AnchorPlace(link, AnchorState.UNKNOWN, link.path, link.line, link.symbol) for link in links]
     places = [
         {"standing": place.state.value}
-        | fields_of(place, "path line symbol")
-        | {"was": fields_of(place.anchor, "path line symbol text")}
+        | pick_fields(place, "path line symbol")
+        | {"was": pick_fields(place.anchor, "path line symbol text")}
         for place in found
     ]
-    record = {"id": fields.id, "path": note.path} | fields_of(fields, "title kind status tags created")
+    record = {"id": fields.id, "path": note.path} | pick_fields(fields, "title kind status tags created")
     return record | {"places": places, "faults": list(fields.faults)}

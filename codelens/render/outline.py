@@ -6,108 +6,110 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.model.code import SYMBOL_KINDS, IndexedFile, IndexInfo, SourceFile, UnitId, UnitRow
 from codelens.model.history import LastChange, PastCommit
-from codelens.render.records import SCHEMA, Record, fields_of, index_record, path_b64, unit_record
-from codelens.render.visible import for_line
+from codelens.render.records import SCHEMA, Record, build_index_record, build_unit_record, encode_path, pick_fields
+from codelens.render.visible import escape_line
 from codelens.text.counts import format_day
 
 Changes = Mapping[UnitId, LastChange]
 
 
-def symbols_of(units: Sequence[UnitRow]) -> list[UnitRow]:
+def select_symbols(units: Sequence[UnitRow]) -> list[UnitRow]:
     """The units of an outline: symbols, and the sections of a text with headings."""
     return [u for u in units if u.kind in SYMBOL_KINDS or u.kind == "section"]
 
 
-def outline_record(path: str, units: Sequence[UnitRow], exit_code: int, last: Changes | None = None) -> Record:
+def build_outline_record(path: str, units: Sequence[UnitRow], exit_code: int, last: Changes | None = None) -> Record:
     """The object of `symbols --json`. `path` is as indexed, with escapes where its bytes are not UTF-8; with `last` each symbol
     has its last change, null where it is not known."""
     symbols = []
-    for unit in symbols_of(units):
+    for unit in select_symbols(units):
         place = {"container": unit.container, "line": unit.name_line, "column": unit.name_column}
-        symbol = unit_record(unit) | place | fields_of(unit, "signature doc local repository")
+        symbol = build_unit_record(unit) | place | pick_fields(unit, "signature doc local repository")
         if last is not None:
             change = last.get(unit.id)
-            symbol["changed"] = change and fields_of(change, "time exact author commits")
+            symbol["changed"] = change and pick_fields(change, "time exact author commits")
         symbols.append(symbol)
-    return {"schema": SCHEMA, "path": path, **path_b64(path), "symbols": symbols, "exit_code": exit_code}
+    return {"schema": SCHEMA, "path": path, **encode_path(path), "symbols": symbols, "exit_code": exit_code}
 
 
-def changed_lines(units: Sequence[UnitRow], last: Changes) -> Iterator[str]:
+def format_outline_with_changes(units: Sequence[UnitRow], last: Changes) -> Iterator[str]:
     """day, commits that wrote its lines, author, line, kind and name; a ~ before a day means that day or earlier."""
-    for unit in symbols_of(units):
+    for unit in select_symbols(units):
         change = last.get(unit.id)
         day = format_day(change.time) if change else "-"
         sign = "~" if change and not change.exact else " "
-        author = for_line(change.author.partition(" <")[0]) if change else ""
+        author = escape_line(change.author.partition(" <")[0]) if change else ""
         commits = change.commits if change else 0
-        yield f"{sign}{day:<10} {commits:>4}  {author:<24}  {unit.name_line:>5}  {unit.kind} {for_line(unit.qualified_name)}\n"
+        yield f"{sign}{day:<10} {commits:>4}  {author:<24}  {unit.name_line:>5}  {unit.kind} {escape_line(unit.qualified_name)}\n"
 
 
-def outline_lines(units: Sequence[UnitRow]) -> Iterator[str]:
+def format_outline(units: Sequence[UnitRow]) -> Iterator[str]:
     """line, kind and signature, set in by how deep the symbol lies."""
     known = {u.qualified_name for u in units}
-    for unit in symbols_of(units):
+    for unit in select_symbols(units):
         depth = sum(".".join(unit.container.split(".")[:i]) in known for i in range(1, unit.container.count(".") + 2))
         head = " ".join(unit.signature.split()) or unit.name
-        yield f"{unit.name_line:>5}  {'  ' * (depth if unit.container else 0)}{unit.kind} {for_line(head)}\n"
+        yield f"{unit.name_line:>5}  {'  ' * (depth if unit.container else 0)}{unit.kind} {escape_line(head)}\n"
 
 
-def ctags_lines(units: Sequence[UnitRow], path: str) -> Iterator[str]:
+def format_ctags(units: Sequence[UnitRow], path: str) -> Iterator[str]:
     """Universal Ctags' format 2, sorted by name; a line number is the address, since the tree may have changed."""
     yield "!_TAG_FILE_FORMAT\t2\t/extended format/\n"
     yield "!_TAG_FILE_SORTED\t1\t/0=unsorted, 1=sorted, 2=foldcase/\n"
-    for unit in sorted(symbols_of(units), key=lambda u: (u.name.encode("utf-8", "surrogatepass"), u.name_line)):
-        scope = f"\tscope:{for_line(unit.container)}" if unit.container else ""
-        name, file = (for_line(text).replace("\t", "\\t") for text in (unit.name, path))
+    for unit in sorted(select_symbols(units), key=lambda u: (u.name.encode("utf-8", "surrogatepass"), u.name_line)):
+        scope = f"\tscope:{escape_line(unit.container)}" if unit.container else ""
+        name, file = (escape_line(text).replace("\t", "\\t") for text in (unit.name, path))
         fields = f"kind:{unit.kind}\tline:{unit.name_line}{scope}\tend:{unit.end_line}\tlanguage:{unit.language}"
         yield f'{name}\t{file}\t{unit.name_line};"\t{fields}\n'
 
 
-def files_record(files: Sequence[IndexedFile], total: int, index: IndexInfo) -> Record:
+def build_files_record(files: Sequence[IndexedFile], total: int, index: IndexInfo) -> Record:
     """A part of a list of files; `total` counts all of them."""
     return {
         "schema": SCHEMA,
-        "files": [file_record(file) for file in files],
+        "files": [build_file_record(file) for file in files],
         "total": total,
-        "index": index_record(index),
+        "index": build_index_record(index),
         "exit_code": 0 if files else 1,
     }
 
 
-def commit_line(commit: PastCommit, repository: str = "") -> str:
+def format_commit(commit: PastCommit, repository: str = "") -> str:
     """The commit's short id, its day (UTC), the name of its repository if one is given, and its subject."""
     parts = (commit.name[:12], format_day(commit.time), repository, commit.subject)
-    return for_line(" ".join(filter(None, parts))) + "\n"
+    return escape_line(" ".join(filter(None, parts))) + "\n"
 
 
-def commits_record(commits: Sequence[tuple[float, str, PastCommit]], total: int, index: IndexInfo) -> Record:
+def build_commits_record(commits: Sequence[tuple[float, str, PastCommit]], total: int, index: IndexInfo) -> Record:
     """A part of a list of commits; `total` counts all of them."""
     return {
         "schema": SCHEMA,
         "commits": [
             {"repository": repository, "commit": commit.name}
-            | fields_of(commit, "time subject body paths")
+            | pick_fields(commit, "time subject body paths")
             | {"score": score}
             for score, repository, commit in commits
         ],
         "total": total,
-        "index": index_record(index),
+        "index": build_index_record(index),
         "exit_code": 0 if commits else 1,
     }
 
 
-def file_record(file: IndexedFile) -> Record:
-    return fields_of(file, "repository root path") | path_b64(file.path) | fields_of(file, "language bytes roles")
+def build_file_record(file: IndexedFile) -> Record:
+    return (
+        pick_fields(file, "repository root path") | encode_path(file.path) | pick_fields(file, "language bytes roles")
+    )
 
 
-def source_record(source: SourceFile, index: IndexInfo) -> Record:
+def build_source_record(source: SourceFile, index: IndexInfo) -> Record:
     """A file with its lines and the outline of `symbols --json`."""
     return {
         "schema": SCHEMA,
-        **file_record(source.file),
+        **build_file_record(source.file),
         "freshness": str(source.freshness),
         "lines": list(source.lines),
-        "symbols": outline_record(source.file.path, source.units, 0)["symbols"],
-        "index": index_record(index),
+        "symbols": build_outline_record(source.file.path, source.units, 0)["symbols"],
+        "index": build_index_record(index),
         "exit_code": 0,
     }

@@ -20,7 +20,7 @@ _QUOTED = re.compile(r'[\x00-\x1f\x7f"]' if os.sep == "\\" else r'[\x00-\x1f\x7f
 _ESCAPES = {**dict(zip("\a\b\t\n\v\f\r", "abtnvfr", strict=True)), '"': '"', "\\": "\\"}
 
 
-def quoted_path(path: str) -> str:
+def quote_path(path: str) -> str:
     """An ordinary name as it is; else in double quotes, with C's escapes and octal numbers, as git writes it."""
     if not _QUOTED.search(path):
         return path
@@ -35,14 +35,14 @@ class PathStyle(NamedTuple):
     repositories: Sequence[RepositoryInfo] = ()
     quoted: bool = True  # True if names with odd characters are quoted. They are not before a NUL byte or in JSON.
 
-    def raw(self) -> PathStyle:
+    def drop_quotes(self) -> PathStyle:
         return self._replace(quoted=False)
 
-    def of_hit(self, hit: Hit) -> str:
+    def format_hit_path(self, hit: Hit) -> str:
         """The path of a hit's file in this style, with the file's own bytes."""
-        return self.format_path(hit.root, real_path(hit))
+        return self.format_path(hit.root, restore_path(hit))
 
-    def of_unit(self, unit: UnitRow) -> str:
+    def format_unit_place(self, unit: UnitRow) -> str:
         """path:line of the name of a unit."""
         root = next((r.root for r in self.repositories if r.name == unit.repository), "")
         return f"{self.format_path(root, unit.path)}:{unit.name_line or unit.start_line}"
@@ -56,9 +56,9 @@ class PathStyle(NamedTuple):
         elif self.style == "cwd":
             with suppress(ValueError):  # another drive
                 text = os.path.relpath(whole, self.cwd) + ("/" if path.endswith("/") else "")
-        return quoted_path(text) if self.quoted else text
+        return quote_path(text) if self.quoted else text
 
 
-def real_path(hit: Hit) -> str:
+def restore_path(hit: Hit) -> str:
     """The path that the operating system knows, relative to the root."""
     return os.fsdecode(hit.path_bytes) if hit.path_bytes is not None else hit.unit.path

@@ -33,7 +33,7 @@ def to_json(record: Mapping[str, Any], indent: int | None = None) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
-def fields_of(item: object, names: str) -> Record:
+def pick_fields(item: object, names: str) -> Record:
     """The fields of an object with these names, in this order, as JSON has them."""
     return {name: _to_plain(getattr(item, name)) for name in names.split()}
 
@@ -48,38 +48,38 @@ def to_jsonl(kind: str, field: str, record: Record) -> Iterator[str]:
     yield to_json({"type": "end"} | record)
 
 
-def search_record(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Record:
+def build_search_record(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Record:
     """The object of `search --json`: the hits, notices and the index. `stats` are seconds by step."""
     record: Record = {
         "schema": SCHEMA,
         "query": result.query,
-        "results": [hit_record(hit, result.options.reasons) for hit in result.hits],
+        "results": [build_hit_record(hit, result.options.reasons) for hit in result.hits],
         "total": result.total,
         "left_out": result.left_out,
         "search_modes": list(result.channels),
         "trigram_available": result.trigram_available,
         "weak": result.weak,
-        "notices": [notice_record(n) for n in result.notices],
-        "index": index_record(result.index, {hit.unit.repository for hit in result.hits}),
+        "notices": [build_notice_record(n) for n in result.notices],
+        "index": build_index_record(result.index, {hit.unit.repository for hit in result.hits}),
         "exit_code": exit_code,
     }
-    record |= like_record(result.trace)
+    record |= build_like_record(result.trace)
     return record | ({"stats": dict(stats)} if stats is not None else {})
 
 
-def like_record(trace: Trace) -> Record:
+def build_like_record(trace: Trace) -> Record:
     """`like`: what the hits are to resemble, as it was understood; nothing for a search by a query alone."""
     names = "target name kind language repository path start_line end_line"
-    return {} if trace.original is None else {"like": fields_of(trace.original, names)}
+    return {} if trace.original is None else {"like": pick_fields(trace.original, names)}
 
 
-def hit_record(hit: Hit, contributions: bool) -> Record:
+def build_hit_record(hit: Hit, contributions: bool) -> Record:
     """One element of `results`: the unit, its score, the lines shown and the place to jump to; with `contributions`, its parts."""
-    return unit_record(hit.unit) | {
+    return build_unit_record(hit.unit) | {
         "score": hit.score,
         **({} if hit.confidence is None else {"confidence": round(hit.confidence, 6)}),
         "rank": hit.rank,
-        **(score_record(hit) if contributions else {}),
+        **(build_score_record(hit) if contributions else {}),
         "signature": hit.unit.signature,
         "doc": shorten(hit.unit.doc, LONGEST_DOC, placeholder=" …"),
         "snippet": [
@@ -87,58 +87,58 @@ def hit_record(hit: Hit, contributions: bool) -> Record:
         ],
         "freshness": str(hit.freshness),
         "repository": hit.unit.repository,
-        **fields_of(hit, "line column column_utf16"),
+        **pick_fields(hit, "line column column_utf16"),
     }
 
 
-def unit_record(unit: UnitRow) -> Record:
+def build_unit_record(unit: UnitRow) -> Record:
     """The fields that say which piece of which file a unit is."""
-    named = fields_of(unit, "name qualified_name kind language path start_line end_line")
-    return named | {"start_byte": unit.span.start, "end_byte": unit.span.end} | path_b64(unit.path)
+    named = pick_fields(unit, "name qualified_name kind language path start_line end_line")
+    return named | {"start_byte": unit.span.start, "end_byte": unit.span.end} | encode_path(unit.path)
 
 
-def path_b64(path: str) -> Record:
+def encode_path(path: str) -> Record:
     """The path's own bytes, where they are not UTF-8 and `path` shows escapes."""
     raw = encode_escaped_path(path)
     return {"path_b64": base64.b64encode(raw).decode()} if raw is not None else {}
 
 
-def score_record(scored: Hit | Candidate) -> Record:
+def build_score_record(scored: Hit | Candidate) -> Record:
     """The ranks in the channels and all contributions, with the operands from which `recompute` gets their amounts again."""
     return {
         "channels": dict(sorted(scored.channels.items())),
-        "contributions": [fields_of(c, "source amount reason rule operands") for c in scored.contributions],
+        "contributions": [pick_fields(c, "source amount reason rule operands") for c in scored.contributions],
     }
 
 
-def candidate_record(candidate: Candidate, rank: int | None) -> Record:
+def build_candidate_record(candidate: Candidate, rank: int | None) -> Record:
     """A candidate as `why` shows it: what it is, and every operand of its score."""
-    return unit_record(candidate.unit) | {
+    return build_unit_record(candidate.unit) | {
         "repository": candidate.unit.repository,
         "score": candidate.score,
         **({} if candidate.confidence is None else {"confidence": round(candidate.confidence, 6)}),
         "rank": rank,
-        **score_record(candidate),
+        **build_score_record(candidate),
     }
 
 
-def notice_record(notice: Notice) -> Record:
+def build_notice_record(notice: Notice) -> Record:
     """A notice by its stable code and its sentence."""
-    return fields_of(notice, "code text")
+    return pick_fields(notice, "code text")
 
 
-def index_record(index: IndexInfo, named: Collection[str] | None = None) -> Record:
+def build_index_record(index: IndexInfo, named: Collection[str] | None = None) -> Record:
     """Which state of which index an answer comes from: equal `snapshot` means equal content.
 
     Of many repositories only those that the answer names, if `named` says which these are, or it would be longer than the answer.
     """
     every = named is None or len(index.repositories) <= MOST_REPOSITORIES
     listed = [r for r in index.repositories if every or (named and r.name in named)]
-    record = fields_of(index, "path schema snapshot embedder indexed_at") | {"repositories": []}
+    record = pick_fields(index, "path schema snapshot embedder indexed_at") | {"repositories": []}
     for repository in listed:
-        row = fields_of(repository, "name root documents bytes")
+        row = pick_fields(repository, "name root documents bytes")
         if tree := repository.tree:
-            row["tree"] = {"state": str(tree.state)} | fields_of(tree, "files checked new changed deleted head_moved")
+            row["tree"] = {"state": str(tree.state)} | pick_fields(tree, "files checked new changed deleted head_moved")
         record["repositories"].append(row)
     left_out = len(index.repositories) - len(listed)
     return record | ({"repositories_left_out": left_out} if left_out else {})

@@ -25,72 +25,80 @@ from codelens.model.graph import (
 )
 from codelens.render.formats import end_with_break, parse_template
 from codelens.render.paths import PathStyle
-from codelens.render.records import SCHEMA, Record, fields_of, index_record, notice_record, path_b64, to_json
-from codelens.render.visible import for_line, for_terminal
+from codelens.render.records import (
+    SCHEMA,
+    Record,
+    build_index_record,
+    build_notice_record,
+    encode_path,
+    pick_fields,
+    to_json,
+)
+from codelens.render.visible import escape_line, escape_text
 
 PLACES = ("refs", "callers", "callees")  # Questions whose answers are places in the text
 
 
-def related_record(result: RelationAnswer, exit_code: int) -> Record:
+def build_answer_record(result: RelationAnswer, exit_code: int) -> Record:
     """The object of --json for all of these questions; `relations` may be empty."""
     return {
         "schema": SCHEMA,
         "question": result.question,
-        "targets": [node_record(named) for named in result.targets],
-        "relations": [relation_record(relation) for relation in result.relations],
+        "targets": [build_node_record(named) for named in result.targets],
+        "relations": [build_relation_record(relation) for relation in result.relations],
         "total": result.total,
         "unresolved": result.unresolved,
-        "notices": [notice_record(n) for n in result.notices],
-        "index": index_record(result.index),
+        "notices": [build_notice_record(n) for n in result.notices],
+        "index": build_index_record(result.index),
         "exit_code": exit_code,
     }
 
 
-def relation_record(relation: Relation) -> Record:
+def build_relation_record(relation: Relation) -> Record:
     """One edge: its ends, how sure it is, and the line that it stems from."""
     place = relation.place
     return {
         "kind": relation.kind,
         "direction": "out" if relation.outgoing else "in",
         "depth": relation.depth,
-        "source": node_record(relation.source),
-        "target": node_record(relation.target),
-        **fields_of(relation, "provenance confidence via again certainty role"),
+        "source": build_node_record(relation.source),
+        "target": build_node_record(relation.target),
+        **pick_fields(relation, "provenance confidence via again certainty role"),
         "start_byte": relation.span.start,
         "end_byte": relation.span.end,
         "test": relation.test,
-        **fields_of(place, "repository root path"),
-        **path_b64(place.path),
-        **fields_of(place, "line column column_utf16 text"),
+        **pick_fields(place, "repository root path"),
+        **encode_path(place.path),
+        **pick_fields(place, "line column column_utf16 text"),
         "freshness": str(place.freshness),
     }
 
 
-def node_record(named: NamedNode) -> Record:
+def build_node_record(named: NamedNode) -> Record:
     """A symbol, a file or an external; `line` is 0 and `path` empty for what lies outside of the index."""
-    place = fields_of(named, "name qualified_name kind language repository path") | path_b64(named.path)
-    return place | fields_of(named, "line column start_byte end_byte signature test")
+    place = pick_fields(named, "name qualified_name kind language repository path") | encode_path(named.path)
+    return place | pick_fields(named, "line column start_byte end_byte signature test")
 
 
-def map_record(result: RepositoryMap, exit_code: int) -> Record:
+def build_map_record(result: RepositoryMap, exit_code: int) -> Record:
     """The object of `map --json`; `uses` are pairs of places in the list of all its symbols, from 0."""
     return {
         "schema": SCHEMA,
         "files": [
-            fields_of(file[0].named, "repository root path")
-            | path_b64(file[0].named.path)
-            | {"symbols": [node_record(c.named) | fields_of(c, "share used_by depth") for c in file]}
+            pick_fields(file[0].named, "repository root path")
+            | encode_path(file[0].named.path)
+            | {"symbols": [build_node_record(c.named) | pick_fields(c, "share used_by depth") for c in file]}
             for file in result.files
         ],
         "uses": [list(pair) for pair in result.uses],
-        **fields_of(result, "total budget tokens"),
-        "notices": [notice_record(n) for n in result.notices],
-        "index": index_record(result.index),
+        **pick_fields(result, "total budget tokens"),
+        "notices": [build_notice_record(n) for n in result.notices],
+        "index": build_index_record(result.index),
         "exit_code": exit_code,
     }
 
 
-def related_lines(result: RelationAnswer, paths: PathStyle) -> Iterator[str]:
+def format_relations(result: RelationAnswer, paths: PathStyle) -> Iterator[str]:
     """path:line:column:text, one relation a line. The text of a call follows its caller, or the callee if callees are listed."""
     known: set[str] = set()
     for relation in result.relations:
@@ -101,7 +109,7 @@ def related_lines(result: RelationAnswer, paths: PathStyle) -> Iterator[str]:
             text = f"{relation.listed.qualified_name}: {text.strip()}"
         elif result.question not in PLACES:
             text = format_step(relation, result.question)
-        line = f"{head}{for_line(text)}\n"
+        line = f"{head}{escape_line(text)}\n"
         if result.question not in PLACES or line not in known:  # one line may call several things
             known.add(line)
             yield line
@@ -128,7 +136,7 @@ RELATION_FIELDS: Mapping[str, Callable[[Relation, PathStyle], object]] = {
 """Fields that `{…}` in --format may name."""
 
 
-def related_format(result: RelationAnswer, paths: PathStyle, template: str) -> Iterator[str]:
+def format_by_template(result: RelationAnswer, paths: PathStyle, template: str) -> Iterator[str]:
     """One relation a line, by the user's template, each line once. Raises UsageError for an unknown field."""
     fill = parse_template(template, RELATION_FIELDS)
     for text in dict.fromkeys(fill(relation, paths) for relation in result.relations):
@@ -152,14 +160,14 @@ def format_remark(relation: Relation) -> str:
     return f" ({'; '.join([*via, *guess])})" if via or guess else ""
 
 
-def map_lines(result: RepositoryMap, paths: PathStyle) -> Iterator[str]:
+def format_map(result: RepositoryMap, paths: PathStyle) -> Iterator[str]:
     """A path, and below it the lines of its symbols."""
     for file in result.files:
-        yield f"{for_line(paths.format_path(file[0].named.root, file[0].named.os_path))}\n"
-        yield from (f"{for_line(central.text)}\n" for central in file)
+        yield f"{escape_line(paths.format_path(file[0].named.root, file[0].named.os_path))}\n"
+        yield from (f"{escape_line(central.text)}\n" for central in file)
 
 
-def related_dot(result: RelationAnswer) -> Iterator[str]:
+def format_dot(result: RelationAnswer) -> Iterator[str]:
     """Graphviz: what was asked about in bold, guesses dashed."""
     ends = [*result.targets, *(n for r in result.relations for n in (r.source, r.target))]
     nodes = sorted(dict.fromkeys(ends), key=NamedNode.content_order)
@@ -169,16 +177,16 @@ def related_dot(result: RelationAnswer) -> Iterator[str]:
     for (source, target, kind), relation in edges.items():
         style = ", style=dashed" if relation.confidence < RESOLVED else ""
         lines.append((place[source], place[target], f" [label={quote_for_dot(kind)}{style}]"))
-    return _digraph(enumerate(nodes), sorted(lines), result.targets)
+    return _format_digraph(enumerate(nodes), sorted(lines), result.targets)
 
 
 def map_dot(result: RepositoryMap) -> Iterator[str]:
     """Graphviz: the symbols of the map and who uses whom."""
     nodes = enumerate(central.named for file in result.files for central in file)
-    return _digraph(nodes, sorted((a, b, "") for a, b in result.uses))
+    return _format_digraph(nodes, sorted((a, b, "") for a, b in result.uses))
 
 
-def _digraph(
+def _format_digraph(
     nodes: Iterable[tuple[int, NamedNode]], edges: Iterable[tuple[int, int, str]], bold: Collection[NamedNode] = ()
 ) -> Iterator[str]:
     """Nodes by number; edges as (from, to, attributes)."""
@@ -194,23 +202,23 @@ def _digraph(
 
 def quote_for_dot(text: str) -> str:
     """A string of Graphviz, in which nothing is an escape, an attribute or markup."""
-    return '"' + for_terminal(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + escape_text(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def path_of_test(reaching: ReachingTest, paths: PathStyle) -> str:
+def format_test_path(reaching: ReachingTest, paths: PathStyle) -> str:
     return paths.format_path(reaching.test.root, reaching.test.os_path)
 
 
-def pytest_id(reaching: ReachingTest, paths: PathStyle) -> str:
+def format_pytest_id(reaching: ReachingTest, paths: PathStyle) -> str:
     """path::Class::function, as pytest names its tests; the path alone for a whole file."""
     test = reaching.test
     parts = [] if test.kind == FILE else test.qualified_name.split(".")
-    return "::".join([path_of_test(reaching, paths), *parts])
+    return "::".join([format_test_path(reaching, paths), *parts])
 
 
 REACHING_FIELDS: Mapping[str, Callable[[ReachingTest, PathStyle], object]] = {
-    "path": path_of_test,
-    "pytest": pytest_id,
+    "path": format_test_path,
+    "pytest": format_pytest_id,
     "name": lambda r, _: "" if r.test.kind == FILE else r.test.name,
     "qualified_name": lambda r, _: "" if r.test.kind == FILE else r.test.qualified_name,
     "kind": lambda r, _: r.test.kind,
@@ -223,26 +231,27 @@ REACHING_FIELDS: Mapping[str, Callable[[ReachingTest, PathStyle], object]] = {
 FORMS = {"paths": "{path}", "pytest": "{pytest}"}  # Names of templates
 
 
-def reaching_lines(result: ReachingTests, paths: PathStyle, form: str, null: bool = False) -> Iterator[str]:
+def format_reaching_tests(result: ReachingTests, paths: PathStyle, form: str, null: bool = False) -> Iterator[str]:
     """One test a line by a template of FORMS or of the user, each line once. With `null` a NUL byte replaces the line break."""
     fill = parse_template(FORMS.get(form, form), REACHING_FIELDS)
-    paths = paths.raw() if null else paths
+    paths = paths.drop_quotes() if null else paths
     for text in dict.fromkeys(fill(reaching, paths) for reaching in result.tests):
         yield text + "\0" if null else end_with_break(text)
 
 
-def reaching_record(result: ReachingTests, paths: PathStyle, exit_code: int) -> Record:
+def build_reaching_record(result: ReachingTests, paths: PathStyle, exit_code: int) -> Record:
     return {
         "schema": SCHEMA,
-        "touched": [node_record(named) for named in result.touched],
+        "touched": [build_node_record(named) for named in result.touched],
         "tests": [
-            node_record(r.test) | {"depth": r.depth, "through": list(r.through), "pytest": pytest_id(r, paths.raw())}
+            build_node_record(r.test)
+            | {"depth": r.depth, "through": list(r.through), "pytest": format_pytest_id(r, paths.drop_quotes())}
             for r in result.tests
         ],
         "total": len(result.tests),
         "unresolved": result.unresolved,
-        "notices": [notice_record(n) for n in result.notices],
-        "index": index_record(result.index),
+        "notices": [build_notice_record(n) for n in result.notices],
+        "index": build_index_record(result.index),
         "exit_code": exit_code,
     }
 
@@ -257,19 +266,19 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 """Characters that XML 1.0 cannot represent."""
 
 
-def graph_json(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
+def format_graph_json(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
     """One object: `nodes` with their number as `id`, `edges` that name them, a line each."""
-    nodes = ({"id": number} | node_record(named) for number, named in graph.nodes)
+    nodes = ({"id": number} | build_node_record(named) for number, named in graph.nodes)
     edges = (link._asdict() for link in graph.links)
     yield f'{{"schema": {SCHEMA}, "nodes": ['
     for records, end in ((nodes, '\n], "edges": ['), (edges, "\n], ")):
         for number, record in enumerate(records):
             yield f"{',' if number else ''}\n{to_json(record).rstrip()}"
         yield end
-    yield f'"index": {to_json(index_record(index)).rstrip()}, "exit_code": 0}}\n'
+    yield f'"index": {to_json(build_index_record(index)).rstrip()}, "exit_code": 0}}\n'
 
 
-def graph_graphml(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
+def format_graph_graphml(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
     """GraphML (Brandes et al., 2002), as Gephi, yEd and networkx read it. Characters that XML cannot write become U+FFFD."""
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
     for target, fields in (("node", _FIELDS), ("edge", _OF_LINKS)):
@@ -277,14 +286,14 @@ def graph_graphml(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
             yield f'  <key id="{target}_{name}" for="{target}" attr.name="{name}" attr.type="{kind}"/>\n'
     yield '  <graph id="codelens" edgedefault="directed">\n'
     for number, named in graph.nodes:
-        yield f'    <node id="n{number}">{_values("node", _FIELDS, named)}</node>\n'
+        yield f'    <node id="n{number}">{_format_values("node", _FIELDS, named)}</node>\n'
     for number, link in enumerate(graph.links):
         ends = f'id="e{number}" source="n{link.source}" target="n{link.target}"'
-        yield f"    <edge {ends}>{_values('edge', _OF_LINKS, link)}</edge>\n"
+        yield f"    <edge {ends}>{_format_values('edge', _OF_LINKS, link)}</edge>\n"
     yield "  </graph>\n</graphml>\n"
 
 
-def _values(target: str, fields: Sequence[tuple[str, str]], item: object) -> str:
+def _format_values(target: str, fields: Sequence[tuple[str, str]], item: object) -> str:
     from xml.sax.saxutils import escape  # loads the network's modules, which only GraphML needs
 
     values = ((name, getattr(item, name)) for name, _ in fields)
@@ -293,8 +302,11 @@ def _values(target: str, fields: Sequence[tuple[str, str]], item: object) -> str
     return "".join(f'<data key="{target}_{name}">{text}</data>' for name, text in safe)
 
 
-def graph_dot(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
-    return _digraph(graph.nodes, ((r.source, r.target, f" [label={quote_for_dot(r.kind)}]") for r in graph.links))
+def format_graph_dot(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
+    return _format_digraph(
+        graph.nodes, ((r.source, r.target, f" [label={quote_for_dot(r.kind)}]") for r in graph.links)
+    )
 
 
-GRAPH_FORMATS = {"json": graph_json, "dot": graph_dot, "graphml": graph_graphml}  # Name of a form → what writes it
+GRAPH_FORMATS = {"json": format_graph_json, "dot": format_graph_dot, "graphml": format_graph_graphml}
+"""Name of a form → what writes it."""

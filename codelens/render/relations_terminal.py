@@ -14,7 +14,7 @@ from codelens.model.graph import UNRESOLVED, NamedNode, Relation, RelationAnswer
 from codelens.render.paths import PathStyle
 from codelens.render.relations import format_remark
 from codelens.render.terminal import DIM, HEADING, make_console, render_texts
-from codelens.render.visible import for_terminal
+from codelens.render.visible import escape_text
 from codelens.text.counts import quantity
 
 BOLD = Style(bold=True)
@@ -22,32 +22,32 @@ NUMBER = Style(color="green")
 GUESS = Style(color="yellow")
 
 
-def related_screen(result: RelationAnswer, paths: PathStyle, color: bool) -> Iterator[str]:
+def render_relations(result: RelationAnswer, paths: PathStyle, color: bool) -> Iterator[str]:
     """One text for each part of the answer; a last line says how many more there are."""
     console = make_console(color)
     is_listed = any(relation.provenance == UNRESOLVED for relation in result.relations)
     if is_listed or result.question == "refs":
-        yield from (render_texts(console, lines) for lines in _reference_lines(result, paths))
+        yield from (render_texts(console, lines) for lines in _render_references(result, paths))
     elif result.question == "path":
-        yield render_texts(console, _path_lines(result, paths))
+        yield render_texts(console, _render_paths(result, paths))
     elif result.question == "impact":
-        yield from (render_texts(console, lines) for lines in _impact_lines(result, paths))
+        yield from (render_texts(console, lines) for lines in _render_impact(result, paths))
     else:
         yield from _draw_trees(result, paths, console)
     if len(result.relations) < result.total:
         yield render_texts(console, [Text(f"\n{len(result.relations)} of {result.total}; -m N shows more", DIM)])
 
 
-def map_screen(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator[str]:
+def render_map(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator[str]:
     """Files as headings, with the lines of their symbols; then what it cost."""
     console = make_console(color)
     for file in result.files:
         named = file[0].named
-        lines = [Text(for_terminal(paths.format_path(named.root, named.os_path)), HEADING)]
+        lines = [Text(escape_text(paths.format_path(named.root, named.os_path)), HEADING)]
         for central in file:
             number, rest = central.text[:5], central.text[7:]
             used = f"  used by {central.used_by} file{'s' * (central.used_by != 1)}" if central.used_by else ""
-            lines.append(Text("").append(number + "  ", NUMBER).append(for_terminal(rest)).append(used, DIM))
+            lines.append(Text("").append(number + "  ", NUMBER).append(escape_text(rest)).append(used, DIM))
         yield render_texts(console, lines)
     count = sum(len(file) for file in result.files)
     symbols = f"{count} of {quantity(result.total, 'symbol')}"
@@ -55,30 +55,30 @@ def map_screen(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator
     yield render_texts(console, [Text(text, DIM)])
 
 
-def _reference_lines(result: RelationAnswer, paths: PathStyle) -> Iterator[list[Text]]:
+def _render_references(result: RelationAnswer, paths: PathStyle) -> Iterator[list[Text]]:
     files: dict[tuple[str, str, str], list[Relation]] = {}
     for relation in result.relations:
         files.setdefault((relation.certainty, relation.place.root, relation.place.os_path), []).append(relation)
     width = max((len(r.kind) for r in result.relations), default=0)
     for i, ((_, *file), relations) in enumerate(files.items()):
-        heading = Text("").append(for_terminal(paths.format_path(*file)), HEADING)
+        heading = Text("").append(escape_text(paths.format_path(*file)), HEADING)
         if relations[0].place.freshness is not Freshness.FRESH:
             heading.append(f"  {relations[0].place.freshness} since it was indexed", GUESS)
         lines = [*([Text("")] if i else []), heading]
         for relation in relations:
             line = Text("").append(f"{relation.place.line:>6}  ", NUMBER).append(f"{relation.kind:<{width}}  ", DIM)
             if relation.source.path != relation.source.qualified_name:
-                line.append(for_terminal(relation.source.qualified_name) + "  ", BOLD)
-            line.append(for_terminal(relation.place.text.strip()))
-            lines.append(line.append(for_terminal(format_remark(relation)), GUESS))
+                line.append(escape_text(relation.source.qualified_name) + "  ", BOLD)
+            line.append(escape_text(relation.place.text.strip()))
+            lines.append(line.append(escape_text(format_remark(relation)), GUESS))
         yield lines
 
 
-def _label(named: NamedNode, paths: PathStyle) -> Text:
-    label = Text("").append(for_terminal(named.qualified_name), BOLD)
+def _make_label(named: NamedNode, paths: PathStyle) -> Text:
+    label = Text("").append(escape_text(named.qualified_name), BOLD)
     label.append(f"  {named.kind}", DIM)
     if named.line and named.path != named.qualified_name:
-        label.append(f"  {for_terminal(paths.format_path(named.root, named.os_path))}:{named.line}", DIM)
+        label.append(f"  {escape_text(paths.format_path(named.root, named.os_path))}:{named.line}", DIM)
     return label
 
 
@@ -89,7 +89,7 @@ def _draw_trees(result: RelationAnswer, paths: PathStyle, console: Console) -> I
         if not relations:
             continue
         direction = ("above " if outgoing else "below ") if result.question == "hierarchy" else ""
-        tree = Tree(Text("").append(direction, DIM) + _label(result.targets[0], paths), guide_style=DIM)
+        tree = Tree(Text("").append(direction, DIM) + _make_label(result.targets[0], paths), guide_style=DIM)
         _add_branches(tree, relations, paths)
         with console.capture() as capture:
             console.print(tree, soft_wrap=True)
@@ -104,52 +104,52 @@ def _add_branches(tree: Tree, relations: Sequence[Relation], paths: PathStyle) -
         if len(branches) > relation.depth and branches[relation.depth][1] == relation.listed:
             label = branches[relation.depth][0].label
             assert isinstance(label, Text)
-            label.append_text(_call_line(relation))
+            label.append_text(_render_call(relation))
             continue
         del branches[relation.depth :]
-        label = _label(relation.listed, paths)
+        label = _make_label(relation.listed, paths)
         turned = relation.kind == "overrides" and relation.outgoing
         label.append("  overridden" if turned else f"  {relation.kind}", NUMBER)
         if relation.kind == "overrides":
             other = relation.source if relation.outgoing else relation.target
-            label.append(f" {'by ' * relation.outgoing}{for_terminal(other.qualified_name)}", DIM)
-        label.append(for_terminal(format_remark(relation)), GUESS)
+            label.append(f" {'by ' * relation.outgoing}{escape_text(other.qualified_name)}", DIM)
+        label.append(escape_text(format_remark(relation)), GUESS)
         label.append("  listed elsewhere" if relation.again else "", DIM)
-        label.append_text(_call_line(relation))
+        label.append_text(_render_call(relation))
         branches.append((branches[-1][0].add(label), relation.listed))
 
 
-def _call_line(relation: Relation) -> Text:
+def _render_call(relation: Relation) -> Text:
     """The line of a call; a definition's own line says no more than its label."""
     if relation.kind in ("extends", "implements", "overrides"):
         return Text("")
-    return Text("").append(f"\n{relation.place.line:>5}  ", NUMBER).append(for_terminal(relation.place.text.strip()))
+    return Text("").append(f"\n{relation.place.line:>5}  ", NUMBER).append(escape_text(relation.place.text.strip()))
 
 
-def _path_lines(result: RelationAnswer, paths: PathStyle) -> list[Text]:
+def _render_paths(result: RelationAnswer, paths: PathStyle) -> list[Text]:
     if not result.relations:
         return []
     at = result.relations[0].source
-    lines = [_label(at, paths)]
+    lines = [_make_label(at, paths)]
     for relation in result.relations:
         if relation.source != at:  # a local function, or another member of the target
-            lines.append(Text("").append("  in ", DIM) + _label(relation.source, paths))
+            lines.append(Text("").append("  in ", DIM) + _make_label(relation.source, paths))
         at = relation.target
         hop = Text("").append(f"  {relation.kind}", NUMBER)
-        hop.append(for_terminal(format_remark(relation)), GUESS)
-        hop.append(f"  {relation.place.line}  ", DIM).append(for_terminal(relation.place.text.strip()))
-        lines += [hop, _label(relation.target, paths)]
+        hop.append(escape_text(format_remark(relation)), GUESS)
+        hop.append(f"  {relation.place.line}  ", DIM).append(escape_text(relation.place.text.strip()))
+        lines += [hop, _make_label(relation.target, paths)]
     return lines
 
 
-def _impact_lines(result: RelationAnswer, paths: PathStyle) -> Iterator[list[Text]]:
+def _render_impact(result: RelationAnswer, paths: PathStyle) -> Iterator[list[Text]]:
     groups: dict[str, list[Relation]] = {}
     for relation in result.relations:
         groups.setdefault("tests" if relation.test else f"depth {relation.depth}", []).append(relation)
     for name, relations in groups.items():
         lines = [Text(f"{name}: {len(relations)}", HEADING)]
         for relation in relations:
-            line = Text("  ") + _label(relation.listed, paths)
-            line.append(f"  {relation.kind} ", NUMBER).append(for_terminal(relation.target.qualified_name))
-            lines.append(line.append(for_terminal(format_remark(relation)), GUESS))
+            line = Text("  ") + _make_label(relation.listed, paths)
+            line.append(f"  {relation.kind} ", NUMBER).append(escape_text(relation.target.qualified_name))
+            lines.append(line.append(escape_text(format_remark(relation)), GUESS))
         yield lines

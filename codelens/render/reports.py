@@ -9,8 +9,8 @@ from codelens.model.code import SeenFile, Skip
 from codelens.model.fleet import FleetStatus
 from codelens.model.history import EdgePlace, HistoryRead, SnapshotDifference, SymbolPlace
 from codelens.model.runs import IndexReport, Status, WatchEvent, WatchStep
-from codelens.render.records import SCHEMA, Record, fields_of, index_record, notice_record, path_b64
-from codelens.render.visible import for_column, for_line
+from codelens.render.records import SCHEMA, Record, build_index_record, build_notice_record, encode_path, pick_fields
+from codelens.render.visible import escape_column, escape_line
 from codelens.store.snapshots import LoggedSnapshot
 from codelens.text.counts import format_day, quantity
 
@@ -20,22 +20,22 @@ _REPORT_FIELDS = (
 )
 
 
-def index_run_record(reports: Sequence[IndexReport], exit_code: int) -> Record:
+def build_run_record(reports: Sequence[IndexReport], exit_code: int) -> Record:
     """The object of `index --json`, one element of `repositories` for each root."""
     index = reports[0].index if reports else ""
-    return {"schema": SCHEMA, "index": index, "repositories": _report_records(reports), "exit_code": exit_code}
+    return {"schema": SCHEMA, "index": index, "repositories": _build_report_records(reports), "exit_code": exit_code}
 
 
-def _report_records(reports: Sequence[IndexReport]) -> list[Record]:
-    return [fields_of(r, _REPORT_FIELDS) | {"notices": [notice_record(n) for n in r.notices]} for r in reports]
+def _build_report_records(reports: Sequence[IndexReport]) -> list[Record]:
+    return [pick_fields(r, _REPORT_FIELDS) | {"notices": [build_notice_record(n) for n in r.notices]} for r in reports]
 
 
-def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
+def format_summary(reports: Sequence[IndexReport]) -> Iterator[str]:
     """One line a repository, then what was skipped and what had faults."""
     for r in reports:
         moves = "; ".join(filter(None, (_format_moves(r), "went on with an unfinished build" * r.resumed)))
         yield (
-            f"{for_line(r.root)}: {quantity(r.indexed, 'file')} indexed ({moves or 'nothing changed'}), "
+            f"{escape_line(r.root)}: {quantity(r.indexed, 'file')} indexed ({moves or 'nothing changed'}), "
             f"{quantity(r.symbols, 'symbol')}, {quantity(r.chunks, 'chunk')}, {r.seconds:.1f} s, "
             f"{format_size(r.index_bytes)}\n"
         )
@@ -49,11 +49,11 @@ def summary_lines(reports: Sequence[IndexReport]) -> Iterator[str]:
             yield f"  references: {format_references(r.references)}\n"
 
 
-def watch_line(event: WatchEvent) -> str:
+def format_watch_event(event: WatchEvent) -> str:
     """An event of a watch as a line, without line break."""
     seconds = f"{sum(r.seconds for r in event.reports):.1f} s"
     moves = {Path(r.root).name: _format_moves(r) for r in event.reports}
-    named = [f"{for_line(name)} {text}" if len(moves) > 1 else text for name, text in moves.items() if text]
+    named = [f"{escape_line(name)} {text}" if len(moves) > 1 else text for name, text in moves.items() if text]
     changes = "; ".join(named) or "nothing changed in files"
     match event.step:
         case WatchStep.WATCHING:
@@ -70,10 +70,10 @@ def watch_line(event: WatchEvent) -> str:
     return f"note: {event.text}"
 
 
-def watch_record(event: WatchEvent) -> Record:
+def build_watch_record(event: WatchEvent) -> Record:
     """The same as an object, of type `watch`; `repositories` only where an update was made."""
     record: Record = {"type": "watch", "event": str(event.step), "text": event.text}
-    return record | ({"repositories": _report_records(event.reports)} if event.reports else {})
+    return record | ({"repositories": _build_report_records(event.reports)} if event.reports else {})
 
 
 def _format_moves(report: IndexReport) -> str:
@@ -90,20 +90,20 @@ def format_size(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"
 
 
-def plan_lines(entries: Iterable[SeenFile | Skip]) -> Iterator[str]:
+def format_plan(entries: Iterable[SeenFile | Skip]) -> Iterator[str]:
     """index --dry-run: each file and folder that the walk saw, with what would become of it."""
     for entry in entries:
         if isinstance(entry, Skip):
-            yield f"skip\t{for_column(entry.path)}\t{format_skip(entry)}\n"
+            yield f"skip\t{escape_column(entry.path)}\t{format_skip(entry)}\n"
         else:
-            yield f"index\t{for_column(entry.path)}\n"
+            yield f"index\t{escape_column(entry.path)}\n"
 
 
-def plan_record(entries: Iterable[tuple[Path, SeenFile | Skip]]) -> Record:
+def build_plan_record(entries: Iterable[tuple[Path, SeenFile | Skip]]) -> Record:
     """index --dry-run --json."""
     files = []
     for root, entry in entries:
-        file = {"root": str(root), "path": entry.path} | path_b64(entry.path)
+        file = {"root": str(root), "path": entry.path} | encode_path(entry.path)
         skip = (
             {"action": "skip", "reason": str(entry.reason), "detail": entry.detail} if isinstance(entry, Skip) else {}
         )
@@ -115,58 +115,58 @@ def plan_record(entries: Iterable[tuple[Path, SeenFile | Skip]]) -> Record:
 
 def format_skip(skip: Skip) -> str:
     """The reason and what it rests on, without saying it twice."""
-    detail = for_line(skip.detail)
+    detail = escape_line(skip.detail)
     return detail if detail.startswith(str(skip.reason)) else f"{skip.reason}: {detail}" if detail else str(skip.reason)
 
 
-def skipped_lines(skips: Iterable[tuple[str, Skip]], with_repository: bool) -> Iterator[str]:
+def format_skipped(skips: Iterable[tuple[str, Skip]], with_repository: bool) -> Iterator[str]:
     """status --skipped: path and reason, a tab between."""
     for repository, skip in skips:
         path = f"{repository}/{skip.path}" if with_repository else skip.path
-        yield f"{for_column(path)}\t{format_skip(skip)}\n"
+        yield f"{escape_column(path)}\t{format_skip(skip)}\n"
 
 
-def fault_lines(status: Status) -> Iterator[str]:
+def format_faults(status: Status) -> Iterator[str]:
     """status --skipped: files whose text is indexed, and whose symbols are not or only in part."""
     for r in status.repositories:
         for path, fault in r.faults.items():
             name = f"{r.name}/{path}" if len(status.repositories) > 1 else path
-            yield f"{for_column(name)}\tparsed in part: {for_line(fault)}\n"
+            yield f"{escape_column(name)}\tparsed in part: {escape_line(fault)}\n"
 
 
-def status_record(status: Status, exit_code: int, skips: Iterable[tuple[str, Skip]] | None = None) -> Record:
+def build_status_record(status: Status, exit_code: int, skips: Iterable[tuple[str, Skip]] | None = None) -> Record:
     """The object of `status --json`; `skips` are (repository, skip); without them that field is left out."""
     names = "name root documents units languages encodings skipped faults source_bytes references stale"
     repositories = [
-        fields_of(r, names)
-        | {"changes": r.changes if r.changes is None else fields_of(r.changes, "new changed deleted")}
-        | {"history": r.history and fields_of(r.history, "head time commits whole fault"), "gone": r.gone}
+        pick_fields(r, names)
+        | {"changes": r.changes if r.changes is None else pick_fields(r.changes, "new changed deleted")}
+        | {"history": r.history and pick_fields(r.history, "head time commits whole fault"), "gone": r.gone}
         for r in status.repositories
     ]
     record: Record = {
         "schema": SCHEMA,
-        "index": index_record(status.index),
-        **fields_of(status, "file_bytes tables journal_mode unfinished"),
+        "index": build_index_record(status.index),
+        **pick_fields(status, "file_bytes tables journal_mode unfinished"),
         "repositories": repositories,
-        "notices": [notice_record(n) for n in status.notices],
+        "notices": [build_notice_record(n) for n in status.notices],
     }
     if skips is not None:
         record["skipped"] = [
-            {"repository": name, "path": s.path, "reason": str(s.reason), "detail": s.detail} | path_b64(s.path)
+            {"repository": name, "path": s.path, "reason": str(s.reason), "detail": s.detail} | encode_path(s.path)
             for name, s in skips
         ]
     return record | {"exit_code": exit_code}
 
 
-def status_lines(status: Status) -> Iterator[str]:
+def format_status(status: Status) -> Iterator[str]:
     """`status` for people: the file, then a paragraph a repository, then the largest tables."""
-    yield f"index       {for_line(status.index.path)}\n"
+    yield f"index       {escape_line(status.index.path)}\n"
     yield f"            schema {status.index.schema}, {format_size(status.file_bytes)}, journal {status.journal_mode}\n"
     yield f"embedder    {status.index.embedder or 'none'}\n"
     if status.unfinished:
-        yield f"unfinished  {for_line(status.unfinished)}: `codelens index` finishes it\n"
+        yield f"unfinished  {escape_line(status.unfinished)}: `codelens index` finishes it\n"
     for r in status.repositories:
-        yield f"\nrepository  {for_line(r.name)}: {for_line(r.root)}\n"
+        yield f"\nrepository  {escape_line(r.name)}: {escape_line(r.root)}\n"
         yield f"files       {r.documents}, {format_size(r.source_bytes)}\n"
         for label, counts in (("units", r.units), ("languages", r.languages), ("encodings", r.encodings)):
             yield f"{label:11} {_format_counts(counts) or 'none'}\n"
@@ -175,11 +175,11 @@ def status_lines(status: Status) -> Iterator[str]:
         if r.faults:
             yield f"faults      {quantity(len(r.faults), 'file')} parsed only in part\n"
             first = list(r.faults.items())[:5]
-            yield from (f"            {for_column(path)}: {for_line(fault)}\n" for path, fault in first)
+            yield from (f"            {escape_column(path)}: {escape_line(fault)}\n" for path, fault in first)
         if r.stale:
             made = f"{quantity(r.stale, 'file')} made by another version"
             yield f"stale       {made}: the next index run derives them again\n"
-        yield f"history     {for_line(format_history(r.history))}\n"
+        yield f"history     {escape_line(format_history(r.history))}\n"
         on_disk = "the folder is gone" if r.gone else "not checked"
         if r.changes is not None and not r.gone:
             moves = {kind: len(getattr(r.changes, kind)) for kind in ("new", "changed", "deleted")}
@@ -207,7 +207,7 @@ def format_history(history: HistoryRead | None) -> str:
     return f"{read if history.whole else f'the last {read}'} read, up to {history.head[:12]}"
 
 
-def difference_lines(difference: SnapshotDifference, edges: bool) -> Iterator[str]:
+def format_difference(difference: SnapshotDifference, edges: bool) -> Iterator[str]:
     """A sign, place, kind and name: + added, - removed, > moved (from → to), ~ with another signature (was → is)."""
     yield from (f"+ {_format_symbol(symbol)}\n" for symbol in difference.added)
     yield from (f"- {_format_symbol(symbol)}\n" for symbol in difference.removed)
@@ -215,46 +215,46 @@ def difference_lines(difference: SnapshotDifference, edges: bool) -> Iterator[st
         yield f"> {_format_symbol(change.old)} → {_format_symbol(change.new)}\n"
     for change in difference.changed:
         signatures = f"{change.old.symbol.signature} → {change.new.symbol.signature}"
-        yield f"~ {_format_symbol(change.new)}: {for_line(signatures)}\n"
+        yield f"~ {_format_symbol(change.new)}: {escape_line(signatures)}\n"
     for sign, places in (("+", difference.edges_added), ("-", difference.edges_removed)) if edges else ():
         for place in places:
             edge = place.edge
             target = f"{edge.path}:{edge.target}" if edge.path and edge.path != place.path else edge.target or edge.path
-            text = f"{for_column(place.path)} {edge.source or place.path} {edge.kind} {target}"
-            yield f"{sign} {for_line(text)}\n"
+            text = f"{escape_column(place.path)} {edge.source or place.path} {edge.kind} {target}"
+            yield f"{sign} {escape_line(text)}\n"
 
 
 def _format_symbol(place: SymbolPlace) -> str:
-    return for_line(f"{for_column(place.path)}:{place.symbol.line} {place.symbol.kind} {place.symbol.name}")
+    return escape_line(f"{escape_column(place.path)}:{place.symbol.line} {place.symbol.kind} {place.symbol.name}")
 
 
-def difference_record(difference: SnapshotDifference, exit_code: int) -> Record:
+def build_difference_record(difference: SnapshotDifference, exit_code: int) -> Record:
 
-    def file_record(place: SymbolPlace | EdgePlace) -> Record:
-        return fields_of(place, "repository path") | path_b64(place.path)
+    def build_file_record(place: SymbolPlace | EdgePlace) -> Record:
+        return pick_fields(place, "repository path") | encode_path(place.path)
 
-    def symbol_record(place: SymbolPlace) -> Record:
+    def build_symbol_record(place: SymbolPlace) -> Record:
         kind, name, line, signature = place.symbol
-        return file_record(place) | {"line": line, "kind": kind, "qualified_name": name, "signature": signature}
+        return build_file_record(place) | {"line": line, "kind": kind, "qualified_name": name, "signature": signature}
 
-    def edge_record(place: EdgePlace) -> Record:
+    def build_edge_record(place: EdgePlace) -> Record:
         edge = place.edge
         ends = {"source": edge.source, "kind": edge.kind, "target_path": edge.path, "target": edge.target}
-        return file_record(place) | ends
+        return build_file_record(place) | ends
 
     return {
         "schema": SCHEMA,
-        "added": list(map(symbol_record, difference.added)),
-        "removed": list(map(symbol_record, difference.removed)),
-        "moved": [{"old": symbol_record(c.old), "new": symbol_record(c.new)} for c in difference.moved],
-        "changed": [{"old": symbol_record(c.old), "new": symbol_record(c.new)} for c in difference.changed],
-        "edges_added": list(map(edge_record, difference.edges_added)),
-        "edges_removed": list(map(edge_record, difference.edges_removed)),
+        "added": list(map(build_symbol_record, difference.added)),
+        "removed": list(map(build_symbol_record, difference.removed)),
+        "moved": [{"old": build_symbol_record(c.old), "new": build_symbol_record(c.new)} for c in difference.moved],
+        "changed": [{"old": build_symbol_record(c.old), "new": build_symbol_record(c.new)} for c in difference.changed],
+        "edges_added": list(map(build_edge_record, difference.edges_added)),
+        "edges_removed": list(map(build_edge_record, difference.edges_removed)),
         "exit_code": exit_code,
     }
 
 
-def log_lines(log: Sequence[LoggedSnapshot]) -> Iterator[str]:
+def format_log(log: Sequence[LoggedSnapshot]) -> Iterator[str]:
     """@{n}, digest, day of the newest commit, counts, Merkle root; pruned snapshots are marked."""
     for back, line in enumerate(log):
         day = format_day(line.time) if line.time else "-"
@@ -265,23 +265,23 @@ def log_lines(log: Sequence[LoggedSnapshot]) -> Iterator[str]:
         yield f"@{{{back}}}\t{line.snapshot}\t{day}\t{counts}\t{line.root}{gone}\n"
 
 
-def log_record(log: Sequence[LoggedSnapshot], exit_code: int) -> Record:
+def build_log_record(log: Sequence[LoggedSnapshot], exit_code: int) -> Record:
     names = "snapshot root time documents symbols edges kept"
-    snapshots = [{"back": back} | fields_of(line, names) for back, line in enumerate(log)]
+    snapshots = [{"back": back} | pick_fields(line, names) for back, line in enumerate(log)]
     return {"schema": SCHEMA, "snapshots": snapshots, "exit_code": exit_code}
 
 
 MOST_LISTED = 20  # Repositories of one kind that the text lists; --json has all
 
 
-def fleet_record(status: FleetStatus, exit_code: int) -> Record:
+def build_fleet_record(status: FleetStatus, exit_code: int) -> Record:
     """The object of `cluster index --json` and `cluster status --json`."""
     from dataclasses import asdict
 
     return {"schema": SCHEMA, **asdict(status), "exit_code": exit_code}
 
 
-def fleet_lines(status: FleetStatus) -> Iterator[str]:
+def format_fleet(status: FleetStatus) -> Iterator[str]:
     """The state of a fleet's store, for people."""
     yield f"store         {status.store}\n"
     yield f"repositories  {len(status.repositories)}, {status.searched} searched, {format_size(status.source_bytes)} of source\n"

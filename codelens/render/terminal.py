@@ -27,9 +27,9 @@ from codelens.model.code import MAX_SIGNATURE, Freshness
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import WEAK, FileLines, Hit, SearchResult, SnippetLine
 from codelens.render.lines import OMITTED, OutputOptions, is_short_enough
-from codelens.render.paths import real_path
-from codelens.render.visible import for_terminal
-from codelens.render.why import first_reason
+from codelens.render.paths import restore_path
+from codelens.render.visible import escape_text
+from codelens.render.why import find_first_reason
 from codelens.text.lines import column_utf8
 
 MATCH = Style(bold=True, color="red")
@@ -37,10 +37,10 @@ LEXERS = {"csharp": "c#", "text": ""}
 """Our names of languages → Pygments', where they differ; an empty name means no highlighting."""
 
 
-def snippet_text(line: SnippetLine, language: str, color: bool) -> Text:
+def render_snippet_line(line: SnippetLine, language: str, color: bool) -> Text:
     """One line without its line break; in colour, where Pygments knows the language."""
     raw = line.text.rstrip("\r\n")
-    plain = for_terminal(raw)
+    plain = escape_text(raw)
     text = Text(plain)
     if color and (lexer := LEXERS.get(language, language)):
         from rich.syntax import Syntax
@@ -55,8 +55,8 @@ def snippet_text(line: SnippetLine, language: str, color: bool) -> Text:
 
 
 def shift_ranges(raw: str, matches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges of the raw text as ranges of the text that for_terminal makes of it."""
-    return [(len(for_terminal(raw[:start])), len(for_terminal(raw[:end]))) for start, end in matches]
+    """Ranges of the raw text as ranges of the text that escape_text makes of it."""
+    return [(len(escape_text(raw[:start])), len(escape_text(raw[:end]))) for start, end in matches]
 
 
 HEADING = Style(color="magenta", bold=True)
@@ -72,18 +72,18 @@ LINKS = {
 def render_terminal(result: SearchResult, output: OutputOptions) -> Iterator[str]:
     """One text for each heading, with its hits; the last line says how many more there are. A weak answer is dim."""
     console = make_console(output.color)
-    template = link_template(output.hyperlinks)
+    template = resolve_link_template(output.hyperlinks)
     for notice in result.notices:
         if notice.code == WEAK:
-            yield render_texts(console, [Text(f"weak: {for_terminal(notice.text)}"), Text("")])
+            yield render_texts(console, [Text(f"weak: {escape_text(notice.text)}"), Text("")])
     for i, (_, group) in enumerate(groupby(result.hits, key=lambda hit: (hit.root, hit.unit.path))):
         hits = list(group)
         lines = [Text("")] if i else []
         first = hits[0]
-        url = fill_link(template, Path(first.root, real_path(first)), first.line, first.column)
-        lines.append(_heading(output.paths.of_hit(first), first.freshness, url, output))
+        url = fill_link(template, Path(first.root, restore_path(first)), first.line, first.column)
+        lines.append(_render_heading(output.paths.format_hit_path(first), first.freshness, url, output))
         for hit in hits:
-            lines += _hit_lines(hit, output)
+            lines += _render_hit(hit, output)
         for line in lines if result.weak else []:
             line.stylize(DIM)
         yield render_texts(console, lines)
@@ -117,10 +117,10 @@ def render_texts(console: Console, lines: list[Text]) -> str:
     return capture.get()
 
 
-def screen_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
+def render_matched_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
     """Matching lines below the heading of their file, line by line."""
     console = make_console(output.color)
-    template = link_template(output.hyperlinks)
+    template = resolve_link_template(output.hyperlinks)
     for i, file in enumerate(files):
         path = Path(file.root, file.os_path)
         heading = None
@@ -129,7 +129,7 @@ def screen_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[
             if heading is None:
                 column = column_utf8(line.text, line.ranges[0][0] if line.ranges else 0)
                 url = fill_link(template, path, line.number, column)
-                heading = _heading(output.path_of_file(file), file.freshness, url, output)
+                heading = _render_heading(output.format_file_path(file), file.freshness, url, output)
                 yield render_texts(console, [Text(""), heading] if i else [heading])
             if output.context and before and line.number > before + 1:
                 yield render_texts(console, [Text("     ⋮", DIM)])
@@ -137,11 +137,11 @@ def screen_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[
             if not is_short_enough(line.text, output.longest):
                 line = line._replace(text=OMITTED.format("matching" if line.matched else "context"), ranges=())
             shown = SnippetLine(line.number, line.text, line.ranges)
-            yield render_texts(console, [_number_line(shown, file.language, output)])
+            yield render_texts(console, [_render_numbered_line(shown, file.language, output)])
 
 
-def _heading(path: str, freshness: Freshness, url: str, output: OutputOptions) -> Text:
-    text = Text(for_terminal(path), HEADING)
+def _render_heading(path: str, freshness: Freshness, url: str, output: OutputOptions) -> Text:
+    text = Text(escape_text(path), HEADING)
     if url and output.color:
         text.stylize(Style(link=url))
     if freshness is not Freshness.FRESH:
@@ -149,11 +149,11 @@ def _heading(path: str, freshness: Freshness, url: str, output: OutputOptions) -
     return text
 
 
-def _hit_lines(hit: Hit, output: OutputOptions) -> list[Text]:
+def _render_hit(hit: Hit, output: OutputOptions) -> list[Text]:
     unit = hit.unit
     head = Text(f"{hit.rank:>3}. ", DIM)
-    head.append(for_terminal(unit.qualified_name), Style(bold=True))
-    head.append(f"  {unit.kind}  {for_terminal(first_reason(hit.contributions, hit.channels))}".rstrip(), DIM)
+    head.append(escape_text(unit.qualified_name), Style(bold=True))
+    head.append(f"  {unit.kind}  {escape_text(find_first_reason(hit.contributions, hit.channels))}".rstrip(), DIM)
     lines, before = [head], None
     signature = _join_signature(hit)
     for line in hit.snippet:
@@ -168,7 +168,7 @@ def _hit_lines(hit: Hit, output: OutputOptions) -> list[Text]:
         if signature and line.number == unit.name_line:
             lines += _wrap_signature(line, signature, output, hit)
         else:
-            lines.append(_number_line(line, unit.language, output))
+            lines.append(_render_numbered_line(line, unit.language, output))
         before = line.number
     return lines
 
@@ -185,16 +185,16 @@ def _wrap_signature(line: SnippetLine, signature: str, output: OutputOptions, hi
     margin = " " * (len(line.text) - len(line.text.lstrip()))
     width = max(LEAST_WIDTH, (output.width or WIDE) - len(margin) - 12)
     first, *others = wrap(signature + " …" * (len(hit.unit.signature) >= MAX_SIGNATURE - 5), width)
-    yield _number_line(SnippetLine(line.number, margin + first, line.matches), hit.unit.language, output)
+    yield _render_numbered_line(SnippetLine(line.number, margin + first, line.matches), hit.unit.language, output)
     gutter = 8 if output.line_numbers else 5
     for text in others:
-        row = _number_line(SnippetLine(line.number, f"{margin}    {text}", ()), hit.unit.language, output)
+        row = _render_numbered_line(SnippetLine(line.number, f"{margin}    {text}", ()), hit.unit.language, output)
         yield Text(" " * gutter) + row[gutter:]
 
 
-def _number_line(line: SnippetLine, language: str, output: OutputOptions) -> Text:
+def _render_numbered_line(line: SnippetLine, language: str, output: OutputOptions) -> Text:
     number = Text(f"{line.number:>6}  " if output.line_numbers else "     ", Style(color="green"))
-    return number + snippet_text(
+    return number + render_snippet_line(
         fit_line(line, output.width - len(number)) if output.width else line, language, output.color
     )
 
@@ -220,7 +220,7 @@ def fit_line(line: SnippetLine, width: int) -> SnippetLine:
     return SnippetLine(line.number, f"{before}{raw[begin:end]}{after}", shown)
 
 
-def link_template(name: str) -> str:
+def resolve_link_template(name: str) -> str:
     """The URL template that a name or a URL stands for. Raises UsageError for one that names no path."""
     template = LINKS.get(name, name)
     if template and not ("{path}" in template and re.match(r"[a-z][a-z0-9+.-]*:", template)):
@@ -229,7 +229,7 @@ def link_template(name: str) -> str:
 
 
 def fill_link(template: str, path: Path, line: int, column: int) -> str:
-    """The URL of a place, by a template of `link_template`; empty for an empty one."""
+    """The URL of a place, by a template of `resolve_link_template`; empty for an empty one."""
     if not template:
         return ""
     quoted = quote(path.as_posix().encode("utf-8", "surrogateescape"))
@@ -250,22 +250,22 @@ class Columns:
     essential: tuple[str, ...] = ()  # Heads of the columns that a narrow terminal shows
     title: str = ""
 
-    def widths(self) -> list[int]:
+    def measure_widths(self) -> list[int]:
         """Characters of each column."""
         return [max(len(row[i]) for row in (self.heads, *self.rows)) for i in range(len(self.heads))]
 
 
-def plain_columns(table: Columns) -> Iterator[str]:
+def format_plain_columns(table: Columns) -> Iterator[str]:
     """Lines, numbers to the right."""
     if table.title:
         yield f"{table.title}\n"
-    widths = table.widths()
+    widths = table.measure_widths()
     for first, *others in (table.heads, *table.rows):
         cells = [first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(others, widths[1:], strict=True))]
         yield (" " * GAP).join(cells).rstrip() + "\n"
 
 
-def markdown_columns(table: Columns) -> Iterator[str]:
+def format_markdown_columns(table: Columns) -> Iterator[str]:
     """A table of Markdown; a title becomes a line in bold."""
 
     def format_row(cells: Sequence[str]) -> str:
@@ -282,21 +282,21 @@ def _escape_cell(text: str) -> str:
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("\n", " ")
 
 
-def screen_columns(table: Columns, width: int, color: bool) -> Iterator[str]:
+def render_columns(table: Columns, width: int, color: bool) -> Iterator[str]:
     """For a terminal of so many characters a line."""
-    is_wide = bool(table.essential) and sum(table.widths()) + GAP * len(table.heads) > width
+    is_wide = bool(table.essential) and sum(table.measure_widths()) + GAP * len(table.heads) > width
     drawn = Table(
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
         pad_edge=False,
-        title=for_terminal(table.title) or None,
+        title=escape_text(table.title) or None,
         header_style=HEAD,
     )
     columns = [(i, head) for i, head in enumerate(table.heads) if not is_wide or head in table.essential]
     for place, (_, head) in enumerate(columns):
-        drawn.add_column(Text(for_terminal(head)), justify="right" if place else "left", no_wrap=True)
+        drawn.add_column(Text(escape_text(head)), justify="right" if place else "left", no_wrap=True)
     for row in table.rows:
-        drawn.add_row(*(Text(for_terminal(row[i]), DIM if head == "95 %" else "") for i, head in columns))
+        drawn.add_row(*(Text(escape_text(row[i]), DIM if head == "95 %" else "") for i, head in columns))
     console = make_console(color)
     with console.capture() as captured:
         console.print(drawn)

@@ -15,17 +15,17 @@ _UNSAFE = re.compile(f"[{_CONTROLS}{_OVERRIDES}{_SURROGATES}]")
 _BREAKS = re.compile(f"[\r\n\0{_SURROGATES}]")
 
 
-def for_terminal(text: str) -> str:
+def escape_text(text: str) -> str:
     """Every character that a terminal would obey, or that hides the order of others, as \\xNN or \\uNNNN; tabs stay."""
     return _UNSAFE.sub(_escape, text)
 
 
-def for_column(text: str) -> str:
+def escape_column(text: str) -> str:
     """The path of a list, which a tab may follow: all that a terminal would obey is an escape, and tabs are."""
-    return for_terminal(text).replace("\t", "\\t")
+    return escape_text(text).replace("\t", "\\t")
 
 
-def for_line(text: str) -> str:
+def escape_line(text: str) -> str:
     """Text that stays on its line and can be encoded."""
     return text if text.isprintable() else _BREAKS.sub(_escape, text)  # compiling it takes a search .7 ms
 
@@ -35,18 +35,18 @@ def _escape(found: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
-def code_span(text: str) -> str:
+def format_code_span(text: str) -> str:
     """Text as a code span of Markdown, which takes any text: the fence grows with the backticks inside."""
-    code = for_line(for_terminal(text)) or " "
-    ticks = "`" * (_longest_ticks(code) + 1)
+    code = escape_line(escape_text(text)) or " "
+    ticks = "`" * (_count_longest_ticks(code) + 1)
     pad = " " if code.startswith("`") or code.endswith("`") else ""
     return f"{ticks}{pad}{code}{pad}{ticks}"
 
 
-def fence_around(code: str) -> str:
+def choose_fence(code: str) -> str:
     """A fence for a block of Markdown, longer than any run of backticks inside, as CommonMark wants it."""
-    return "`" * max(3, _longest_ticks(code) + 1)
+    return "`" * max(3, _count_longest_ticks(code) + 1)
 
 
-def _longest_ticks(text: str) -> int:
+def _count_longest_ticks(text: str) -> int:
     return max(map(len, re.findall(r"`+", text)), default=0)

@@ -23,7 +23,7 @@ from codelens.model.search import (
     family_of,
 )
 from codelens.render.paths import PathStyle
-from codelens.render.visible import for_line
+from codelens.render.visible import escape_line
 from codelens.text.counts import quantity
 
 BAR = 20  # Characters of the longest bar
@@ -55,7 +55,7 @@ class Family:
         return reasons
 
 
-def families(contributions: Sequence[Contribution]) -> list[Family]:
+def group_families(contributions: Sequence[Contribution]) -> list[Family]:
     """The families that have contributions, the largest amount first."""
     parts: dict[str, list[Contribution]] = {}
     for part in contributions:
@@ -67,9 +67,9 @@ def families(contributions: Sequence[Contribution]) -> list[Family]:
     return [Family(name, amounts[name], amounts[name] / whole, tuple(parts[name])) for name in order]
 
 
-def first_reason(contributions: Sequence[Contribution], channels: Mapping[str, int]) -> str:
+def find_first_reason(contributions: Sequence[Contribution], channels: Mapping[str, int]) -> str:
     """The first sentence of the account that `why` gives: the strongest reason of the largest family, else the ranks."""
-    raising = [family for family in families(contributions) if family.name != FUSION and family.amount > 0]
+    raising = [family for family in group_families(contributions) if family.name != FUSION and family.amount > 0]
     return raising[0].reasons[0] if raising else describe_ranks(contributions, channels)
 
 
@@ -128,7 +128,7 @@ class ScoreComparison(NamedTuple):
 
 def render_why(why: WhyResult, view: WhyView) -> Iterator[str]:
     """How the query was read, then the account of each target, or the comparison of two."""
-    yield from (f"{line}\n" for line in head_lines(why.search.trace, view))
+    yield from (f"{line}\n" for line in format_head(why.search.trace, view))
     if comparison := compare_targets(why, view):
         yield from ("\n", *(f"{line}\n" for line in comparison.titles))
         head = "source" if view.every_part else "family"
@@ -138,10 +138,10 @@ def render_why(why: WhyResult, view: WhyView) -> Iterator[str]:
             yield f"  {row.label:{width}}  {row.first:+9.6f}  {row.second:+9.6f}  {row.gap:+9.6f}\n"
         yield from (f"  {line}\n" for line in comparison.losses)
         return
-    largest = largest_amount(why, view)
+    largest = find_largest_amount(why, view)
     for explanation in why.explanations:
         yield "\n"
-        yield from _explanation_lines(explanation, why, view, largest)
+        yield from _format_explanation(explanation, why, view, largest)
 
 
 def compare_targets(why: WhyResult, view: WhyView) -> ScoreComparison | None:
@@ -154,12 +154,12 @@ def compare_targets(why: WhyResult, view: WhyView) -> ScoreComparison | None:
     options = why.search.options
     return ScoreComparison(
         titles=[f"{label} {format_title(candidate, e.rank, view.paths)}" for label, e, candidate in accounts],
-        rows=[*score_differences(first, second, view.every_part), score],
-        losses=[f"{label} {line}" for label, e, _ in accounts for line in loss_lines(e, options, view.same)],
+        rows=[*compare_scores(first, second, view.every_part), score],
+        losses=[f"{label} {line}" for label, e, _ in accounts for line in format_loss(e, options, view.same)],
     )
 
 
-def head_lines(trace: Trace, view: WhyView) -> Iterator[str]:
+def format_head(trace: Trace, view: WhyView) -> Iterator[str]:
     """The original of `--like`, the kind of query, and words that are too common; with every part, terms and channels."""
     if (original := trace.original) is not None:
         lines = f"{original.path}:{original.start_line}-{original.end_line}"
@@ -167,21 +167,21 @@ def head_lines(trace: Trace, view: WhyView) -> Iterator[str]:
             lines = f"{original.kind}, {original.language}"
         elif original.kind != "file":
             lines = f"{original.name}  {original.kind}  {lines}"
-        yield for_line(f"like: {lines}")
+        yield escape_line(f"like: {lines}")
     if view.every_part:
         tiers: dict[str, list[str]] = {}
         for tier, term, origin in trace.terms:
             tiers.setdefault(tier, []).append(term if term == origin else f"{term} ({origin})")
         for tier, terms in tiers.items():
-            yield for_line(f"{tier}: {', '.join(terms)}")
+            yield escape_line(f"{tier}: {', '.join(terms)}")
     if (intent := trace.intent) is not None:
         mixed = ", ".join(f"{share:.0%} {name}" for name, share in intent.shares.items())
         because = f", {intent.reason}" + (f"; weights: {mixed}" if len(intent.shares) > 1 else "")
-        yield for_line(f"intent: {intent.name}{because if view.every_part else ''}")
+        yield escape_line(f"intent: {intent.name}{because if view.every_part else ''}")
     if trace.weights:
-        yield for_line(f"weights from {trace.weights}")
+        yield escape_line(f"weights from {trace.weights}")
     if trace.common:
-        yield for_line(f"too common to tell units apart: {', '.join(trace.common)}")
+        yield escape_line(f"too common to tell units apart: {', '.join(trace.common)}")
     if view.every_part:
         counts = [
             f"{name} {len(matches)}" + (f" (at most {trace.cuts[name]})" if name in trace.cuts else "")
@@ -193,10 +193,10 @@ def head_lines(trace: Trace, view: WhyView) -> Iterator[str]:
 def format_title(candidate: Candidate, rank: int | None, paths: PathStyle) -> str:
     """Rank, qualified name, kind and place on one line; a dash if it has no rank."""
     unit = candidate.unit
-    return for_line(f"#{rank or '–'} {unit.qualified_name}  {unit.kind}  {paths.of_unit(unit)}")
+    return escape_line(f"#{rank or '–'} {unit.qualified_name}  {unit.kind}  {paths.format_unit_place(unit)}")
 
 
-def account_rows(candidate: Candidate, view: WhyView) -> list[AccountRow]:
+def list_account_rows(candidate: Candidate, view: WhyView) -> list[AccountRow]:
     """The lines of one account: families by amount, or every part in the order of the ranking."""
     if view.every_part:
         return [AccountRow(c.source, c.amount, f"{c.amount:+.6f}", c.reason) for c in candidate.contributions]
@@ -207,43 +207,43 @@ def account_rows(candidate: Candidate, view: WhyView) -> list[AccountRow]:
             f"{f.amount:+.4f} {f.share:5.0%}",
             describe_ranks(candidate.contributions, candidate.channels) if f.name == FUSION else "; ".join(f.reasons),
         )
-        for f in sorted(families(candidate.contributions), key=lambda f: f.name != FUSION)
+        for f in sorted(group_families(candidate.contributions), key=lambda f: f.name != FUSION)
         if f.reasons
     ]
 
 
-def score_line(candidate: Candidate, view: WhyView) -> str:
+def format_score(candidate: Candidate, view: WhyView) -> str:
     """The score, and in the view of families the number of parts behind it."""
     if view.every_part:
         return f"{candidate.score:.6f}  the sum"
     return f"{candidate.score:.4f}  the sum of {quantity(len(candidate.contributions), 'part')}; --all lists them"
 
 
-def largest_amount(why: WhyResult, view: WhyView) -> float:
+def find_largest_amount(why: WhyResult, view: WhyView) -> float:
     """The amount of the longest bar: all bars of one answer have one scale."""
     candidates = [e.candidate for e in why.explanations if e.candidate]
-    return max((abs(row.amount) for c in candidates for row in account_rows(c, view)), default=0.0)
+    return max((abs(row.amount) for c in candidates for row in list_account_rows(c, view)), default=0.0)
 
 
-def _explanation_lines(explanation: Explanation, why: WhyResult, view: WhyView, largest: float) -> Iterator[str]:
+def _format_explanation(explanation: Explanation, why: WhyResult, view: WhyView, largest: float) -> Iterator[str]:
     candidate = explanation.candidate
     if candidate is None:
-        yield for_line(f"{explanation.target}: not among the results") + "\n"
+        yield escape_line(f"{explanation.target}: not among the results") + "\n"
     else:
         yield f"{format_title(candidate, explanation.rank, view.paths)}\n"
-        rows = account_rows(candidate, view)
+        rows = list_account_rows(candidate, view)
         width = max((len(row.label) for row in rows), default=len("score"))
         for row in rows:
             cells = round(abs(row.amount) / largest * BAR) if largest else 0
             bar = ("#" if row.amount > 0 else "-") * cells
             drawn = "" if view.every_part else f"{bar:{BAR}}  "
-            yield f"  {row.label:{width}}  {row.figures}  {drawn}{for_line(row.reason)}".rstrip() + "\n"
-        yield f"  {'score':{width}}   {score_line(candidate, view)}\n"
-        yield from (f"  {line}\n" for line in position_lines(explanation, why.search.trace, view))
-    yield from (f"  {line}\n" for line in loss_lines(explanation, why.search.options, view.same))
+            yield f"  {row.label:{width}}  {row.figures}  {drawn}{escape_line(row.reason)}".rstrip() + "\n"
+        yield f"  {'score':{width}}   {format_score(candidate, view)}\n"
+        yield from (f"  {line}\n" for line in format_position(explanation, why.search.trace, view))
+    yield from (f"  {line}\n" for line in format_loss(explanation, why.search.options, view.same))
 
 
-def position_lines(explanation: Explanation, trace: Trace, view: WhyView) -> Iterator[str]:
+def format_position(explanation: Explanation, trace: Trace, view: WhyView) -> Iterator[str]:
     """The distances to the hits above and below with what makes them; with every part, the ranks by channel too."""
     mine = explanation.candidate
     if mine is None:
@@ -254,31 +254,31 @@ def position_lines(explanation: Explanation, trace: Trace, view: WhyView) -> Ite
         yield f"ranks: {', '.join(parts)}"
     if (fused := trace.fused.get(mine.unit.id)) is not None:
         places = ", ".join(f"{place} ({match.reason})" if match else place for place, match in matches)
-        yield for_line(f"found with a fused score of {fused:.6f}: {places}")
+        yield escape_line(f"found with a fused score of {fused:.6f}: {places}")
     for word, other in (("behind", explanation.above), ("ahead of", explanation.below)):
         if other is not None:
-            rows = score_differences(mine, other, view.every_part)
+            rows = compare_scores(mine, other, view.every_part)
             if sum(1 for row in rows if row.gap) == 1:
-                rows = score_differences(mine, other)
+                rows = compare_scores(mine, other)
             gap, because = describe_gap({row.label: row.gap for row in rows}, 6 if view.every_part else 4)
-            yield for_line(f"{gap} {word} {other.unit.qualified_name}: {because}")
+            yield escape_line(f"{gap} {word} {other.unit.qualified_name}: {because}")
 
 
-def loss_lines(explanation: Explanation, options: SearchOptions, same: SearchPlace) -> Iterator[str]:
+def format_loss(explanation: Explanation, options: SearchOptions, same: SearchPlace) -> Iterator[str]:
     """The stage that lost the target, the remedy and the command for it; nothing if the target is among the hits."""
     loss = explanation.loss
     if loss is not None:
-        yield for_line(f"lost at: {loss.stage}: {loss.text}")
+        yield escape_line(f"lost at: {loss.stage}: {loss.text}")
         if loss.remedy:
-            yield for_line(f"remedy: {loss.remedy}")
+            yield escape_line(f"remedy: {loss.remedy}")
         if loss.remedy_query:
             query = quote_for_shell(loss.remedy_query)
             positional = [f"-e {query}"] if options.like else ["--", query]
-            parts = [*same.flags, *option_flags(loss.remedy_options or options), *positional, *same.paths]
-            yield for_line(f"try: codelens search {' '.join(parts)}")
+            parts = [*same.flags, *list_option_flags(loss.remedy_options or options), *positional, *same.paths]
+            yield escape_line(f"try: codelens search {' '.join(parts)}")
 
 
-def option_flags(options: SearchOptions) -> Iterator[str]:
+def list_option_flags(options: SearchOptions) -> Iterator[str]:
     """The flags that repeat a search, except for those that say where it looks or how it is shown."""
     for name, row in OPTIONS.items():
         value = getattr(options, name)
@@ -301,12 +301,14 @@ def quote_for_shell(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def score_differences(first: Candidate, second: Candidate, every_part: bool = True) -> list[ScoreDifference]:
+def compare_scores(first: Candidate, second: Candidate, every_part: bool = True) -> list[ScoreDifference]:
     """By source or by family, in the order of the first candidate's account, then the second's."""
     amounts: list[dict[str, float]] = [{}, {}]
     for candidate, sums in zip((first, second), amounts, strict=True):
         parts = [(c.source, c.amount) for c in candidate.contributions]
-        for label, amount in parts if every_part else [(f.name, f.amount) for f in families(candidate.contributions)]:
+        for label, amount in (
+            parts if every_part else [(f.name, f.amount) for f in group_families(candidate.contributions)]
+        ):
             sums[label] = sums.get(label, 0.0) + amount
     one, two = amounts
     pairs = ((label, one.get(label, 0.0), two.get(label, 0.0)) for label in dict.fromkeys((*one, *two)))

@@ -13,14 +13,14 @@ from codelens.model.search import Candidate, Event, Explanation, Trace, WhyResul
 from codelens.render.records import (
     SCHEMA,
     Record,
-    candidate_record,
-    fields_of,
-    index_record,
-    like_record,
-    notice_record,
-    path_b64,
+    build_candidate_record,
+    build_index_record,
+    build_like_record,
+    build_notice_record,
+    encode_path,
+    pick_fields,
 )
-from codelens.render.why import families, option_flags
+from codelens.render.why import group_families, list_option_flags
 
 TOLERANCE = 1e-12
 Parsed = Mapping[str, Any]  # An object as json.loads returns it
@@ -41,65 +41,72 @@ ON_SUM: Mapping[str, str] = {"factor": "of", "inherit": "had"}
 """Rule → which of its operands is the sum of all contributions before."""
 
 
-def why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
+def build_why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
     """`stats` adds the seconds of each step, which differ from run to run."""
     search, trace = why.search, why.search.trace
     names = "mode profile weights rrf_k fusion limit offset intent expand depth decay min_score sort reverse"
     record: Record = {
         "schema": SCHEMA,
         "query": search.query,
-        "explanations": [_explanation_record(e, trace) for e in why.explanations],
+        "explanations": [_build_explanation_record(e, trace) for e in why.explanations],
         "terms": [{"tier": tier, "term": term, "origin": origin} for tier, term, origin in trace.terms],
-        "intent": trace.intent and fields_of(trace.intent, "name reason shares"),
+        "intent": trace.intent and pick_fields(trace.intent, "name reason shares"),
         "channels": [
             {"name": name, "matches": len(matches), "cut": trace.cuts.get(name, 0)}
             for name, matches in sorted(trace.rankings.items())
         ],
         "common": list(trace.common),
-        "events": [_event_record(event) for event in trace.events],
+        "events": [_build_event_record(event) for event in trace.events],
         "total": search.total,
-        "options": fields_of(search.options, names) | {"weights": dict(sorted(search.options.weights.items()))},
+        "options": pick_fields(search.options, names) | {"weights": dict(sorted(search.options.weights.items()))},
         "weights_file": trace.weights or None,
-        "notices": [notice_record(n) for n in search.notices],
-        "index": index_record(search.index, {e.candidate.unit.repository for e in why.explanations if e.candidate}),
+        "notices": [build_notice_record(n) for n in search.notices],
+        "index": build_index_record(
+            search.index, {e.candidate.unit.repository for e in why.explanations if e.candidate}
+        ),
         "exit_code": exit_code,
     }
-    return record | like_record(trace) | ({"stats": dict(trace.seconds)} if stats else {})
+    return record | build_like_record(trace) | ({"stats": dict(trace.seconds)} if stats else {})
 
 
-def _event_record(event: Event) -> Record:
+def _build_event_record(event: Event) -> Record:
     unit = event.unit
-    place = fields_of(unit, "repository path") | {"start_byte": unit.span.start, "qualified_name": unit.qualified_name}
-    return {"stage": event.stage, "unit": place | path_b64(unit.path), "text": event.text}
+    place = pick_fields(unit, "repository path") | {
+        "start_byte": unit.span.start,
+        "qualified_name": unit.qualified_name,
+    }
+    return {"stage": event.stage, "unit": place | encode_path(unit.path), "text": event.text}
 
 
-def _explanation_record(explanation: Explanation, trace: Trace) -> Record:
+def _build_explanation_record(explanation: Explanation, trace: Trace) -> Record:
     rank, lost = explanation.rank, None
     if loss := explanation.loss:
-        flags = [*option_flags(loss.remedy_options)] if loss.remedy_options else []
-        lost = fields_of(loss, "stage text remedy remedy_query") | {"remedy_flags": flags}
+        flags = [*list_option_flags(loss.remedy_options)] if loss.remedy_options else []
+        lost = pick_fields(loss, "stage text remedy remedy_query") | {"remedy_flags": flags}
     return {
         "target": explanation.target,
         "rank": rank,
-        "candidate": _candidate_record(explanation.candidate, rank, trace),
-        "above": _candidate_record(explanation.above, rank - 1 if rank else None, trace),
-        "below": _candidate_record(explanation.below, rank + 1 if rank else None, trace),
+        "candidate": _build_candidate_record(explanation.candidate, rank, trace),
+        "above": _build_candidate_record(explanation.above, rank - 1 if rank else None, trace),
+        "below": _build_candidate_record(explanation.below, rank + 1 if rank else None, trace),
         "loss": lost,
     }
 
 
-def _candidate_record(candidate: Candidate | None, rank: int | None, trace: Trace) -> Record | None:
+def _build_candidate_record(candidate: Candidate | None, rank: int | None, trace: Trace) -> Record | None:
     if candidate is None:
         return None
-    record = candidate_record(candidate, rank)
+    record = build_candidate_record(candidate, rank)
     if (fused := trace.fused.get(candidate.unit.id)) is not None:
         record["fused"] = fused
     record["families"] = [
-        {"family": f.name} | fields_of(f, "amount share reasons") for f in families(candidate.contributions)
+        {"family": f.name} | pick_fields(f, "amount share reasons") for f in group_families(candidate.contributions)
     ]
     matches = {name: (rank, trace.match(name, rank)) for name, rank in sorted(candidate.channels.items())}
     record["matches"] = {  # channel → what it found: its rank, its own score and its reason
-        name: {"rank": rank} | fields_of(match, "raw_score reason") for name, (rank, match) in matches.items() if match
+        name: {"rank": rank} | pick_fields(match, "raw_score reason")
+        for name, (rank, match) in matches.items()
+        if match
     }
     return record
 
@@ -115,20 +122,20 @@ def recompute(why: Parsed) -> tuple[int, list[str]]:
             if by_rank.setdefault(candidate["rank"], candidate) != candidate:
                 differences.append(f"#{candidate['rank']} {candidate['qualified_name']} has two different accounts")
     candidates = [by_rank[rank] for rank in sorted(by_rank)]
-    differences += [line for candidate in candidates for line in _candidate_differences(candidate)]
+    differences += [line for candidate in candidates for line in _find_candidate_differences(candidate)]
     if why["options"]["sort"] == "score" and not why["options"]["reverse"]:
-        for listed, expected in zip(candidates, sorted(candidates, key=_sort_key), strict=True):
+        for listed, expected in zip(candidates, sorted(candidates, key=_make_sort_key), strict=True):
             if listed is not expected:
                 place = f"#{listed['rank']} {listed['qualified_name']}"
                 differences.append(f"{place}: by its score {expected['qualified_name']} stands here")
     return len(candidates), differences
 
 
-def _candidate_differences(candidate: Parsed) -> Iterator[str]:
+def _find_candidate_differences(candidate: Parsed) -> Iterator[str]:
     label = f"#{candidate['rank']} {candidate['qualified_name']}"
     before: list[float] = []
     for part in candidate["contributions"]:
-        yield from (f"{label}: {fault}" for fault in _part_differences(part, before))
+        yield from (f"{label}: {fault}" for fault in _find_part_differences(part, before))
         before.append(part["amount"])
     if not _is_close(total := math.fsum(before), candidate["score"]):
         yield f"{label}: the contributions add up to {total!r}, the score is {candidate['score']!r}"
@@ -136,7 +143,7 @@ def _candidate_differences(candidate: Parsed) -> Iterator[str]:
         yield f"{label}: the families add up to {total!r}, the score is {candidate['score']!r}"
 
 
-def _part_differences(part: Parsed, before: Sequence[float]) -> Iterator[str]:
+def _find_part_differences(part: Parsed, before: Sequence[float]) -> Iterator[str]:
     rule = RULES.get(part["rule"])
     if rule is None:
         yield f"{part['source']} names no known rule: '{part['rule']}'"
@@ -152,7 +159,7 @@ def _part_differences(part: Parsed, before: Sequence[float]) -> Iterator[str]:
         yield f"{part['source']} is computed on {part['operands'][on]!r}, the sum so far is {so_far!r}"
 
 
-def _sort_key(candidate: Parsed) -> tuple[float, str, str, int, str, str]:
+def _make_sort_key(candidate: Parsed) -> tuple[float, str, str, int, str, str]:
     """The total order of hits: score, then content."""
     score = math.fsum(part["amount"] for part in candidate["contributions"])
     c = candidate

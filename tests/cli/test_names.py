@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.render.paths import quoted_path
+from codelens.render.paths import quote_path
 from tests.commands import Run
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no such names")
@@ -36,7 +36,7 @@ def test_names_are_quoted_as_git_quotes_them(names: Path) -> None:
     subprocess.run(["git", "init", "-q"], cwd=names, check=True)
     command = ["git", "-c", "core.quotePath=false", "ls-files", "--others", "--exclude=.codelens"]
     told = os.fsdecode(subprocess.run(command, cwd=names, check=True, capture_output=True).stdout)
-    assert {quoted_path(name) for name in (p.name for p in names.iterdir()) if name[0] != "."} == set(told.splitlines())
+    assert {quote_path(name) for name in (p.name for p in names.iterdir()) if name[0] != "."} == set(told.splitlines())
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_csv_parts_its_rows(names: Path, run: Run) -> None:
     rows = list(csv.reader(io.StringIO(run("search", "-m", "100", "--csv", "wanted", cwd=names).out)))
     assert {len(row) for row in rows} == {len(rows[0])}
     at = rows[0].index("path")
-    assert {quoted_path(name) for name in NAMES} <= {row[at] for row in rows}
+    assert {quote_path(name) for name in NAMES} <= {row[at] for row in rows}
 
 
 def test_json_needs_no_quotes(names: Path, run: Run) -> None:

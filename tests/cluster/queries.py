@@ -9,7 +9,7 @@ from codelens.config import Settings
 from codelens.errors import CodelensError, QueryError, TargetError, UsageError
 from codelens.model.code import IndexInfo, UnitRow
 from codelens.model.request import SearchOptions
-from codelens.render.records import candidate_record, search_record, to_json
+from codelens.render.records import build_candidate_record, build_search_record, to_json
 from codelens.search.files import rank_files
 from codelens.search.pipeline import rank
 from codelens.search.present import answer
@@ -26,7 +26,7 @@ def answer_bytes(question: Question, store: Store, settings: Settings) -> str:
     order = rank_files if options.files_only else rank
     try:
         with store.reading(), store.spending(settings.query_seconds):
-            return to_json(search_record(answer(order(text, store, options, settings), NOWHERE), 0), 1)
+            return to_json(build_search_record(answer(order(text, store, options, settings), NOWHERE), 0), 1)
     except (UsageError, TargetError, QueryError) as fault:
         return f"{type(fault).__name__}: {fault}; {fault.hint}"
 
@@ -39,9 +39,9 @@ def why_bytes(question: Question, target: str, store: Store, settings: Settings)
             found = explain(text, [target], store, NOWHERE, options, settings)
     except CodelensError as fault:
         return f"{type(fault).__name__}: {fault}; {fault.hint}; {getattr(fault, 'candidates', '')}"
-    parts = [to_json(search_record(found.search, 0), 1)]
+    parts = [to_json(build_search_record(found.search, 0), 1)]
     for one in found.explanations:
-        shown = [candidate_record(c, one.rank) if c else None for c in (one.candidate, one.above, one.below)]
+        shown = [build_candidate_record(c, one.rank) if c else None for c in (one.candidate, one.above, one.below)]
         parts.append(to_json({"target": one.target, "candidates": shown, "loss": repr(one.loss)}, 1))
     return "\n".join(parts)
 

@@ -9,7 +9,7 @@ from codelens.index import Index
 from codelens.model.graph import RepositoryMap
 from codelens.model.request import SearchOptions
 from codelens.render.paths import PathStyle
-from codelens.render.relations import map_lines
+from codelens.render.relations import format_map
 from tests.graph.linked import asking, linked
 from tests.search.trees import Tree
 
@@ -50,7 +50,7 @@ def test_members_stand_below_their_type(index: Index) -> None:
 @pytest.mark.parametrize("budget", [1, 5, 20, 50, 100, 2000])
 def test_a_map_fits_its_budget(budget: int, index: Index) -> None:
     found = index.graph.map(budget, asking())
-    text = "".join(map_lines(found, PathStyle("root", "/")))
+    text = "".join(format_map(found, PathStyle("root", "/")))
     assert found.tokens == -(-len(text) // 4) <= budget
 
 

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from codelens.context.pack import fit
 from codelens.model.context import Form, Pack
 from codelens.model.search import Notice
-from codelens.render.visible import for_terminal
+from codelens.render.visible import escape_text
 from tests.context.layouts import LAYOUTS, offer, offers, request
 from tests.render.schema import check
 
@@ -31,7 +31,7 @@ def packed(body: str = BODY, budget: int = 5000) -> Pack:
 
 
 def visible(text: str) -> str:
-    return "\n".join(for_terminal(line.removesuffix("\r")) for line in text.split("\n"))
+    return "\n".join(escape_text(line.removesuffix("\r")) for line in text.split("\n"))
 
 
 @given(st.text(alphabet="`~\n ab<\x1b", max_size=60))

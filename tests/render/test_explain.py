@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from codelens.render.paths import PathStyle
 from codelens.render.records import to_json
-from codelens.render.why import WhyView, quote_for_shell, render_why, score_differences
-from codelens.render.why_json import recompute, why_record
-from codelens.render.why_terminal import bar, render_why_picture
+from codelens.render.why import WhyView, compare_scores, quote_for_shell, render_why
+from codelens.render.why_json import build_why_record, recompute
+from codelens.render.why_terminal import draw_bar, render_why_picture
 from tests.render.results import CANDIDATES, why
 
 PATHS = PathStyle("root", "")
 
 
 def record() -> dict[str, Any]:
-    return dict(json.loads(to_json(why_record(why(), 1))))
+    return dict(json.loads(to_json(build_why_record(why(), 1))))
 
 
 def test_an_account_names_each_part_and_the_neighbours() -> None:
@@ -46,14 +46,14 @@ def test_the_picture_has_bars_and_no_colour_unless_requested() -> None:
 
 @given(st.floats(-10, 10), st.floats(0, 10))
 def test_a_bar_is_never_longer_than_its_cells(amount: float, more: float) -> None:
-    drawn = bar(amount, abs(amount) + more)
+    drawn = draw_bar(amount, abs(amount) + more)
     assert len(drawn) <= 24
     assert bool(drawn) == bool(amount)
 
 
 def test_differences_add_up_to_the_difference_of_scores() -> None:
     first, second = CANDIDATES[0], CANDIDATES[2]
-    assert sum(d.gap for d in score_differences(first, second)) == pytest.approx(first.score - second.score)
+    assert sum(d.gap for d in compare_scores(first, second)) == pytest.approx(first.score - second.score)
 
 
 def test_recomputing_finds_all_equal() -> None:

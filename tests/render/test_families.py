@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from codelens.model.search import FAMILIES, Contribution
 from codelens.render.paths import PathStyle
-from codelens.render.why import WhyView, families, first_reason, render_why
-from codelens.render.why_json import recompute, why_record
+from codelens.render.why import WhyView, find_first_reason, group_families, render_why
+from codelens.render.why_json import build_why_record, recompute
 from codelens.search.features import FEATURES
 from codelens.search.profiles import all_profiles
 from tests.render.results import CANDIDATES, why
@@ -24,7 +24,7 @@ AMOUNTS = st.lists(st.tuples(st.sampled_from([*SOURCES, "unknown"]), st.floats(-
 @given(AMOUNTS)
 def test_families_hold_each_contribution_once_and_add_up_to_the_score(amounts: list[tuple[str, float]]) -> None:
     parts = [Contribution(source, amount, f"{source} counts") for source, amount in amounts]
-    found = families(parts)
+    found = group_families(parts)
     held = [part for family in found for part in family.parts]
     assert sorted(map(id, held)) == sorted(map(id, parts))
     assert math.fsum(part.amount for part in held) == math.fsum(part.amount for part in parts)
@@ -35,7 +35,7 @@ def test_families_hold_each_contribution_once_and_add_up_to_the_score(amounts: l
 
 
 def test_sums_of_families_order_candidates_as_scores_do() -> None:
-    sums = [math.fsum(f.amount for f in families(c.contributions)) for c in CANDIDATES]
+    sums = [math.fsum(f.amount for f in group_families(c.contributions)) for c in CANDIDATES]
     assert sums == sorted(sums, reverse=True)
     assert sums == pytest.approx([c.score for c in CANDIDATES], abs=1e-15)
 
@@ -54,10 +54,10 @@ def test_reasons_are_the_strongest_and_none_repeats_another() -> None:
         Contribution("near_unmet", 0.1, "meaning counts more"),
         Contribution("rerank", -0.09, "farther than others"),
     ]
-    (meaning,) = families(parts)
+    (meaning,) = group_families(parts)
     assert meaning.reasons == ["63% of the best cosine", "meaning counts more", "but farther than others"]
-    assert first_reason(parts, {}) == "63% of the best cosine"
-    assert first_reason([Contribution("test", -1.0, "test path")], {"exact": 3}) == ""
+    assert find_first_reason(parts, {}) == "63% of the best cosine"
+    assert find_first_reason([Contribution("test", -1.0, "test path")], {"exact": 3}) == ""
 
 
 def test_an_account_shows_families_and_how_to_list_the_parts() -> None:
@@ -68,7 +68,7 @@ def test_an_account_shows_families_and_how_to_list_the_parts() -> None:
 
 
 def test_json_holds_both_accounts_and_the_check_compares_them() -> None:
-    record = json.loads(json.dumps(why_record(why(), 1)))
+    record = json.loads(json.dumps(build_why_record(why(), 1)))
     candidate = record["explanations"][1]["candidate"]
     assert [f["family"] for f in candidate["families"]] == ["fusion", "words", "place"]
     assert all(f["family"] != "other" for f in candidate["families"])
@@ -79,4 +79,4 @@ def test_json_holds_both_accounts_and_the_check_compares_them() -> None:
 
 def test_the_first_reason_of_ranks_alone_names_the_channels() -> None:
     ranks = [Contribution("exact", 0.2, "rank 3", "rrf"), Contribution("vector", 0.0, "rank 9", "rrf")]
-    assert first_reason(ranks, {"exact": 3, "vector": 9}) == "RRF of exact #3"
+    assert find_first_reason(ranks, {"exact": 3, "vector": 9}) == "RRF of exact #3"

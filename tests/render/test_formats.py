@@ -11,8 +11,8 @@ from codelens.errors import UsageError
 from codelens.render.formats import FIELDS, render_csv, render_format, render_markdown, render_sarif, render_tsv
 from codelens.render.lines import OutputOptions
 from codelens.render.paths import PathStyle
-from codelens.render.records import search_record, to_json, to_jsonl
-from codelens.render.why_json import RULES, why_record
+from codelens.render.records import build_search_record, to_json, to_jsonl
+from codelens.render.why_json import RULES, build_why_record
 from tests.render.results import ROOT, result, why
 from tests.render.schema import check, schema
 
@@ -26,7 +26,7 @@ HIT_FIELDS = [
 
 
 def test_json_fits_the_schema_and_keeps_the_order_of_keys() -> None:
-    record = json.loads(to_json(search_record(result(), 0)))
+    record = json.loads(to_json(build_search_record(result(), 0)))
     check(record, "search")
     assert list(record)[:3] == ["schema", "query", "results"]
     assert list(record)[-1] == "exit_code"
@@ -35,28 +35,28 @@ def test_json_fits_the_schema_and_keeps_the_order_of_keys() -> None:
 
 
 def test_json_of_nothing_is_an_empty_list() -> None:
-    record = json.loads(to_json(search_record(result(0), 1)))
+    record = json.loads(to_json(build_search_record(result(0), 1)))
     check(record, "search")
     assert record["results"] == []
     assert record["exit_code"] == 1
 
 
 def test_json_is_valid_utf8_and_cannot_control_a_terminal() -> None:
-    text = to_json(search_record(result(), 0))
+    text = to_json(build_search_record(result(), 0))
     text.encode("utf-8")
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", text)
     assert json.loads(text)["results"][1]["snippet"][0]["text"].endswith("\udc80 \u202e\r\n")
 
 
 def test_stats_only_if_requested() -> None:
-    record = json.loads(to_json(search_record(result(), 0, {"exact": 0.001})))
+    record = json.loads(to_json(build_search_record(result(), 0, {"exact": 0.001})))
     check(record, "search")
     assert record["stats"] == {"exact": 0.001}
 
 
 @pytest.mark.slow
 def test_jsonl_is_a_line_a_hit_and_an_end() -> None:
-    *hits, end = map(json.loads, "".join(to_jsonl("hit", "results", search_record(result(), 0))).splitlines())
+    *hits, end = map(json.loads, "".join(to_jsonl("hit", "results", build_search_record(result(), 0))).splitlines())
     for record in hits:
         check(record, "jsonl_hit")
     check(end, "jsonl_end")
@@ -65,7 +65,7 @@ def test_jsonl_is_a_line_a_hit_and_an_end() -> None:
 
 
 def test_why_fits_the_schema() -> None:
-    record = json.loads(to_json(why_record(why(), 1, stats=True)))
+    record = json.loads(to_json(build_why_record(why(), 1, stats=True)))
     check(record, "why")
     assert record["explanations"][0]["candidate"]["matches"]["exact"] == {
         "rank": 1,

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from codelens.model.search import Contribution
-from codelens.render.records import search_record
+from codelens.render.records import build_search_record
 from codelens.server.http.answers import market_fields, response_record
 from tests.render import results
 
 
 def test_a_response_has_our_fields_and_the_marketplaces() -> None:
     result = results.result()
-    record, ours = response_record(result, 0), search_record(result, 0)
+    record, ours = response_record(result, 0), build_search_record(result, 0)
     assert record["count"] == len(record["results"]) == 2
     assert {name: record[name] for name in ours if name != "results"} == {
         name: value for name, value in ours.items() if name != "results"

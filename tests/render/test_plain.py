@@ -73,7 +73,7 @@ def test_vimgrep_is_the_plain_line() -> None:
 )
 @pytest.mark.skipif(os.name == "nt", reason="POSIX paths")
 def test_path_styles(style: str, cwd: str, shown: str) -> None:
-    assert PathStyle(style, cwd).of_hit(result().hits[0]) == shown
+    assert PathStyle(style, cwd).format_hit_path(result().hits[0]) == shown
 
 
 def test_a_folder_keeps_its_slash() -> None:

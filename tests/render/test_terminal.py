@@ -13,12 +13,12 @@ from codelens.render.paths import PathStyle
 from codelens.render.terminal import (
     LEAST_WIDTH,
     fit_line,
-    link_template,
+    render_snippet_line,
     render_terminal,
+    resolve_link_template,
     shift_ranges,
-    snippet_text,
 )
-from codelens.render.visible import for_terminal
+from codelens.render.visible import escape_text
 from tests.render.results import ROOT, result
 
 PATHS = PathStyle("root", ROOT)
@@ -54,12 +54,12 @@ def test_control_characters_of_files_never_reach_the_terminal() -> None:
 def test_matches_stay_on_their_characters_after_escaping() -> None:
     raw = "\x1b[0m parse \x07 parse"
     for start, end in shift_ranges(raw, ((5, 10), (13, 18))):
-        assert for_terminal(raw)[start:end] == "parse"
+        assert escape_text(raw)[start:end] == "parse"
 
 
 def test_highlighting_changes_no_character() -> None:
     for text in ("def f(x):  # hi", "\t  indented", "", "   ", "x = '''"):
-        assert snippet_text(SnippetLine(1, text), "python", True).plain.rstrip() == text.rstrip()
+        assert render_snippet_line(SnippetLine(1, text), "python", True).plain.rstrip() == text.rstrip()
 
 
 def test_headings_link_to_the_first_hit() -> None:
@@ -69,7 +69,7 @@ def test_headings_link_to_the_first_hit() -> None:
 
 def test_a_link_needs_a_path() -> None:
     with pytest.raises(UsageError):
-        link_template("https://example.org/")
+        resolve_link_template("https://example.org/")
 
 
 @given(st.text("ab 世\t.", max_size=300), st.lists(st.integers(0, 300), min_size=2, max_size=6), st.integers(1, 120))

@@ -17,8 +17,8 @@ from codelens.index import Index
 from codelens.model.code import UnitRow
 from codelens.model.request import SearchOptions
 from codelens.model.search import Match, SearchResult
-from codelens.render.records import search_record, to_json, to_jsonl
-from codelens.render.why_json import why_record
+from codelens.render.records import build_search_record, to_json, to_jsonl
+from codelens.render.why_json import build_why_record
 from codelens.search.confidence import BIAS, FLOOR, SIGNS, estimate_confidence, measure_signs
 from codelens.search.evidence import Evidence
 from codelens.search.pipeline import MOST_NAMED, rank
@@ -237,15 +237,15 @@ def test_no_words_are_named_where_none_were_looked_for(index: Index, options: di
 def test_json_has_the_confidence_of_hits_that_have_one(index: Index, profile: str) -> None:
     result = find(index, "journal entry", profile=profile)
     assert result.hits
-    record = json.loads(to_json(search_record(result, 0)))
+    record = json.loads(to_json(build_search_record(result, 0)))
     check(record, "search")
     given = [hit.get("confidence") for hit in record["results"]]
     assert given == [None if hit.confidence is None else round(hit.confidence, 6) for hit in result.hits]
     assert all((one is not None) is (profile == "codelens") for one in given)
-    for line in "".join(to_jsonl("hit", "results", search_record(result, 0))).splitlines()[:-1]:
+    for line in "".join(to_jsonl("hit", "results", build_search_record(result, 0))).splitlines()[:-1]:
         check(json.loads(line), "jsonl_hit")
         assert ("confidence" in json.loads(line)) is (profile == "codelens")
-    why = json.loads(to_json(why_record(ask(index, "journal entry", "Ledger.post_entry", profile=profile), 0)))
+    why = json.loads(to_json(build_why_record(ask(index, "journal entry", "Ledger.post_entry", profile=profile), 0)))
     check(why, "why")
     assert ("confidence" in why["explanations"][0]["candidate"]) is (profile == "codelens")
 

@@ -18,7 +18,7 @@ from codelens.model.memory import Feedback, Place, file_of, place_of
 from codelens.model.request import SearchOptions
 from codelens.model.search import SearchResult
 from codelens.render.records import to_json
-from codelens.render.why_json import recompute, why_record
+from codelens.render.why_json import build_why_record, recompute
 from codelens.search.recollection import find_learnable_words, weigh_session, weigh_uses
 from codelens.store.connection import remove_database
 from codelens.store.records import Memory
@@ -73,7 +73,7 @@ def parts(result: SearchResult, name: str) -> dict[str, tuple[float, str]]:
 
 def told(index: Index, query: str = QUERY, **options: Any) -> str:
     """All that a search says, with each sum, but for how long it took."""
-    return to_json(why_record(ask(index, query, **options), 0))
+    return to_json(build_why_record(ask(index, query, **options), 0))
 
 
 @pytest.mark.slow
@@ -287,7 +287,7 @@ def test_pins_ratings_and_uses_are_parts_of_the_sum(index: Index) -> None:
     assert [given[s][0] for s in ("pin", "rating")] == pytest.approx([0.5 / 61, 0.4 / 61])
     assert parts(remember(index), "Ledger")["rating"][0] == pytest.approx(-0.4 / 61)
     for profile in ("codelens", "knowing"):
-        record = why_record(ask(index, QUERY, memory=True, now=NOW, profile=profile), 0)
+        record = build_why_record(ask(index, QUERY, memory=True, now=NOW, profile=profile), 0)
         count, differences = recompute(json.loads(to_json(record)))
         assert (count > 2, differences) == (True, [])
 

@@ -57,6 +57,6 @@ def test_without_vectors_the_order_stays_and_a_notice_says_so(tmp_path: Path) ->
 
 
 def test_the_options_of_a_remedy_include_rerank(index: Index) -> None:
-    from codelens.render.why import option_flags
+    from codelens.render.why import list_option_flags
 
-    assert "--rerank" in list(option_flags(ask(index, "entry", rerank=True).search.options))
+    assert "--rerank" in list(list_option_flags(ask(index, "entry", rerank=True).search.options))

@@ -16,7 +16,7 @@ from codelens.model.context import FILES as FILES_NAMED
 from codelens.model.context import ContextRequest
 from codelens.model.memory import ObservedRuns, SpanRun
 from codelens.model.request import SearchOptions
-from codelens.render.records import search_record, to_json
+from codelens.render.records import build_search_record, to_json
 from codelens.search.recency import summarize_runs
 from codelens.store.store import Store
 from codelens.traces.ingestion import read_spans
@@ -215,7 +215,7 @@ def test_confidence_grows_with_the_observations(times: int, confidence: float) -
 
 
 def told(index: Index, **options: Any) -> str:
-    return to_json(search_record(find(index, "cart price total", **options), 0))
+    return to_json(build_search_record(find(index, "cart price total", **options), 0))
 
 
 @pytest.mark.slow

@@ -20,8 +20,8 @@ from codelens.errors import CodelensError
 from codelens.index import Index
 from codelens.model.code import SYMBOL_KINDS, UnitRow
 from codelens.model.request import SearchOptions
-from codelens.render.records import Record, search_record, to_json
-from codelens.render.why_json import TOLERANCE, recompute, why_record
+from codelens.render.records import Record, build_search_record, to_json
+from codelens.render.why_json import TOLERANCE, build_why_record, recompute
 
 SEED = 7
 SHAPES: Sequence[Callable[[UnitRow, UnitRow], str]] = (
@@ -76,8 +76,8 @@ def recheck(index: Index, queries: Iterable[str], options: SearchOptions) -> Rec
     found = Recheck()
     for query in queries:
         try:
-            searched = to_json(search_record(index.search(query, options), 0))
-            explained = to_json(why_record(index.why(query, (), options), 0))
+            searched = to_json(build_search_record(index.search(query, options), 0))
+            explained = to_json(build_why_record(index.why(query, (), options), 0))
         except CodelensError as fault:
             found.refused.append(f"{query}: {fault}")
             continue

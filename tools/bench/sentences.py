@@ -25,7 +25,7 @@ from codelens.errors import CodelensError
 from codelens.index import Index
 from codelens.model.request import SearchOptions
 from codelens.render.records import Record, to_json
-from codelens.render.why_json import why_record
+from codelens.render.why_json import build_why_record
 from tools.bench.recheck import make_queries
 
 PROFILES = ("codelens", "rrf", "knowing", "graph-memory", "codexlens")
@@ -419,7 +419,7 @@ class Comparison:
 def ask(index: Index, query: str, **options: Any) -> Record:
     """The JSON of `why` for the hits of a query; empty if the query is refused."""
     try:
-        return dict(json.loads(to_json(why_record(index.why(query, (), SearchOptions(**options)), 0))))
+        return dict(json.loads(to_json(build_why_record(index.why(query, (), SearchOptions(**options)), 0))))
     except CodelensError:
         return {"explanations": [], "terms": []}
 

@@ -19,7 +19,7 @@ from codelens.evaluation.fitting import FittedWeights, Sample, Weights
 from codelens.evaluation.runner import open_workers
 from codelens.evaluation.tune import TABLE, format_features
 from codelens.model.runs import Progress
-from codelens.render.terminal import Columns, plain_columns
+from codelens.render.terminal import Columns, format_plain_columns
 from codelens.search.intent import SHAPES
 from codelens.text.notation import parse_toml
 from tools.weights.folds import cross_validate, fit_shipped, mean_by_kind, ndcg_by_task
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
         folds = cross_validate(measured, options.folds) if options.folds else {}
     except (CodelensError, OSError) as error:
         parser.error("\n".join(filter(None, [str(error), getattr(error, "hint", "")])))
-    for line in plain_columns(_table(measured, fitted, folds)):
+    for line in format_plain_columns(_table(measured, fitted, folds)):
         sys.stdout.write(line)
     counts = Counter(m.repository for m in measured)
     print("; ".join(f"{name}: {count} tasks" for name, count in sorted(counts.items())), file=sys.stderr)

@@ -32,7 +32,7 @@ from codelens.evaluation.tune import (
     tune_weights,
 )
 from codelens.model.fast_dataclass import replace
-from codelens.render.terminal import Columns, plain_columns
+from codelens.render.terminal import Columns, format_plain_columns
 from codelens.text.counts import quantity
 from codelens.worktree.repository import GitError, Repository
 
@@ -160,7 +160,7 @@ def tune(flags: TuneFlags) -> int:
     if flags.json:
         write_fields(code, **_record(name, tuned, written))
     elif tuned.groups and not flags.quiet:
-        write(plain_columns(_tabulate(tuned)))
+        write(format_plain_columns(_tabulate(tuned)))
     if not flags.quiet:
         _explain(flags, name, tuned, written, repository)
     return code

@@ -32,7 +32,7 @@ from codelens.evaluation.tasks import Task, read_tasks, read_trec
 from codelens.index import Index
 from codelens.model.fast_dataclass import replace
 from codelens.render.records import to_json
-from codelens.render.terminal import Columns, markdown_columns, plain_columns, screen_columns
+from codelens.render.terminal import Columns, format_markdown_columns, format_plain_columns, render_columns
 from codelens.search.profiles import load_profile
 from codelens.text.counts import quantity
 
@@ -242,12 +242,12 @@ def write_result(flags: EvalFlags, record: dict[str, Any], table: Columns, color
     elif flags.quiet:
         return
     elif flags.markdown:
-        write(markdown_columns(table))
+        write(format_markdown_columns(table))
     elif sys.stdout.isatty():
         width = shutil.get_terminal_size().columns
-        write(screen_columns(table, width, wants_color(color, True)), styled=True)
+        write(render_columns(table, width, wants_color(color, True)), styled=True)
     else:
-        write(plain_columns(table))
+        write(format_plain_columns(table))
 
 
 def save_run(path: Path | None, record: dict[str, Any]) -> None:

@@ -33,12 +33,12 @@ from codelens.model.graph import IMPLIED_KINDS, KINDS, RelationAnswer, RelationO
 from codelens.model.request import LINES, OPTIONS, SearchOptions, ServerOption, read_words
 from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchResult
 from codelens.render.context import make_layout
-from codelens.render.outline import files_record, outline_record, source_record, symbols_of
+from codelens.render.outline import build_files_record, build_outline_record, build_source_record, select_symbols
 from codelens.render.paths import PathStyle
-from codelens.render.records import Record, search_record, to_json
-from codelens.render.relations import related_record
-from codelens.render.reports import status_record
-from codelens.render.why_json import why_record
+from codelens.render.records import Record, build_search_record, to_json
+from codelens.render.relations import build_answer_record
+from codelens.render.reports import build_status_record
+from codelens.render.why_json import build_why_record
 from codelens.server.http.faults import UNEXPECTED, Fault, RequestRefused, to_fault
 from codelens.server.http.keys import EVERY
 
@@ -218,7 +218,7 @@ RANK_SHARES: Mapping[str, Callable[[Contribution], float]] = {
 
 def response_record(result: SearchResult, exit_code: int) -> Record:
     """The object of `search --json` with `count`, and with `market_fields` in each of its results."""
-    record = search_record(result, exit_code)
+    record = build_search_record(result, exit_code)
     known = result.trace.metadata
     pairs = zip(record["results"], result.hits, strict=True)
     results = [row | market_fields(hit, known.get(hit.unit.document, {})) for row, hit in pairs]
@@ -274,7 +274,7 @@ def search(index: Index, request: SearchAsked) -> Record:
 def why(index: Index, request: WhyAsked) -> Record:
     """The object of `why --json`."""
     result = index.why(request.query, request.target, search_options(request, index.settings))
-    return why_record(result, min(result.exit_code, 1))
+    return build_why_record(result, min(result.exit_code, 1))
 
 
 def context(index: Index, request: ContextAsked) -> Record:
@@ -301,21 +301,21 @@ def context(index: Index, request: ContextAsked) -> Record:
 def symbols(index: Index, request: FileAsked) -> Record:
     """The object of `symbols --json`."""
     units = [unit for unit in index.symbols(request.path) if request.repository in ("", unit.repository)]
-    return outline_record(request.path, units, 0 if symbols_of(units) else 1)
+    return build_outline_record(request.path, units, 0 if select_symbols(units) else 1)
 
 
 def file(index: Index, request: FileAsked) -> Record:
-    return source_record(index.source(request.path, request.repository), index.info())
+    return build_source_record(index.source(request.path, request.repository), index.info())
 
 
 def files(index: Index, request: FilesAsked) -> Record:
     """The indexed files that the filters leave."""
     listed = index.list_files(filter_options(request, EVERYTHING))
-    return files_record(listed[request.offset : request.offset + request.limit], len(listed), index.info())
+    return build_files_record(listed[request.offset : request.offset + request.limit], len(listed), index.info())
 
 
 def status(index: Index, request: StatusAsked) -> Record:
-    return status_record(index.status(check=request.check), 0)
+    return build_status_record(index.status(check=request.check), 0)
 
 
 def relations(question: str, index: Index, request: RelationsAsked) -> Record:
@@ -328,7 +328,7 @@ def relations(question: str, index: Index, request: RelationsAsked) -> Record:
         where=where if where != SearchOptions(limit=EVERYTHING) else None,
     )
     result: RelationAnswer = getattr(index.graph, question)(request.target, options)
-    return related_record(result, 0 if result.relations else 1)
+    return build_answer_record(result, 0 if result.relations else 1)
 
 
 def filter_options(request: Filters, limit: int) -> SearchOptions:

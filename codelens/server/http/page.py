@@ -29,8 +29,8 @@ from starlette.routing import BaseRoute, Route
 
 from codelens.model.search import Contribution
 from codelens.render.records import MOST_REPOSITORIES, Record
-from codelens.render.visible import for_terminal
-from codelens.render.why import first_reason
+from codelens.render.visible import escape_text
+from codelens.render.why import find_first_reason
 from codelens.server.http.answers import DEFAULT_LIMIT, ENDPOINTS
 from codelens.server.http.desk import QueryDesk
 from codelens.server.http.faults import Fault, RequestRefused
@@ -58,7 +58,7 @@ def _templates() -> Environment:
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["shown"] = for_terminal
+    environment.filters["shown"] = escape_text
     environment.filters["at"] = at_line
     environment.globals.update(address=address, version=static_version())
     return environment
@@ -99,7 +99,7 @@ def family_bars(families: Sequence[Record]) -> list[Record]:
 
 def reason_of(hit: Record) -> str:
     """The first reason of a hit, as `why` gives it."""
-    return first_reason([Contribution(**part) for part in hit["contributions"]], hit["channels"])
+    return find_first_reason([Contribution(**part) for part in hit["contributions"]], hit["channels"])
 
 
 LONGEST_TEXT, LONGEST_LINE = 300_000, 2_000
@@ -184,7 +184,7 @@ def _line_html(text: str, styles: Styles, marks: Marks) -> Markup:
     for start, end in pairwise(sorted(ends)):
         while current is not None and current[1] <= start:
             current = next(style, None)
-        piece = escape(for_terminal(text[start:end]))
+        piece = escape(escape_text(text[start:end]))
         if current is not None and current[0] <= start:
             piece = Markup('<span class="{}">{}</span>').format(current[2], piece)
         if any(first <= start and end <= last for first, last in marks):

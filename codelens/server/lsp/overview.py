@@ -24,10 +24,10 @@ from codelens.model.graph import RelationAnswer, RelationOptions
 from codelens.model.search import Hit
 from codelens.render.context import make_layout
 from codelens.render.paths import PathStyle
-from codelens.render.records import Record, hit_record
-from codelens.render.relations import related_lines, related_record
-from codelens.render.why import WhyView, first_reason, render_why
-from codelens.render.why_json import why_record
+from codelens.render.records import Record, build_hit_record
+from codelens.render.relations import build_answer_record, format_relations
+from codelens.render.why import WhyView, find_first_reason, render_why
+from codelens.render.why_json import build_why_record
 from codelens.server.lsp.navigation import find_places, to_symbol_kind
 from codelens.server.lsp.workspace import UNREADABLE, LspRequest, NameInFile, path_from_uri
 from codelens.text.counts import quantity
@@ -142,8 +142,8 @@ def search_code(request: LspRequest, argument: Argument) -> Record:
     hits, notices = find_hits(request, query, limit=argument.get("limit", 20))
     unstructure, records = get_converter().unstructure, list[Record]()
     for hit, where in hits:
-        reason = first_reason(hit.contributions, hit.channels)
-        records.append({**hit_record(hit, contributions=False), **unstructure(where), "reason": reason})
+        reason = find_first_reason(hit.contributions, hit.channels)
+        records.append({**build_hit_record(hit, contributions=False), **unstructure(where), "reason": reason})
     return {"hits": records, "notices": notices}
 
 
@@ -153,7 +153,7 @@ def explain_rank(request: LspRequest, argument: Argument) -> Record:
     target = f"{os.path.realpath(path_from_uri(uri))}:{line + 1}"
     with request.find_folder(uri).open_reader(request) as reader:
         result = reader.index.why(query, [target], reader.folder.make_options())
-    return {**why_record(result, 0), "text": "".join(render_why(result, WhyView(PathStyle("root", ""))))}
+    return {**build_why_record(result, 0), "text": "".join(render_why(result, WhyView(PathStyle("root", ""))))}
 
 
 def pack_context(request: LspRequest, argument: Argument) -> Record:
@@ -184,8 +184,8 @@ def ask_graph(
     answer = request.answer_about_name(uri, types.Position(*position), ask)
     if answer is None:
         return None
-    lines = related_lines(answer, PathStyle("root", "", answer.index.repositories))
-    return {**related_record(answer, 0), "text": "".join(lines)}
+    lines = format_relations(answer, PathStyle("root", "", answer.index.repositories))
+    return {**build_answer_record(answer, 0), "text": "".join(lines)}
 
 
 COMMANDS: Mapping[str, Callable[[LspRequest, Argument], Record | None]] = {

@@ -17,7 +17,7 @@ from codelens.model.code import IndexInfo, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.request import SearchOptions
 from codelens.render.paths import PathStyle
-from codelens.render.visible import for_line, for_terminal
+from codelens.render.visible import escape_line, escape_text
 from codelens.server.mcp import schema
 from codelens.server.upkeep import ServedIndex, Work
 
@@ -101,7 +101,7 @@ def fit_budget(count: int, answer_of: Callable[[int], ToolAnswer], call: ToolCal
 
 def code_line(text: str, most: int = LONGEST_LINE) -> str:
     """A line of code, without what a terminal would obey, and cut where it is very long."""
-    line = for_line(for_terminal(text.rstrip("\r\n")))
+    line = escape_line(escape_text(text.rstrip("\r\n")))
     return line if len(line) <= most else f"{line[:most]}…"
 
 
@@ -144,7 +144,7 @@ def reword_for_client(message: str, tool: Tool, advice: bool = False) -> str:
 
 def format_notices(texts: list[str], tool: Tool) -> list[str]:
     """Format the first few notices, each on one short line."""
-    notices = [for_line(reword_for_client(text, tool)) for text in texts]
+    notices = [escape_line(reword_for_client(text, tool)) for text in texts]
     lines = [line if len(line) <= LONGEST_NOTICE else f"{line[:LONGEST_NOTICE]}…" for line in notices]
     more = len(lines) - MOST_NOTICES
     return lines if more <= 0 else [*lines[:MOST_NOTICES], f"{more} more notices"]

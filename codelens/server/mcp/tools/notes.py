@@ -9,7 +9,7 @@ from codelens.index import learnable_words
 from codelens.model.fast_dataclass import dataclass
 from codelens.notes.finder import AnchorPlace, AnchorState
 from codelens.notes.note import NoteFile, NoteFolder
-from codelens.render.visible import for_line, for_terminal
+from codelens.render.visible import escape_line, escape_text
 from codelens.server.mcp import schema
 from codelens.server.mcp.schema import answer_fields
 from codelens.server.mcp.tool import (
@@ -77,7 +77,7 @@ def _answer_one(notes: list[LinkedNote], call: ToolCall) -> ToolAnswer:
             f"{len(matching) or 'no'} notes are called {wanted}", candidates, "use an id that `notes` lists"
         )
     note = matching[0]
-    body = [for_terminal(line) for line in note.file.body.splitlines()]
+    body = [escape_text(line) for line in note.file.body.splitlines()]
 
     def answer_of(count: int) -> ToolAnswer:
         text = "\n".join(body[:count])
@@ -99,15 +99,15 @@ def _note_lines(linked: LinkedNote) -> list[str]:
 def _note_record(linked: LinkedNote, text: str) -> Record:
     note = linked.file.note
     return {
-        "id": for_line(note.id),
+        "id": escape_line(note.id),
         "kind": note.kind,
         "title": code_line(note.title),
         "status": code_line(note.status),
         "tags": [code_line(tag) for tag in note.tags],
         "repository": linked.repository,
-        "path": for_line(linked.file.path),
+        "path": escape_line(linked.file.path),
         "places": [
-            {"path": for_line(p.path), "line": p.line, "symbol": p.symbol, "lost": p.state is AnchorState.LOST}
+            {"path": escape_line(p.path), "line": p.line, "symbol": p.symbol, "lost": p.state is AnchorState.LOST}
             for p in linked.places
         ],
         "text": text,
@@ -159,7 +159,7 @@ def answer_feedback(call: ToolCall) -> ToolAnswer:
         query = given.get("query")
         words = learnable_words(query) if query is not None else ()
         places = [notebook.judge(hit, verdict == "useful", query, words)]
-    labels = [for_line(place.label())[:LONGEST_LABEL] for place in places[:MOST_LABELS]]
+    labels = [escape_line(place.label())[:LONGEST_LABEL] for place in places[:MOST_LABELS]]
     lines = [f"{verdict}: {label}" for label in labels]
     return ToolAnswer("\n".join(lines) or "the last answer has no hit there", {"verdict": verdict, "places": labels})
 

@@ -17,9 +17,17 @@ from codelens.model.request import SearchOptions
 from codelens.model.search import Explanation, Hit, Loss, WhyResult
 from codelens.render.context import make_layout
 from codelens.render.paths import PathStyle
-from codelens.render.records import fields_of
-from codelens.render.visible import for_line
-from codelens.render.why import SAME_PLACE, WhyView, account_rows, families, format_title, loss_lines, position_lines
+from codelens.render.records import pick_fields
+from codelens.render.visible import escape_line
+from codelens.render.why import (
+    SAME_PLACE,
+    WhyView,
+    format_loss,
+    format_position,
+    format_title,
+    group_families,
+    list_account_rows,
+)
 from codelens.server.mcp import schema
 from codelens.server.mcp.schema import answer_fields
 from codelens.server.mcp.tool import (
@@ -83,8 +91,10 @@ def answer_search(call: ToolCall) -> ToolAnswer:
 def _hit_lines(hit: Hit, call: ToolCall) -> Iterator[str]:
     unit = hit.unit
     old = "" if hit.freshness is Freshness.FRESH else f"  [{hit.freshness} since it was indexed]"
-    place = f"{call.paths.of_hit(hit)}:{hit.line}"
-    yield for_line(f"{hit.rank}. {place}  {unit.kind} {unit.qualified_name} ({unit.start_line}-{unit.end_line}){old}")
+    place = f"{call.paths.format_hit_path(hit)}:{hit.line}"
+    yield escape_line(
+        f"{hit.rank}. {place}  {unit.kind} {unit.qualified_name} ({unit.start_line}-{unit.end_line}){old}"
+    )
     yield from (f"{line.number:>6}| {code_line(line.text)}" for line in hit.snippet)
 
 
@@ -92,9 +102,9 @@ def _hit_record(hit: Hit, call: ToolCall) -> Record:
     unit = hit.unit
     return {
         "rank": hit.rank,
-        "path": for_line(call.paths.of_hit(hit)),
+        "path": escape_line(call.paths.format_hit_path(hit)),
         "line": hit.line,
-        **fields_of(unit, "start_line end_line kind"),
+        **pick_fields(unit, "start_line end_line kind"),
         "name": unit.qualified_name,
         "language": unit.language,
         "score": round(hit.score, 6),
@@ -179,13 +189,15 @@ def answer_why(call: ToolCall) -> ToolAnswer:
 def _account_lines(account: Explanation, result: WhyResult, call: ToolCall) -> Iterator[str]:
     view = WhyView(call.paths)
     if (candidate := account.candidate) is None:
-        yield for_line(f"{account.target}: not among the results")
+        yield escape_line(f"{account.target}: not among the results")
     else:
         yield format_title(candidate, account.rank, call.paths)
-        yield from (f"  {row.label} {row.figures}: {code_line(row.reason)}" for row in account_rows(candidate, view))
+        yield from (
+            f"  {row.label} {row.figures}: {code_line(row.reason)}" for row in list_account_rows(candidate, view)
+        )
         yield f"  score {candidate.score:.4f}"
-        yield from (f"  {code_line(line)}" for line in position_lines(account, result.search.trace, view))
-    for line in loss_lines(account, result.search.options, SAME_PLACE):
+        yield from (f"  {code_line(line)}" for line in format_position(account, result.search.trace, view))
+    for line in format_loss(account, result.search.options, SAME_PLACE):
         if line.startswith("try: ") and account.loss:
             line = f"try: `search` with the query {account.loss.remedy_query}"
         else:
@@ -200,11 +212,11 @@ def _account_record(account: Explanation, paths: PathStyle) -> Record:
         "target": account.target,
         "rank": account.rank or 0,
         "name": candidate.unit.qualified_name if candidate else "",
-        "place": for_line(paths.of_unit(candidate.unit)) if candidate else "",
+        "place": escape_line(paths.format_unit_place(candidate.unit)) if candidate else "",
         "score": round(candidate.score, 6) if candidate else 0.0,
         "families": [
             {"family": f.name, "share": round(f.share, 3), "reasons": list(map(code_line, f.reasons))}
-            for f in families(contributions)
+            for f in group_families(contributions)
         ],
         "contributions": [
             {"source": c.source, "amount": round(c.amount, 6), "reason": code_line(c.reason)} for c in contributions
@@ -257,9 +269,12 @@ def answer_context(call: ToolCall) -> ToolAnswer:
     note_texts = format_notices([*(n.text for n in packed.notices), *notices], call.tool)
 
     def answer_of(count: int) -> ToolAnswer:
-        record = fields_of(packed, "symbols total") | {"changed": list(packed.changed[:count]), "notices": note_texts}
+        record = pick_fields(packed, "symbols total") | {
+            "changed": list(packed.changed[:count]),
+            "notices": note_texts,
+        }
         more = f" and {len(packed.changed) - count} more" if count < len(packed.changed) else ""
-        files = f"{', '.join(map(for_line, packed.changed[:count]))}{more}"
+        files = f"{', '.join(map(escape_line, packed.changed[:count]))}{more}"
         changed = [f"changed since indexed: {files}; `fresh` waits for the update"] if packed.changed else []
         footer = "\n".join(f"note: {notice}" for notice in (*changed, *note_texts))
         return ToolAnswer(f"{packed.text}{footer}", {"pack": packed.text} | record)
@@ -293,7 +308,7 @@ def _context_request(call: ToolCall, room: int) -> ContextRequest:
     return ContextRequest(
         source=source,
         counter=counter,
-        options=SearchOptions(limit=EVERYTHING, **fields_of(call.served.settings, "mode profile memory"), **where),
+        options=SearchOptions(limit=EVERYTHING, **pick_fields(call.served.settings, "mode profile memory"), **where),
         budget=room,
         forms=Forms(given["forms"]),
         query=given.get("task", ""),

@@ -12,10 +12,10 @@ from codelens.model.code import Freshness
 from codelens.model.graph import IMPLIED_KINDS, KINDS, NamedNode, Relation, RelationAnswer, RelationOptions
 from codelens.model.request import SearchOptions
 from codelens.model.runs import RepositoryStatus
-from codelens.render.outline import outline_lines, symbols_of
-from codelens.render.records import fields_of
+from codelens.render.outline import format_outline, select_symbols
+from codelens.render.records import pick_fields
 from codelens.render.relations import format_step
-from codelens.render.visible import for_line
+from codelens.render.visible import escape_line
 from codelens.server.mcp import schema
 from codelens.server.mcp.schema import answer_fields
 from codelens.server.mcp.tool import (
@@ -65,7 +65,7 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
     note_texts = format_notices(notices, call.tool)
     places = [f" ({_node_path(named, call)}:{named.line})" if named.path else "" for named in targets]
     named_targets = zip(targets, places, strict=True)
-    subject = ", ".join(for_line(f"{named.kind} {named.qualified_name}{place}") for named, place in named_targets)
+    subject = ", ".join(escape_line(f"{named.kind} {named.qualified_name}{place}") for named, place in named_targets)
     ways = [f"`{name}`" for name in ("paths", "depth") if name in call.tool.takes["properties"]]
     remedy = f"raise `budget` or `limit`, or narrow with {', '.join(ways)} or `min_confidence`"
 
@@ -88,7 +88,7 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
 
 
 def _node_path(named: NamedNode, call: ToolCall) -> str:
-    return for_line(call.paths.format_path(named.root, named.path)) if named.path else ""
+    return escape_line(call.paths.format_path(named.root, named.path)) if named.path else ""
 
 
 def _relation_line(relation: Relation, question: str, call: ToolCall) -> str:
@@ -97,7 +97,7 @@ def _relation_line(relation: Relation, question: str, call: ToolCall) -> str:
     indent = "  " * (relation.depth - 1) if question in ("callers", "callees") else ""
     text = f"  | {code_line(place.text.strip())}" if place.text.strip() else ""
     again = " (listed above)" if relation.again else ""
-    return for_line(f"{indent}{head}{format_step(relation, question)}{again}{text}")
+    return escape_line(f"{indent}{head}{format_step(relation, question)}{again}{text}")
 
 
 def _relation_record(relation: Relation, call: ToolCall) -> Record:
@@ -108,10 +108,10 @@ def _relation_record(relation: Relation, call: ToolCall) -> Record:
         "name": listed.qualified_name,
         "symbol_kind": listed.kind,
         "defined_in": _node_path(listed, call),
-        "path": for_line(call.paths.format_path(place.root, place.path)) if place.line else "",
+        "path": escape_line(call.paths.format_path(place.root, place.path)) if place.line else "",
         "line": place.line,
         "text": code_line(place.text.strip()),
-        **fields_of(relation, "confidence certainty test"),
+        **pick_fields(relation, "confidence certainty test"),
         "freshness": str(place.freshness),
     }
 
@@ -173,7 +173,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
     part = RANGE.fullmatch(target)
     source, unit, first = call.index.passage(target_in_index(part[1] if part else target, call.index.info()))
     total = len(source.lines)
-    path = for_line(call.paths.format_path(source.file.root, source.file.path))
+    path = escape_line(call.paths.format_path(source.file.root, source.file.path))
     if part:
         unit, first, last = None, int(part[2]), min(int(part[3]), total)
         if not 1 <= first <= last:
@@ -181,7 +181,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
     else:
         last = unit.end_line if unit else total
     lines = [code_line(line, LONGEST_READ) for line in source.lines[first - 1 : last]]
-    name = for_line(f"  {unit.kind} {unit.qualified_name}") if unit else ""
+    name = escape_line(f"  {unit.kind} {unit.qualified_name}") if unit else ""
     is_old = source.freshness is not Freshness.FRESH
     notices = [f"{source.freshness} since it was indexed; `fresh` waits for the update"] if is_old else []
 
@@ -223,8 +223,8 @@ def answer_outline(call: ToolCall) -> ToolAnswer:
     info = call.index.info()
     path = path_in_index(call.arguments["file"], info)
     names, below = split_repository(path, info)
-    units = symbols_of([u for u in call.index.symbols(below) if u.repository in names])
-    lines = [code_line(line) for line in outline_lines(units)]
+    units = select_symbols([u for u in call.index.symbols(below) if u.repository in names])
+    lines = [code_line(line) for line in format_outline(units)]
     symbols = [
         {"name": u.qualified_name, "kind": u.kind, "line": u.name_line or u.start_line, "end_line": u.end_line}
         | {"signature": code_line(" ".join(u.signature.split()))}
@@ -277,7 +277,7 @@ def answer_status(call: ToolCall) -> ToolAnswer:
         record = {
             "folder": str(call.served.folder),
             "ready": status is not None,
-            "work": fields_of(work, "doing phase done total"),
+            "work": pick_fields(work, "doing phase done total"),
             "fault": "; ".join(filter(None, (work.fault, work.hint)))[:MOST_FAULT],
             "snapshot": status.index.snapshot if status else "",
             "embedder": status.index.embedder if status else "",
@@ -301,15 +301,17 @@ def _repository_line(repository: RepositoryStatus) -> str:
     for kind in CHANGES if repository.changes else ():
         if paths := getattr(repository.changes, kind):
             more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-            line += f", {len(paths)} {kind}: {', '.join(map(for_line, paths[:MOST_NAMED]))}{more}"
+            line += f", {len(paths)} {kind}: {', '.join(map(escape_line, paths[:MOST_NAMED]))}{more}"
     return line
 
 
 def _repository_record(repository: RepositoryStatus) -> Record:
     languages = dict(list(repository.languages.items())[:MOST_NAMED])
     changed_paths = {kind: list(getattr(repository.changes, kind, ())[:MOST_NAMED]) for kind in CHANGES}
-    record = fields_of(repository, "name root documents") | {"languages": languages}
-    return record | fields_of(repository, "skipped gone") | {"checked": repository.changes is not None} | changed_paths
+    record = pick_fields(repository, "name root documents") | {"languages": languages}
+    return (
+        record | pick_fields(repository, "skipped gone") | {"checked": repository.changes is not None} | changed_paths
+    )
 
 
 REPOSITORY = {
