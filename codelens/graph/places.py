@@ -127,7 +127,7 @@ class _TokensRead:
         self._lock = Lock()
 
     def get(self, key: tuple[object, ...]) -> tuple[list[NameToken], TextMap | None, bool] | None:
-        """(tokens, text, whether the grammar could read all of it) for (digest, encoding, language, name)."""
+        """Look up (tokens, text, whether the grammar could read all of it) for (digest, encoding, language, name)."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -177,7 +177,7 @@ class PlaceFinder:
         return [place for place in places if place.certainty not in (ANOTHER, A_LOCAL)]
 
     def read_documents(self) -> Iterator[NameReader]:
-        """Each document that has the name, with its tokens, in order of path."""
+        """Read each document that has the name, with its tokens, in order of path."""
         resolvers: dict[RepositoryId, Resolver] = {} if (kept := self._view.store.resolvers) is None else kept
         documents = self._find_documents()
         for number, document in enumerate(documents):
@@ -252,7 +252,7 @@ class PlaceFinder:
         return tokens, text, is_complete
 
     def _judge_tokens(self, names: NameReader) -> Iterator[NamedPlace]:
-        """The tokens of a document as places, with those that do not mean the target."""
+        """Judge the tokens of a document: a place for each, also for those that do not mean the target."""
         judge, text, document = _Judge(self.target, names), names.text, names.document
         closures = list(_find_closures(self.target, names))
         for token in names.tokens:
@@ -375,7 +375,7 @@ class _Judge:
         self._target, self._names, self._values, self._facts = target, names, names.values, names.facts
 
     def judge_definition(self, definition: Definition, token: NameToken) -> tuple[str, str]:
-        """(role, certainty) of the name of a further definition."""
+        """Judge the name of a further definition: (role, certainty)."""
         target = self._target
         if definition.id in target.units:
             return DEFINITION, SURE
@@ -386,7 +386,7 @@ class _Judge:
         return DECLARATION, ONLY_BY_NAME if definition.id in target.family else ANOTHER
 
     def judge(self, meaning: TokenMeaning) -> str:
-        """SURE, LIKELY or ONLY_BY_NAME if a token may mean the target, else ANOTHER or A_LOCAL."""
+        """Judge a token: SURE, LIKELY or ONLY_BY_NAME if it may mean the target, else ANOTHER or A_LOCAL."""
         target, token, role = self._target, meaning.token, meaning.token.role
         if role in (NAME, TEXT):
             return ONLY_BY_NAME
@@ -418,7 +418,7 @@ class _Judge:
         return is_key and meaning.holder is not None and meaning.holder.name == self._target.holder
 
     def _judge_outside(self, token: NameToken) -> str:
-        """A name from outside of the index is meant after its module, or its type, or where it was imported from there."""
+        """Judge a name from outside of the index: it counts behind its module or type, or if imported from there."""
         holder, name = self._target.holder, self._target.name
         if not holder:
             return ONLY_BY_NAME
@@ -432,7 +432,7 @@ class _Judge:
         return SURE if is_meant else ANOTHER
 
     def _judge_declaration(self, token: NameToken, start: int) -> str:
-        """A declared name without a unit: a field, or the prototype of a function."""
+        """Judge a declared name without a unit: a field, or the prototype of a function."""
         target = self._target
         if target.kind == FIELD or (target.fields and token.holder):
             return SURE if target.includes_field(token.holder) else ANOTHER
@@ -445,7 +445,7 @@ class _Judge:
         return ANOTHER if token.holder and token.holder != target.holder else self._guess(token)
 
     def _judge_import(self, meaning: TokenMeaning) -> str:
-        """A name in an import statement, which brings it or only contains it."""
+        """Judge a name in an import statement, which brings the name or only contains it."""
         if meaning.is_known and meaning.key[0] != MODULE:
             return self._judge_imported(meaning)
         imported = [one for one in self._facts.imports if self._target.name in (one.name, one.alias)]
@@ -498,7 +498,7 @@ class _Judge:
         return holder is not None and holder.id in self._target.units
 
     def _judge_other(self, meaning: TokenMeaning) -> str:
-        """A name that is local, or comes from outside of the index, or is not resolved."""
+        """Judge a name that is local, or comes from outside of the index, or is not resolved."""
         target, token, reference, value = self._target, meaning.token, meaning.reference, meaning.value
         if value is not None and value.how == "definition" and value.definition is not None:
             is_meant = value.definition.id in target.units  # by a local name for it
@@ -526,7 +526,7 @@ class _Judge:
         return SURE if any(d.id in target.units for d in at_top) else self._guess(token)
 
     def _guess(self, token: NameToken) -> str:
-        """By the name alone: likely where nothing else in the repository has it, and where it may stand so."""
+        """Judge a token by the name alone: LIKELY if nothing else in the repository has it and the target may be named so there."""
         target = self._target
         if target.namesakes or target.family or target.name in load_words().common:
             return ONLY_BY_NAME

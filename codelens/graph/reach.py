@@ -79,7 +79,7 @@ class Reach:
 def find_reachable(
     view: GraphView, starts: Sequence[Node], read_links: LinkReader, depth: int, until: Collection[Node] = frozenset()
 ) -> Reach:
-    """All nodes within `depth` hops, nearest first. The search ends with the ring in which a node of `until` is found."""
+    """Find all nodes within `depth` hops, nearest first. The search ends with the ring in which a node of `until` is found."""
     links: dict[Node, Sequence[Link]] = {}
     first: dict[Node, tuple[Node, Link]] = {}
     depths = dict.fromkeys(starts, 0)
@@ -145,7 +145,7 @@ CALLS = ("calls", "tests")
 
 
 def find_callers(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
-    """Functions that call the target, and their callers, to `depth` (default 1)."""
+    """Find the functions that call the target, and their callers, to `depth` (default 1)."""
     start, kinds = resolve_and_read(target, view), options.kinds or CALLS
     reached = find_reachable(
         view, start.nodes, drop_inner_links(start, make_caller_reader(view, kinds)), options.depth or 1
@@ -166,7 +166,7 @@ def resolve_and_read(target: str, view: GraphView) -> ResolvedTarget:
 
 
 def find_callees(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
-    """Functions that the target and its contents call, and their callees, to `depth` (default 1)."""
+    """Find the functions that the target and its contents call, and their callees, to `depth` (default 1)."""
     start, kinds = resolve_start(target, view), options.kinds or CALLS
     nodes = add_contents(start.nodes, view, types_too=True)
     reached = find_reachable(view, nodes, drop_inner_links(start, make_callee_reader(view, kinds)), options.depth or 1)
@@ -187,7 +187,7 @@ def drop_inner_links(start: ResolvedTarget, read_links: LinkReader) -> LinkReade
 
 
 def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
-    """The ring of nodes with an edge of these kinds to a node, or to a method that it overrides."""
+    """Make a reader of links from the nodes with an edge of these kinds to a node, or to a method that it overrides."""
 
     def read_ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
         bases_of = find_overridden(view, nodes) if "calls" in kinds else {}
@@ -244,7 +244,7 @@ IMPACT_DEPTH = 3
 
 
 def find_path(view: GraphView, first: str, second: str, options: RelationOptions) -> RelationAnswer:
-    """A shortest path along edges from one target to another; of equal ones, the first in the order of its nodes.
+    """Find a shortest path along edges from one target to another; of equal ones, the first in the order of its nodes.
 
     The contents of a target belong to it. Without a path, a notice reports whether there is one in the other direction.
     """
@@ -274,7 +274,7 @@ def find_path(view: GraphView, first: str, second: str, options: RelationOptions
 
 
 def find_impact(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
-    """Nodes that a change of the target may affect, nearest first, each with the edge that reaches it."""
+    """Find the nodes that a change of the target may affect, nearest first, each with the edge that reaches it."""
     start = resolve_and_read(target, view)
     kinds = options.kinds or (*IMPACT_KINDS, *(["imports"] if start.whole_file else []))
     nodes = start.nodes if start.whole_file else add_contents(start.nodes, view, types_too=True)
@@ -300,7 +300,7 @@ DEEPEST_HIERARCHY = 50  # Levels followed; real hierarchies have fewer
 
 
 def list_hierarchy(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
-    """The bases of a type, then its subclasses and implementors, each as a tree; with `members`, overriding members too.
+    """List the bases of a type, then its subclasses and implementors, each as a tree; with `members`, overriding members too.
 
     Each line is the place of a definition. A base that is not in the index is listed by its name.
     """

@@ -87,7 +87,7 @@ def _find_external_uses(view: GraphView, external: ResolvedTarget, kinds: Sequen
 
 
 def find_references(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
-    """The places that name the target, the surest first; for a file, the edges from other files to it and its contents.
+    """Find the places that name the target, the surest first; for a file, the edges from other files to it and its contents.
 
     For PATH:LINE:NAME, if the graph does not tell what is meant there, the places in the function around the line, or in its
     file. Raises TargetError if the name is neither defined nor used.
@@ -232,7 +232,7 @@ def _make_relation(view: GraphView, place: NamedPlace, target: NamedNode, edge: 
 
 
 def grade_confidence(confidence: float) -> str:
-    """The certainty of an edge."""
+    """Name the certainty of an edge by its confidence."""
     if confidence >= TIERS["implied"].confidence:
         return SURE
     return LIKELY if confidence >= RESOLVED else ONLY_BY_NAME

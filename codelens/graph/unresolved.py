@@ -47,7 +47,7 @@ class UnresolvedUses:
         self.is_partial = False  # True if there were too many files to read for a count
 
     def find_uses_of(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
-        """Uses of the names of these nodes, which may mean them."""
+        """Find the unresolved uses of the names of these nodes, which may mean them."""
         view, families = self._view, dict[str, set[str]]()  # Name → families of the languages that define it
         for node in nodes:
             unit = view.find_unit(node)
@@ -68,7 +68,7 @@ class UnresolvedUses:
         return uses
 
     def find_uses_inside(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
-        """Uses inside these nodes of names that the index defines."""
+        """Find the unresolved uses, inside these nodes, of names that the index defines."""
         view, inner = self._view, dict[DocumentId, set[Node]]()
         for node in nodes:
             if (document := view.find_document_of(node)) is not None:

@@ -81,7 +81,7 @@ def read_incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = (
 
 
 def derive_contents(store: Store, nodes: Iterable[int]) -> list[Edge]:
-    """From a document to its top-level units, from a unit to those directly inside it, from a type to its stored members."""
+    """Derive edges from documents to top-level units, from units to those directly inside, from types to stored members."""
     wanted = list(nodes)
     documents = [DocumentId(-n) for n in wanted if n < 0]
     tops = [_make_implied(document_node(d), "contains", Node(u)) for d, u in store.units.list_top_units(documents)]
@@ -93,19 +93,19 @@ def derive_contents(store: Store, nodes: Iterable[int]) -> list[Edge]:
 
 
 def derive_containers(store: Store, nodes: Iterable[int]) -> list[Edge]:
-    """From a unit to the unit directly around it."""
+    """Derive the edges from units to the units directly around them."""
     around = store.units.find_outer(n for n in nodes if is_unit(n))
     return [_make_implied(Node(inner), "member_of", Node(outer)) for inner, outer in sorted(around.items())]
 
 
 def find_test_edges(store: Store, nodes: Iterable[int]) -> list[Edge]:
-    """The reverse of `tests`."""
+    """Derive the reverse edges of `tests`."""
     tests = store.edges.incoming(list(nodes), {"tests"})
     return [_make_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
 
 
 def derive_co_tested(store: Store, nodes: Iterable[int]) -> list[Edge]:
-    """Subjects that share a test function with these nodes, if it tests at most MOST_SUBJECTS."""
+    """Derive edges to subjects that share a test function with these nodes, if it tests at most MOST_SUBJECTS."""
     testing: dict[Node, dict[Node, float]] = {}
     for edge in store.edges.incoming(list(nodes), {"tests"}):
         testing.setdefault(edge.source, {})[edge.target] = edge.confidence
@@ -274,12 +274,12 @@ class GraphView:
     # Edges
 
     def find_edges_from(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
-        """Edges that begin at these nodes and end in the files of the question (or `anywhere`), in order of their ends."""
+        """Find edges that begin at these nodes and end in the files of the question (or `anywhere`), in order of their ends."""
         edges = self._select_edges(read_outgoing(self.store, nodes, kinds), True, anywhere)
         return sorted(edges, key=lambda e: (*self.order(e.target), e.kind, *self.order(e.source), e.line))
 
     def find_edges_to(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
-        """Edges that end at these nodes and begin in the files of the question (or `anywhere`), in order of their places."""
+        """Find edges that end at these nodes and begin in the files of the question (or `anywhere`), in order of their places."""
         wanted = list(nodes)
         edges = read_incoming(self.store, wanted, kinds)
         edges += [e for node in wanted for e in self._added.get(node, ()) if not kinds or e.kind in kinds]
@@ -354,7 +354,7 @@ class GraphView:
         )
 
     def list_documents(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
-        """These documents, or all, in the order of contents."""
+        """List these documents, or all, in the order of contents."""
         names = {row.id: row.name for row in self.store.documents.list_repositories()}
         return sorted(self.store.documents.read_rows(ids), key=lambda d: (names[d.repository], d.path))
 
@@ -450,7 +450,7 @@ def resolve_start(text: str, view: GraphView) -> ResolvedTarget:
 
 
 def add_contents(nodes: tuple[Node, ...], view: GraphView, types_too: bool) -> list[Node]:
-    """These nodes and their contents at any depth: local functions and, with `types_too`, contents of types."""
+    """Add to nodes their contents at any depth: local functions and, with `types_too`, contents of types."""
     contents, ring = dict.fromkeys(nodes), list(nodes)
     while ring:
         ring = [n for n in ring if is_unit(n) and (types_too or view.name_node(n).kind not in TYPE_KINDS)]

@@ -92,7 +92,7 @@ class Manifests:
         return Owners(self._join_text(place)) if place else None
 
     def describe_offer(self, path: str) -> tuple[Key, str] | None:
-        """(key, content) of one file's declarations that other documents depend on; dependencies are not among them."""
+        """Describe, as (key, content), one file's declarations that other documents depend on; dependencies are not among them."""
         if manifest := self._manifests.get(path):
             return MODULES, repr((path, manifest.name, manifest.roots, manifest.entries))
         if config := self._configs.get(path):
@@ -320,7 +320,7 @@ class Catalog:
                 yield self.read_facts(file.id)
 
     def digest_offers(self, document: int) -> dict[Key, str]:
-        """Key that other documents may look up → digest of what it leads to in this document."""
+        """Digest what other documents may look up: key → digest of what it leads to in this document."""
         path, keys = self.files[document].path, self.read_facts(document).digest_keys()
         if is_declaration(path) and (manifest := self.manifests.describe_offer(path)):
             keys[manifest[0]] = manifest[1]

@@ -131,7 +131,7 @@ class Evaluator:
             self.forget()
 
     def collect_offered_keys(self, facts: LinkFacts) -> set[Key]:
-        """The keys on which depends what a document offers others: results, fields, bases, values and aliases."""
+        """Collect the keys on which the offers of a document depend: results, fields, bases, values and aliases."""
         outer, self.catalog.keys = self.catalog.keys, set()
         for definition in facts.definitions:
             if definition.kind in TYPE_KINDS:
@@ -306,7 +306,7 @@ class Evaluator:
         return None
 
     def make_super_object(self, facts: LinkFacts, unit: int | None) -> Value | None:
-        """The object, seen as an instance of its first base."""
+        """Make the object of `super`: an instance of the first base."""
         holder = self.find_owner(facts, unit)
         if holder is None:
             return None
@@ -439,7 +439,7 @@ class Evaluator:
         return self.evaluate(text, facts, unit, before)
 
     def evaluate_type(self, text: str, facts: LinkFacts, unit: int | None) -> Value | None:
-        """An object of a declared type; external where the repository does not define it."""
+        """Evaluate a declared type to an object of it; external where the repository does not define it."""
         return self._find_type(text, facts, unit) if type_text(text).head else None
 
     @question
@@ -502,14 +502,14 @@ class Evaluator:
         return None
 
     def _call_by_name(self, value: Value) -> Value | None:
-        """The result of a member in a language where its name alone calls it (Ruby)."""
+        """Evaluate a member in a language where its name alone calls it (Ruby)."""
         definition = value.definition
         return (
             self.read_value(definition) if definition and definition.kind == "property" else self.evaluate_call(value)
         )
 
     def evaluate_call(self, value: Value) -> Value | None:
-        """The result of a call: an object of a type, or what a function declares or is seen to return."""
+        """Evaluate a call: to an object of a type, or what a function declares or is seen to return."""
         definition = value.definition
         if value.how == "object":
             for name in ("__call__", "invoke", "apply", "operator()"):
@@ -573,7 +573,7 @@ class Evaluator:
         return value if value.how in _UNKNOWN else None
 
     def evaluate_bound(self, bound: Sequence[Binding], facts: LinkFacts, before: int) -> Value | None:
-        """The value of a name from its bindings: by a declared type, else by the last value before the place."""
+        """Evaluate a name by its bindings: by a declared type, else by the last value before the place."""
         typed = False
         for binding in reversed(bound):
             if binding.how == "type":

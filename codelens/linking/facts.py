@@ -214,7 +214,7 @@ class LinkFacts:
         return [b for b in self.bindings.get(unit, ()) if b.how == how and not b.name]
 
     def digest_keys(self) -> dict[Key, str]:
-        """Key that another document may look up → digest of what it leads to in this document."""
+        """Digest what other documents may look up: key → digest of what it leads to in this document."""
         keys: defaultdict[Key, list[str]] = defaultdict(list)
         path, namespace, folder = self.file.path, self.file.namespace, self.file.path.rpartition("/")[0]
         stem, language = path.rpartition("/")[2].partition(".")[0], self.file.language

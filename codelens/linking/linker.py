@@ -129,7 +129,7 @@ def write_links(store: Store, links: Sequence[DocumentLinks], fresh: bool) -> No
 
 
 def split_into_batches(links: Iterable[DocumentLinks]) -> Iterator[list[DocumentLinks]]:
-    """Batches of AT_ONCE."""
+    """Split links into batches of AT_ONCE."""
     remaining = iter(links)
     while batch := list(islice(remaining, AT_ONCE)):
         yield batch
@@ -172,11 +172,11 @@ class Invalidation:
         return bool(self._documents)
 
     def find_affected_types(self, catalog: Catalog) -> set[int]:
-        """Types to which members in changed documents belonged."""
+        """Find the types to which members in changed documents belonged."""
         return {d.id for owner in self._owners for d in find_types_in_folder(catalog, *owner)} | self._holders
 
     def find_documents_to_link(self, build: bool, catalog: Callable[[], Catalog]) -> set[DocumentId]:
-        """The documents to link. A resumed build that found changes links all: it cannot know what its first batches had read.
+        """Find the documents to link. A resumed build that found changes links all: it cannot know what its first batches had read.
 
         `catalog` makes the catalog of the documents as they are now.
         """
@@ -216,7 +216,7 @@ class Invalidation:
 
 
 def link_documents(index: str, repository: RepositoryId, documents: Sequence[DocumentId]) -> bytes:
-    """In a process of its own: the marshalled links of documents. Only reads the index, as of the last commit.
+    """Link documents in a process of its own, and marshal the links. Only reads the index, as of the last commit.
 
     The function is here, so that the process imports nothing of how documents are derived.
     """

@@ -61,7 +61,7 @@ class Resolver:
     def find_document_edges(
         self, facts: LinkFacts, references: Sequence[Reference], meant: Mapping[int, Meaning]
     ) -> Iterator[FoundEdge]:
-        """The edges of one document. Names at the places in `meant` are known and not resolved."""
+        """Find the edges of one document. Names at the places in `meant` are known and not resolved."""
         self.counts.clear()
         self.unresolved.clear()
         self._accessed.clear()
@@ -99,7 +99,7 @@ class Resolver:
         yield from self._find_declared_edges(facts.file.path)
 
     def _find_declared_edges(self, path: str) -> Iterator[FoundEdge]:
-        """Dependencies that the document declares as a manifest, and its owners."""
+        """Find the dependencies that the document declares as a manifest, and its owners."""
         manifests = self.catalog.manifests
         if manifest := manifests.find_manifest_at(path):
             for dependency in manifest.dependencies:
