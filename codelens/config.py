@@ -143,7 +143,7 @@ def load_settings(
     faults: list[SettingsError] = []  # of the project's file
     project = _find_project_file(start, stop) if use_files else None
     layers: list[tuple[str, Mapping[str, Any]]] = []  # The strongest last
-    if use_files and (user := user_place("config.toml")) and user.is_file():
+    if use_files and (user := find_user_place("config.toml")) and user.is_file():
         layers.append((str(user), _make_paths_absolute(_read_toml(user), user)))
     if project:
         layers.append((str(project), _read_project_file(project, faults)))
@@ -290,7 +290,7 @@ def _make_paths_absolute(values: Mapping[str, Any], path: Path) -> Mapping[str, 
     return {**values, **{key: str(path.parent.absolute() / value) for key, value in named.items()}}
 
 
-def with_absolute_paths(settings: Settings) -> Settings:
+def resolve_paths(settings: Settings) -> Settings:
     """The settings with absolute paths, for a process that works in another folder."""
     here = Path("here")
     return replace(settings, **_make_paths_absolute({key: getattr(settings, key) for key in PATHS}, here))
@@ -311,7 +311,7 @@ USER_PLACES: Mapping[str, tuple[str, str, str]] = {
 }
 
 
-def user_place(name: str) -> Path | None:
+def find_user_place(name: str) -> Path | None:
     """The path of a file or folder of the user's, by its name in USER_PLACES; None without a home directory. It may not exist."""
     variable, windows, below_home = USER_PLACES[name]
     base = os.environ.get(variable) or (os.environ.get(windows) if os.name == "nt" else None)

@@ -29,7 +29,7 @@ class MissingExtra(UsageError):
     """Packages of an extra are missing; the hint installs them from the source codelens was installed from."""
 
     def __init__(self, what: str, packages: Sequence[str], extra: str, otherwise: str = "") -> None:
-        hint = f"{install_command(extra)}{f', or {otherwise}' if otherwise else ''}"
+        hint = f"{format_install_command(extra)}{f', or {otherwise}' if otherwise else ''}"
         super().__init__(f"{what} needs {' and '.join(packages)}, which a default install does not include", hint)
 
 
@@ -41,7 +41,7 @@ def require_packages(extra: str, *packages: str) -> None:
         raise MissingExtra(extra, missing, extra)
 
 
-def install_command(extra: str) -> str:
+def format_install_command(extra: str) -> str:
     """The command that installs an extra of codelens from its checkout. No package index has codelens yet."""
     import json
     import os
@@ -73,7 +73,7 @@ class QueryError(CodelensError):
         self.query = query
         self.position = position
 
-    def pointer(self) -> str:
+    def format_pointer(self) -> str:
         """The query with a caret under the fault, two lines."""
         line = self.query.replace("\n", " ").replace("\t", " ")
         return f"{line}\n{' ' * self.position}^"
@@ -95,7 +95,7 @@ READ_ONLY = "nothing can be written there: keep the index elsewhere with `--db F
 """The hint for a folder that is read-only, for everyone or for this user."""
 
 
-def unwritable(path: object, fault: OSError) -> CannotWrite:
+def build_write_error(path: object, fault: OSError) -> CannotWrite:
     """The error for a file or folder of the index that the system refuses to write."""
     full = {getattr(errno, name, 0) for name in ("EDQUOT", "EIO", "ENOSPC")}
     hint = "" if fault.errno in full else READ_ONLY

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from codelens.config import Settings, user_place
+from codelens.config import Settings, find_user_place
 from codelens.errors import IndexCorrupt, NoIndex, TargetError, UsageError
 from codelens.model.budget import without_collector
 from codelens.model.code import (
@@ -189,7 +189,7 @@ class Index:
             # Memory changes with every request, and traces with every import: a pack ranked by them is soon out of date.
             may_keep = keep and self._settings.pack_cache and not request.options.memory
             may_keep = may_keep and not locate_traces(self._store.path).is_file()
-            folder = user_place("packs") if may_keep else None
+            folder = find_user_place("packs") if may_keep else None
             return write_pack(request, layout, self._store, self.info(), self._settings, folder)
 
     def info(self) -> IndexInfo:

@@ -12,7 +12,7 @@ from codelens import __version__
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import inform, wants_color, write, write_fields
-from codelens.errors import CodelensError, IndexCorrupt, UsageError, install_command
+from codelens.errors import CodelensError, IndexCorrupt, UsageError, format_install_command
 
 OLDEST_PYTHON = (3, 11)
 CODECS = ("utf-16", "cp1252", "gb18030", "gbk", "big5", "shift_jis", "euc_jp", "euc_kr", "koi8_r")
@@ -121,13 +121,15 @@ def _check_extras() -> Iterator[Check]:
     from codelens.embed.folder_models import EXTRAS, is_installed
 
     for extra in EXTRAS:
-        missing = f"not installed; only its models need it: {install_command(extra)}"
+        missing = f"not installed; only its models need it: {format_install_command(extra)}"
         yield _require(extra, is_installed(extra), "its models can be used", missing, ABSENT)
     for extra, package, text, without in (
         ("watch", "watchfiles", "`watch` and --watch work", "`watch` works with --poll only"),
         ("cluster", "distributed", "fleets can be indexed", "fleets can only be searched"),
     ):
-        yield _require(extra, find_spec(package), text, f"not installed: {without}; {install_command(extra)}", ABSENT)
+        yield _require(
+            extra, find_spec(package), text, f"not installed: {without}; {format_install_command(extra)}", ABSENT
+        )
 
 
 def _check_grammars(all_of_them: bool) -> Iterator[Check]:

@@ -90,7 +90,7 @@ def import_traces(flags: TracesFlags) -> int:
             )
             inform(flags, summary)
             return 0 if ingested.matched or ingested.known else 1
-        runs = traces.everything()
+        runs = traces.list_observations()
 
     def format_lines() -> Iterator[str]:
         for place, seen in runs.items():

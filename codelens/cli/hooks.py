@@ -8,7 +8,7 @@ from codelens.cli.streams import inform, say, write
 from codelens.cli.workplace import find_working_folder, load_settings_at, resolve_named_index
 from codelens.errors import IndexBusy, UsageError
 from codelens.index import Index
-from codelens.processes.python import codelens_command
+from codelens.processes.python import build_codelens_command
 from codelens.worktree.hooks import NAMES, find_hooks, install, is_installed, remove
 from codelens.worktree.place import find_git_top, find_index
 
@@ -29,7 +29,7 @@ def install_hooks(flags: HookInstallFlags) -> int:
             f"core.hooksPath leads to {hooks.folder}, which may serve other repositories too",
             "--shared installs them there; they do nothing in a repository without an index",
         )
-    install(hooks.folder, [*codelens_command(), "hooks", "run", *(["--db", str(index)] if index else [])])
+    install(hooks.folder, [*build_codelens_command(), "hooks", "run", *(["--db", str(index)] if index else [])])
     if not flags.quiet:
         say(f"{', '.join(NAMES)} installed in {hooks.folder}")
         if hooks.folder.is_relative_to(hooks.repository.top) and hooks.folder.parts[-2:] != (".git", "hooks"):

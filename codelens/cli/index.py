@@ -12,7 +12,7 @@ from codelens.cli.options import find_only_flag
 from codelens.cli.progress import showing_progress
 from codelens.cli.streams import inform, say, say_plain, user_agrees, write, write_record
 from codelens.cli.workplace import Trees, choose_trees, find_reading_place, find_working_folder, resolve_named_index
-from codelens.config import user_place
+from codelens.config import find_user_place
 from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
 from codelens.index import Index
 from codelens.model.code import PARTLY, SeenFile, Skip, SkipReason
@@ -132,7 +132,7 @@ def _trust_index(flags: IndexFlags) -> int:
 def _clear_cache(flags: IndexFlags) -> int:
     from codelens.context.cache import PackCache
 
-    packs, vectors = user_place("packs"), user_place("vectors.db")
+    packs, vectors = find_user_place("packs"), find_user_place("vectors.db")
     count = PackCache(packs).clear() if packs else 0
     if vectors:
         for suffix in ("", "-wal", "-shm"):

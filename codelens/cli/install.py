@@ -17,7 +17,7 @@ from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import inform, say, user_agrees, write
 from codelens.errors import UsageError, require_packages
-from codelens.processes.python import codelens_command
+from codelens.processes.python import build_codelens_command
 from codelens.text.entries import add_block, add_entry, find_entry, remove_block, remove_entry
 from codelens.text.notation import parse_toml
 from codelens.worktree.files import write_in_one_step
@@ -168,7 +168,7 @@ def _make_entry(row: Row, flags: InstallFlags) -> dict[str, Any]:
     """The entry with the command line of the server: for a project without the path of this machine."""
     program_path = shutil.which("codelens")
     named = "codelens" if flags.project else str(Path(program_path or "").absolute())
-    program, *rest = [named] if program_path else codelens_command()
+    program, *rest = [named] if program_path else build_codelens_command()
     arguments = [*rest, *row.get("arguments", ["mcp"]), *(["--db", str(flags.db.absolute())] if flags.db else [])]
     values = {"{program}": program, "{arguments}": arguments, "{command}": [program, *arguments]}
     return {name: values.get(value, value) if isinstance(value, str) else value for name, value in row["entry"].items()}

@@ -68,9 +68,9 @@ def show(flags: MemoryShowFlags) -> int:
     """List what is recorded. Shows pins, ratings, uses, judgements, results that contained it, and words that lead to it."""
     with open_notebook(flags) as (notebook, place, find_target):
         known = notebook.recall(find_target(flags.target) if flags.target is not None else None)
-        current = notebook.digests(known)
+        current = notebook.compute_digests(known)
         words: dict[Place, dict[str, int]] = {}  # Place → word → how often the place was used for it
-        for row in notebook.everything()["vocabulary"]:
+        for row in notebook.export_records()["vocabulary"]:
             at_place = words.setdefault(Place(row["repository"], row["path"], row["name"], row["kind"]), {})
             at_place[row["word"]] = row["count"]
     rows = [(target, known[target], current.get(target, ""), words.get(target, {})) for target in known]
@@ -161,7 +161,7 @@ SCHEMA = 1  # Version of the export; its fields change only with this number
 def export(flags: CommonFlags) -> int:
     """Write all that is recorded as one JSON object to stdout. Times are unix seconds."""
     with open_notebook(flags) as (notebook, _, _find):
-        records = notebook.everything()
+        records = notebook.export_records()
     if not flags.quiet:
         write_json([json.dumps({"schema": SCHEMA, **records}, ensure_ascii=False, indent=2) + "\n"])
     return 0
@@ -252,9 +252,9 @@ def used(flags: UsedFlags) -> int:
         )
     with open_notebook(flags) as (notebook, workplace, find_target):
         if flags.diff is not None:
-            places = notebook.used_in(read_diff(flags.diff, workplace.cwd).decode("utf-8", "replace"))
+            places = notebook.record_use_in_diff(read_diff(flags.diff, workplace.cwd).decode("utf-8", "replace"))
         else:
-            places = notebook.used([find_target(target) for target in flags.targets or ()])
+            places = notebook.record_use([find_target(target) for target in flags.targets or ()])
     if not flags.quiet:
         write(f"{place.label()}\n" for place in places)
     if not places:

@@ -16,7 +16,7 @@ from codelens.cli.streams import inform, read_stdin, say, write_answer
 from codelens.cli.workplace import Workplace, find_working_folder, load_settings_at, resolve_named_index, resolve_scope
 from codelens.errors import IndexBusy, TargetError, UsageError
 from codelens.index import Index
-from codelens.notes.note import OPEN, Anchor, NoteFile, NoteFolder, path_and_line
+from codelens.notes.note import OPEN, Anchor, NoteFile, NoteFolder, split_line_number
 from codelens.text.frontmatter import Value, replace_fields
 from codelens.worktree.place import INDEX_FOLDER, find_git_top, find_index
 
@@ -59,7 +59,7 @@ def find_note_tree(flags: CommonFlags) -> NoteTree:
 
 def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
     """The place that --at names, as notes store it. Raises TargetError."""
-    from codelens.notes.finder import anchor_on_disk
+    from codelens.notes.finder import create_disk_anchor
 
     anchors: list[Anchor] = []
     with tree.open() as index:
@@ -71,14 +71,14 @@ def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
                 if remark:
                     say(f"note: {remark}")
             else:
-                anchor = anchor_on_disk(text, tree.root)
+                anchor = create_disk_anchor(text, tree.root)
             anchors.append(anchor)
     return anchors
 
 
 def _resolve_below_root(name: str, root: Path) -> str:
     """A path is meant from the working directory where it is there, else from the root; a name stays what it is."""
-    path, line = path_and_line(name)
+    path, line = split_line_number(name)
     here = (find_working_folder() / path).resolve()
     if not here.is_file():
         return name
@@ -162,7 +162,7 @@ def add(flags: NoteAddFlags) -> int:
         "kind": "task" if flags.task else "note",
         "status": _read_word(flags.status or OPEN) if flags.task else "",
         "tags": tuple(_read_word(tag) for tag in flags.tag or ()),
-        "links": tuple(anchor.item() for anchor in anchors),
+        "links": tuple(anchor.to_item() for anchor in anchors),
         "created": date.today().isoformat(),
     }
     note: NoteFile = tree.notes.add(title, replace_fields(f"{(text or '').strip()}\n", fields))
@@ -248,7 +248,7 @@ def _change_text(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
         tags = [tag for tag in note.note.tags if tag not in (flags.untag or ())]
         fields["tags"] = tuple(dict.fromkeys([*tags, *map(_read_word, flags.tag or ())]))
     if note.note.links or flags.at:
-        fields["links"] = tuple(anchor.item() for anchor in _change_links(tree, note, flags))
+        fields["links"] = tuple(anchor.to_item() for anchor in _change_links(tree, note, flags))
     try:
         return replace_fields(text, fields)
     except ValueError as fault:
@@ -289,7 +289,7 @@ def list_notes(flags: NoteListFlags) -> int:
     tree = find_note_tree(flags)
     notes = [
         file
-        for file in tree.notes.notes()
+        for file in tree.notes.read_notes()
         if (file.note.kind == "task" or not flags.task)
         and flags.status in (None, file.note.status)
         and set(flags.tag or ()) <= set(file.note.tags)
@@ -342,7 +342,7 @@ class NoteRemoveFlags(CommonFlags):
 def remove(flags: NoteRemoveFlags) -> int:
     """Delete notes, and remove them from the index. Committed ones are still in git."""
     tree = find_note_tree(flags)
-    known = {note.note.id: note for note in tree.notes.notes()}
+    known = {note.note.id: note for note in tree.notes.read_notes()}
     for name in flags.ids:
         note = known.get(name) or tree.notes.find(name)
         if note.note.id != name:  # a beginning is enough to look, not to delete

@@ -13,10 +13,10 @@ from codelens.cli.declare import command, group, option, required_argument
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import inform, say_plain, write, write_fields
 from codelens.cli.workplace import Workplace, find_fleet_place, find_reading_place
-from codelens.config import user_place
+from codelens.config import find_user_place
 from codelens.errors import UsageError, require_packages
 from codelens.model.fast_dataclass import replace
-from codelens.watching.events import need_watchfiles
+from codelens.watching.events import require_watchfiles
 from codelens.watching.process import WatchProcess
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def serve_index(flags: ServeFlags) -> int:
         place = find_fleet_place(flags, flags.store or "", flags.scheduler)
     require_packages("serve", "jinja2", "pydantic", "starlette", "uvicorn")
     if flags.watch:
-        need_watchfiles()
+        require_watchfiles()
     from codelens.server.http.app import address_of, application, make_server, open_listener
     from codelens.server.http.desk import QueryDesk, default_workers
     from codelens.server.http.gate import rules_for
@@ -62,7 +62,7 @@ def serve_index(flags: ServeFlags) -> int:
     from codelens.server.http.links import SourceLinks
 
     SourceLinks.from_settings(place.settings, is_local=True)  # a faulty URL is reported now
-    keys, rules = user_place("keys.json"), rules_for(flags.host, flags.require_key)
+    keys, rules = find_user_place("keys.json"), rules_for(flags.host, flags.require_key)
     if rules.keys_needed and not read_keys(keys):
         where = f"on {flags.host}" if not flags.require_key else "with --require-key"
         raise UsageError(
@@ -160,7 +160,7 @@ def revoke(flags: KeyNameFlags) -> int:
 
 
 def _find_keys_file() -> Path:
-    if path := user_place("keys.json"):
+    if path := find_user_place("keys.json"):
         return path
     raise UsageError("there is no home folder for keys", "set XDG_CONFIG_HOME to a folder of yours")
 

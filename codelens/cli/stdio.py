@@ -13,7 +13,7 @@ from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags
 from codelens.errors import UsageError, require_packages
 from codelens.server.mcp.door import DEFAULT_TOOLS, PURPOSES, accept_session, choose_tools
-from codelens.watching.events import need_watchfiles
+from codelens.watching.events import require_watchfiles
 
 if TYPE_CHECKING:
     from codelens.server.upkeep import ServedIndex, Upkeep
@@ -55,7 +55,7 @@ def mcp(flags: McpFlags) -> int:
         raise UsageError(f"no such folder: {folder}")
     require_packages("mcp", "mcp")
     if flags.watch:
-        need_watchfiles()
+        require_watchfiles()
     session = accept_session(tools)  # before anything is imported that takes time
     served, upkeep = _serve_folder(folder, flags, "mcp")
     if not session.first:

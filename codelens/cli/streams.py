@@ -164,7 +164,7 @@ def report(fault: CodelensError) -> None:
     """Print an error and its hint; an error in a query points at its place."""
     say(f"error: {escape_line(str(fault))}")
     if isinstance(fault, QueryError):
-        say_plain(f"  {escape_text(line)}\n" for line in fault.pointer().split("\n"))
+        say_plain(f"  {escape_text(line)}\n" for line in fault.format_pointer().split("\n"))
     if isinstance(fault, TargetError):
         say_plain(f"  {escape_text(line)}\n" for line in fault.candidates)
     if fault.hint:

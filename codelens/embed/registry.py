@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache, lru_cache
 from pathlib import Path
 
-from codelens.config import MODEL_ENDING, is_address, is_model_name, user_place
+from codelens.config import MODEL_ENDING, find_user_place, is_address, is_model_name
 from codelens.embed.base import Embedder
 from codelens.errors import UsageError
 
@@ -36,7 +36,7 @@ def find_model(setting: str) -> Path | None:
 
 def own_models() -> dict[str, Path]:
     """Name → file of the models in the user's folder, sorted by name."""
-    folder = user_place("models")
+    folder = find_user_place("models")
     try:
         files = sorted(folder.glob(f"*{MODEL_ENDING}")) if folder else []
     except OSError:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from codelens.config import Settings, with_absolute_paths
+from codelens.config import Settings, resolve_paths
 from codelens.errors import CodelensError, NoIndex, UsageError
 from codelens.evaluation.metrics import CUTOFF, Judgement, NamedHit, Rule, judge_hits
 from codelens.evaluation.tasks import Task
@@ -108,7 +108,7 @@ def run_tasks(
     if pool is None:
         results_by_batch = (run_batch(batch, setup) for batch in batches)
     else:
-        absolute = replace(setup, settings=with_absolute_paths(setup.settings))
+        absolute = replace(setup, settings=resolve_paths(setup.settings))
         jobs = [pool.submit(run_batch, replace(batch, index=batch.index.absolute()), absolute) for batch in batches]
         results_by_batch = (job.result() for job in jobs)
     results, total = list[TaskResult](), sum(len(batch.tasks) for batch in batches)

@@ -17,8 +17,8 @@ from typing import IO, Any
 from weakref import WeakValueDictionary, finalize
 
 from codelens.cluster.shards import Request, Shard, ShardFacts
-from codelens.config import Settings, user_place
-from codelens.errors import CannotWrite, CodelensError, FleetIncomplete, IndexCorrupt, unwritable
+from codelens.config import Settings, find_user_place
+from codelens.errors import CannotWrite, CodelensError, FleetIncomplete, IndexCorrupt, build_write_error
 from codelens.fleet.manifest import ShardEntry
 from codelens.fleet.stores import PART, FleetStore, StoreFault, digest_of, open_store
 from codelens.fleet.workers import OBJECTS
@@ -120,7 +120,7 @@ def _open_shard(url: str, entry: ShardEntry, most_bytes: int, shared: bool) -> S
     key = f"{url} {entry.file}"
     store = _OPEN_STORES.get(key) if shared else None
     if store is None:
-        folder = user_place("shards") or Path(gettempdir(), "codelens-shards")
+        folder = find_user_place("shards") or Path(gettempdir(), "codelens-shards")
         file = copy_shard(open_store(url), entry, folder, most_bytes)
         store = Store.read(file, accepted=True)
         finalize(store, release_copy, file)
@@ -206,7 +206,7 @@ def copy_shard(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: 
                 lock.close()
                 _fetch(store, entry, place, limit_bytes)
     except OSError as fault:
-        raise unwritable(fault.filename or folder, fault) from None
+        raise build_write_error(fault.filename or folder, fault) from None
     os.utime(place.with_suffix(".lock"))  # used just now
     return place
 

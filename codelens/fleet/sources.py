@@ -23,7 +23,7 @@ from typing import Any
 
 import xxhash
 
-from codelens.config import user_place
+from codelens.config import find_user_place
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.store.connection import writer_lock
@@ -246,7 +246,7 @@ def place_of(source: FleetSource, seen: SourceLook) -> Path:
     """The folder in which a source is indexed on this machine: its own, or one to lay the files of a commit in."""
     if source.path and seen.state != seen.commit:
         return Path(source.path)
-    packs = user_place("packs")
+    packs = find_user_place("packs")
     if packs is None:
         raise OSError("there is no home folder to fetch repositories to: set XDG_CACHE_HOME")
     digest = xxhash.xxh3_64_hexdigest(f"{source.place}\0{source.ref}".encode())

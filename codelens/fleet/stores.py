@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import xxhash
 
-from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError, unwritable
+from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError, build_write_error
 from codelens.store.connection import writer_lock
 
 OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs"}  # Protocol → the package that fsspec needs for it
@@ -121,7 +121,7 @@ class FolderStore(FleetStore):
         except FileNotFoundError:
             raise StoreFault(f"{self._folder / name} is missing") from None
         except OSError as fault:
-            raise unwritable(to, fault) from None
+            raise build_write_error(to, fault) from None
 
     def find(self, name: str) -> StoredFile | None:
         try:
@@ -150,7 +150,7 @@ class FolderStore(FleetStore):
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as fault:
-            raise unwritable(self._folder, fault) from None
+            raise build_write_error(self._folder, fault) from None
         return writer_lock(self._folder / "manifest.json")
 
     @contextmanager
@@ -174,7 +174,7 @@ class FolderStore(FleetStore):
             finally:
                 Path(part).unlink(missing_ok=True)
         except OSError as fault:
-            raise unwritable(place, fault) from None
+            raise build_write_error(place, fault) from None
 
 
 class ObjectStore(FleetStore):
@@ -211,7 +211,7 @@ class ObjectStore(FleetStore):
             raise StoreFault(f"{self.url}/{name} is missing") from None
         except Exception as fault:
             if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise unwritable(to, fault) from None
+                raise build_write_error(to, fault) from None
             raise self._fault("read", name, fault) from None
 
     def find(self, name: str) -> StoredFile | None:

@@ -45,7 +45,7 @@ from codelens.model.extraction import (
     Unit,
 )
 from codelens.model.fast_dataclass import dataclass, field, replace
-from codelens.notes.note import kind_of_path
+from codelens.notes.note import classify_path
 from codelens.store.codec import pack_references
 from codelens.text.lines import TextMap
 from codelens.text.notebook import NOTEBOOK, read_notebook
@@ -122,7 +122,7 @@ def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | No
 def _rename(job: Job, decoded: DecodedText) -> Extraction | None:
     """The old extraction with the new file name in its chunks; None if the file must be extracted again."""
     path, old = job.seen.path, from_original(pickle.loads(job.moved.extraction), decoded) if job.moved else None
-    if not job.moved or not old or kind_of_path(path) or any(u.kind in NOTE_KINDS for u in old.units):
+    if not job.moved or not old or classify_path(path) or any(u.kind in NOTE_KINDS for u in old.units):
         return None  # the kind of a note depends on its folder
     old_name, name = job.moved.old_path.rpartition("/")[2], path.rpartition("/")[2]
     is_named = ("toplevel", "text")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import xxhash
 
-from codelens.config import Settings, user_place
+from codelens.config import Settings, find_user_place
 from codelens.embed.base import EmbeddedFields, Embedder
 from codelens.embed.registry import absolute_setting, open_embedder, open_indexed_embedder
 from codelens.errors import EmbedderFault, UsageError
@@ -62,7 +62,7 @@ DOC_LINES = 3  # Lines of a doc comment that are embedded with the signature; al
 def embedder_of(settings: Settings) -> Embedder | None:
     """The embedder of these settings; None if they want no vectors. Raises UsageError for a model that cannot be read."""
     embedder = open_embedder(settings.model, settings.allow_network) if settings.vector else None
-    file = user_place("vectors.db") if embedder and embedder.slow else None
+    file = find_user_place("vectors.db") if embedder and embedder.slow else None
     return CachingEmbedder(embedder, file) if embedder and file else embedder
 
 

@@ -20,7 +20,7 @@ from codelens.lang.registry import PLAIN_TEXT, Language, accepted_names, languag
 from codelens.model.code import CHUNK_KINDS, PARTLY, TODO, Span
 from codelens.model.extraction import Binding, DecodedText, Extraction, Import, Reference, Unit
 from codelens.model.fast_dataclass import dataclass, field, replace
-from codelens.notes.note import kind_of_path, read_note
+from codelens.notes.note import classify_path, read_note
 from codelens.text.lines import Excerpt, TextMap
 from codelens.text.notebook import NOTEBOOK, as_written, read_notebook
 
@@ -131,7 +131,7 @@ NOTHING = Extraction("", (), (), ())
 
 def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") -> Extraction:
     """Symbols and chunks in order, parents before children. With a `grammar_fault` the grammar is not used."""
-    if language == "markdown" and kind_of_path(path):
+    if language == "markdown" and classify_path(path):
         return extract_note(text, path)
     row = languages().get(language) or Language(language, chunks="lines")
     if row.chunks == "cells" and (cells := read_cells(text, path, grammar_fault)) is not None:

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codelens.config import Settings, with_absolute_paths
+from codelens.config import Settings, resolve_paths
 from codelens.embed.base import Embedder
 from codelens.indexing.derive import LARGE_SIZE, Job, derive, derive_large
 from codelens.indexing.embedding import workers_embedder
@@ -58,7 +58,7 @@ class KeptWorkers:
             self.close()
             rules = WorkerRules(
                 purpose="derive",
-                initializer=partial(prepare_worker, with_absolute_paths(settings)),
+                initializer=partial(prepare_worker, resolve_paths(settings)),
                 calls_ahead=QUEUED,
                 cpu_seconds=settings.parse_seconds,
                 wall_seconds=self._wall_seconds or settings.parse_seconds * WALL_FACTOR + WALL_EXTRA,

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import tree_sitter
 
-from codelens.errors import install_command
+from codelens.errors import format_install_command
 from codelens.lang.registry import Language, languages
 
 _LONG_TAIL = "tree-sitter-languages"
@@ -88,7 +88,7 @@ def _find_language(language: str) -> Iterator[Language]:
         yield row
     except ModuleNotFoundError as fault:
         raise GrammarMissing(
-            f"{_name_package(row.grammar)} is not installed: {install_command('languages')}"
+            f"{_name_package(row.grammar)} is not installed: {format_install_command('languages')}"
         ) from fault
     except (ImportError, OSError, AttributeError, ValueError, tree_sitter.QueryError) as fault:
         raise GrammarMissing(f"{row.grammar}: {fault}") from fault

@@ -31,7 +31,7 @@ from codelens.worktree.place import locate_memory
 WIDEST = 64  # Most edges into a unit. The users of a more widely used unit are left out of its digest.
 
 
-def digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId, str]:
+def compute_digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId, str]:
     """Unit → hash (32 hex digits) of its own bytes, its neighbours' bytes and the kinds of edges between them.
 
     Guessed edges are left out, because a namesake elsewhere would change them.
@@ -84,15 +84,15 @@ class MemoryNotebook:
     def pin(self, target: str) -> Place:
         """Pin a target. Raises TargetError if it is not in the index, and MemoryOff."""
         self._must_be_on()
-        place = self._place(target)
+        place = self._resolve_place(target)
         with Memory.recording(self.path) as memory:
-            memory.pin(place, self._time())
+            memory.pin(place, self._read_clock())
         return place
 
     def unpin(self, target: str) -> tuple[Place, bool]:
         """Unpin a target; returns the place, and False if it was not pinned."""
         self._must_be_on()
-        place = self._place(target)
+        place = self._resolve_place(target)
         with Memory.recording(self.path) as memory:
             return place, memory.unpin(place)
 
@@ -101,9 +101,9 @@ class MemoryNotebook:
         self._must_be_on()
         if not 0 <= rating <= 10:
             raise UsageError(f"a rating must be from 0 to 10, not {rating:g}")
-        place = self._place(target)
+        place = self._resolve_place(target)
         with Memory.recording(self.path) as memory:
-            memory.rate(place, rating, self._time())
+            memory.rate(place, rating, self._read_clock())
         return place
 
     def judge(self, hit: str, useful: bool, query: str | None = None, words: Sequence[str] = ()) -> Place:
@@ -112,17 +112,17 @@ class MemoryNotebook:
         `words` are the words of `query` to learn for it. Without a query they come from the last answer, if it contained the hit.
         """
         self._must_be_on()
-        last = self.last()
+        last = self.find_last_answer()
         by_number = hit.isascii() and hit.isdigit()
-        place = self._find_hit(int(hit), last).place if by_number else self._place(hit)
+        place = self._find_hit(int(hit), last).place if by_number else self._resolve_place(hit)
         answered = [shown for shown in last.places if shown.place == place] if last else []
         if query is None and last and answered:
             query, words = last.query, last.words
-        digest = self.digests([place]).get(place, "")
+        digest = self.compute_digests([place]).get(place, "")
         with Memory.recording(self.path) as memory:
-            memory.judge(place, Feedback(useful, digest, query=query or ""), self._time())
+            memory.judge(place, Feedback(useful, digest, query=query or ""), self._read_clock())
             for word in words if useful else ():
-                memory.learn(word, place, self._time())
+                memory.learn(word, place, self._read_clock())
             if last and useful:
                 for shown in answered:
                     memory.set_used(last.number, shown.rank)
@@ -131,7 +131,7 @@ class MemoryNotebook:
     def record(self, query: str, words: Sequence[str], results: Sequence[tuple[int, UnitRow, int]]) -> None:
         """Record an answer by (rank, unit, line) of its hits. Unused hits of the previous answer are now judged useless."""
         self._must_be_on()
-        now = self._time()
+        now = self._read_clock()
         places = tuple(AnsweredPlace(rank, place_of(unit), line) for rank, unit, line in results[:MOST_PLACES])
         with Memory.reading(self.path) as reader:
             answers = reader.find_unsettled(self._session)
@@ -141,7 +141,7 @@ class MemoryNotebook:
             )
             for answer in answers
         ]
-        known = self.digests({place for unused_places in unused for place in unused_places})
+        known = self.compute_digests({place for unused_places in unused for place in unused_places})
         with Memory.recording(self.path) as memory:
             for answer, unused_places in zip(answers, unused, strict=True):
                 for place in (place for place in unused_places if place in known):
@@ -151,34 +151,34 @@ class MemoryNotebook:
             for place in dict.fromkeys(shown.place for shown in places):
                 memory.stamp(place, now)
 
-    def used(self, targets: Sequence[str]) -> list[Place]:
+    def record_use(self, targets: Sequence[str]) -> list[Place]:
         """Record the use of places in the last answer, given as PATH, PATH:LINE, name or number of a hit; returns these places.
 
         Each is judged useful and counted once per answer, and the answer's words are learned for it.
         """
-        last = self._last_answer()
+        last = self._require_last_answer()
         meant: list[AnsweredPlace] = []
         for target in targets:
-            named = [shown for shown in last.places if self._means(target, shown)]
+            named = [shown for shown in last.places if self._names_place(target, shown)]
             meant += named or ([self._find_hit(int(target), last)] if target.isdecimal() else [])
         return self._use(last, sorted(set(meant)))
 
-    def used_in(self, diff: str) -> list[Place]:
+    def record_use_in_diff(self, diff: str) -> list[Place]:
         """Record the use of the places of the last answer whose names stand in changed lines of a diff; returns these places."""
-        last = self._last_answer()
+        last = self._require_last_answer()
         lines = (line[1:] for line in diff.splitlines() if line[:1] in ("+", "-") and line[:3] not in ("+++", "---"))
         names = {name for line in lines for name in tokens(line) if len(name) >= SHORTEST_NAME}
         return self._use(last, [shown for shown in last.places if shown.place.name.rpartition(".")[2] in names])
 
     def open_hit(self, number: int) -> None:
         """Record the use of the last answer's hit with this number, though it was used before."""
-        last = self._last_answer()
+        last = self._require_last_answer()
         self._use(last, [self._find_hit(number, last)], again=True)
 
     def _use(self, answer: RecordedAnswer, places: Sequence[AnsweredPlace], again: bool = False) -> list[Place]:
         opened = [shown for shown in places if again or not shown.used]
-        known = self.digests({shown.place for shown in opened})
-        now = self._time()
+        known = self.compute_digests({shown.place for shown in opened})
+        now = self._read_clock()
         with Memory.recording(self.path) as memory:
             for place in dict.fromkeys(shown.place for shown in opened):
                 memory.use(place, now)
@@ -190,10 +190,10 @@ class MemoryNotebook:
                 memory.set_used(answer.number, shown.rank)
         return list(dict.fromkeys(shown.place for shown in places))
 
-    def _last_answer(self) -> RecordedAnswer:
+    def _require_last_answer(self) -> RecordedAnswer:
         """The last recorded answer of this session. Raises UsageError without one, and MemoryOff."""
         self._must_be_on()
-        if (last := self.last()) is None:
+        if (last := self.find_last_answer()) is None:
             raise UsageError(*NO_ANSWER)
         return last
 
@@ -206,12 +206,12 @@ class MemoryNotebook:
             raise UsageError(f"the last answer has no hit {number}", f"its hits: {ranks}; it was {last.query!r}")
         return hits[number]
 
-    def last(self) -> RecordedAnswer | None:
+    def find_last_answer(self) -> RecordedAnswer | None:
         """The last recorded answer of this session."""
         with Memory.reading(self.path) as memory:
             return memory.last_answer(self._session)
 
-    def everything(self) -> dict[str, list[dict[str, Any]]]:
+    def export_records(self) -> dict[str, list[dict[str, Any]]]:
         """All records, as objects."""
         with Memory.reading(self.path) as memory:
             return memory.everything()
@@ -248,13 +248,13 @@ class MemoryNotebook:
             meant = {p for p in among if p.name and f".{p.name}".endswith(f".{wanted}")}
         if not meant:
             try:
-                place = self._place(target)
+                place = self._resolve_place(target)
             except TargetError:
                 return set()
             meant = {p for p in among if p == place or (place.kind == FILE and p[:2] == place[:2])}
         return meant
 
-    def _place(self, target: str) -> Place:
+    def _resolve_place(self, target: str) -> Place:
         """The place of a target: a unit for a symbol or PATH:LINE, a file for a PATH."""
         with self._store.reading():
             named: UserTarget = resolve_target(target, self._store)
@@ -265,24 +265,24 @@ class MemoryNotebook:
             raise TargetError(f"{target} is not in the index", hint="name it as PATH, PATH:LINE or a symbol's name")
         return place_of(named.unit)
 
-    def _means(self, target: str, one: AnsweredPlace) -> bool:
+    def _names_place(self, target: str, one: AnsweredPlace) -> bool:
         """True if a used target names this place of an answer: by its file, a line of it, or its name."""
         try:
-            place = self._place(target)
+            place = self._resolve_place(target)
         except TargetError as fault:
             if fault.candidates and one.place.name:  # a name that several things have: those in the answer are meant
                 return f".{one.place.name}".endswith(f".{target}")
             return False
         return place[:2] == one.place[:2] if place.kind == FILE else place == one.place
 
-    def digests(self, places: Collection[Place]) -> dict[Place, str]:
+    def compute_digests(self, places: Collection[Place]) -> dict[Place, str]:
         """Place → the present digest of its neighbourhood; places that are gone are left out."""
         with self._store.reading():
-            units = {place: at_place[0] for place, at_place in units_at(places, self._store).items()}
-            known = digests(units.values(), self._store, Texts(self._store))
+            units = {place: at_place[0] for place, at_place in find_units_at(places, self._store).items()}
+            known = compute_digests(units.values(), self._store, Texts(self._store))
         return {place: known[unit.id] for place, unit in units.items()}
 
-    def _time(self) -> int:
+    def _read_clock(self) -> int:
         return self._now if self._now is not None else int(time.time())
 
     def _must_be_on(self) -> None:
@@ -290,7 +290,7 @@ class MemoryNotebook:
             raise MemoryOff("memory is off: nothing is recorded")
 
 
-def units_at(places: Iterable[Place], store: Store) -> dict[Place, list[UnitRow]]:
+def find_units_at(places: Iterable[Place], store: Store) -> dict[Place, list[UnitRow]]:
     """Place → its units in order of content; files and places that are gone are left out."""
     wanted = {place for place in places if place.kind != FILE}
     units_of_place: dict[Place, list[UnitRow]] = {}

@@ -14,7 +14,16 @@ from pathlib import Path
 from codelens.errors import TargetError
 from codelens.model.code import CHUNK_KINDS, DocumentId, Freshness, RepositoryId, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
-from codelens.notes.note import Anchor, BadPlaceError, anchor_of, digest_of, is_path, path_and_line, safe_path, text_at
+from codelens.notes.note import (
+    Anchor,
+    BadPlaceError,
+    compute_digest,
+    extract_text,
+    is_path,
+    normalize_path,
+    parse_anchor,
+    split_line_number,
+)
 from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
 from codelens.store.store import Store
@@ -65,7 +74,7 @@ class AnchorFinder:
 
     def find(self, anchor: Anchor) -> AnchorPlace:
         """The current place of an anchor."""
-        document = self._document(anchor.path)
+        document = self._find_document(anchor.path)
         unit = self._find_by_symbol(anchor, document) if anchor.symbol else None
         if unit:
             path, line, symbol = unit.path, self._find_line_in(unit, anchor), unit.qualified_name
@@ -78,12 +87,12 @@ class AnchorFinder:
 
     def renew(self, place: AnchorPlace) -> Anchor:
         """The anchor of the current place; a lost anchor is unchanged."""
-        document = self._document(place.path)
+        document = self._find_document(place.path)
         if place.state is AnchorState.LOST or document is None:
             return place.anchor
         return _make_anchor(place.path, place.line, place.symbol, self._texts.lines(document))
 
-    def _document(self, path: str) -> DocumentRow | None:
+    def _find_document(self, path: str) -> DocumentRow | None:
         rows = self._store.documents.find_by_path(path) if path else []
         return next((row for row in rows if row.repository == self._repository), None)
 
@@ -94,9 +103,9 @@ class AnchorFinder:
             return min(in_file, key=lambda u: (abs(u.start_line - anchor.line), u.start_line))
         others = units
         if anchor.digest:
-            others = [u for u in units if self._contains(u, lambda lines, n: digest_of(lines, n) == anchor.digest)]
+            others = [u for u in units if self._contains(u, lambda lines, n: compute_digest(lines, n) == anchor.digest)]
             if len(others) != 1 and document is None and anchor.text:  # with the file the definition may have changed
-                others = [u for u in units if self._contains(u, lambda lines, n: text_at(lines, n) == anchor.text)]
+                others = [u for u in units if self._contains(u, lambda lines, n: extract_text(lines, n) == anchor.text)]
         elif anchor.path and document is not None:
             return None
         return others[0] if len(others) == 1 else None
@@ -112,19 +121,19 @@ class AnchorFinder:
         }
         return sorted((u for u in fitting if u.document in documents), key=UnitRow.content_order)
 
-    def _lines_of(self, unit: UnitRow) -> Sequence[str]:
+    def _read_lines(self, unit: UnitRow) -> Sequence[str]:
         return self._texts.lines(self._store.documents.read_rows([unit.document])[0])
 
     def _contains(self, unit: UnitRow, fits: Callable[[Sequence[str], int], bool]) -> bool:
-        lines = self._lines_of(unit)
+        lines = self._read_lines(unit)
         return any(fits(lines, n) for n in range(unit.start_line, unit.end_line + 1))
 
     def _find_line_in(self, unit: UnitRow, anchor: Anchor) -> int:
         """The anchored line in a definition: identical lines, else the same line text, else the line of its name."""
-        lines = self._lines_of(unit)
+        lines = self._read_lines(unit)
         inside = range(unit.start_line, min(unit.end_line, len(lines)) + 1)
-        same = [n for n in inside if anchor.digest and digest_of(lines, n) == anchor.digest]
-        same = same or [n for n in inside if anchor.text and text_at(lines, n) == anchor.text]
+        same = [n for n in inside if anchor.digest and compute_digest(lines, n) == anchor.digest]
+        same = same or [n for n in inside if anchor.text and extract_text(lines, n) == anchor.text]
         if same:
             return min(same, key=lambda n: (abs(n - anchor.line), n))
         hand_written = not anchor.digest and anchor.line in inside
@@ -144,7 +153,7 @@ class AnchorFinder:
             for other in others[:MOST_FILES]
             for lines in [self._texts.lines(other)]
             for n in range(1, len(lines) + 1)
-            if text_at(lines, n) == anchor.text and digest_of(lines, n) == anchor.digest
+            if extract_text(lines, n) == anchor.text and compute_digest(lines, n) == anchor.digest
         ]
         if len(same) != 1:
             return None
@@ -158,8 +167,8 @@ class AnchorFinder:
         if not anchor.digest:
             return anchor.line if anchor.line <= len(lines) and not anchor.symbol else None
         numbers = range(1, len(lines) + 1)
-        same = [n for n in numbers if text_at(lines, n) == anchor.text]
-        exact = [n for n in same if digest_of(lines, n) == anchor.digest]
+        same = [n for n in numbers if extract_text(lines, n) == anchor.text]
+        exact = [n for n in same if compute_digest(lines, n) == anchor.digest]
         if exact:
             return min(exact, key=lambda n: (abs(n - anchor.line), n))
         if anchor.symbol:  # its definition is gone from this file: only the very lines count
@@ -176,15 +185,15 @@ class AnchorFinder:
 
     def place(self, text: str, root: Path) -> tuple[Anchor, str]:
         """(anchor, remark) for `path:line`, a path or a symbol. Raises TargetError."""
-        path, line = path_and_line(text)
+        path, line = split_line_number(text)
         if not line and not is_path(path) and not (root / path).is_file():
             unit = resolve_target(text, self._store).unit
             document = self._store.documents.read_rows([unit.document])[0] if unit else None
             if unit is None or document is None or document.repository != self._repository:
                 raise TargetError(f"nothing in this tree is named {text}")
             return _make_anchor(unit.path, unit.name_line, unit.qualified_name, self._texts.lines(document)), ""
-        anchor = anchor_on_disk(text, root)
-        document = self._document(anchor.path)
+        anchor = create_disk_anchor(text, root)
+        document = self._find_document(anchor.path)
         if (
             document is None
             or check_freshness(root, document.os_path, document.stamp, document.content_hash) is not Freshness.FRESH
@@ -195,19 +204,19 @@ class AnchorFinder:
 
 
 def _make_anchor(path: str, line: int, symbol: str, lines: Sequence[str]) -> Anchor:
-    return Anchor(path, line, symbol, digest_of(lines, line or 1), text_at(lines, line or 1))
+    return Anchor(path, line, symbol, compute_digest(lines, line or 1), extract_text(lines, line or 1))
 
 
-def anchor_on_disk(text: str, root: Path) -> Anchor:
+def create_disk_anchor(text: str, root: Path) -> Anchor:
     """The anchor of a place without an index. Raises TargetError unless the line exists in a file below the root."""
-    path, line = path_and_line(text)
+    path, line = split_line_number(text)
     if not line and not is_path(path) and not (root / path).is_file():  # a symbol, which no index can confirm yet
         try:
-            return anchor_of(text)
+            return parse_anchor(text)
         except BadPlaceError as fault:
             raise TargetError(str(fault), hint="a place is PATH:LINE, or a symbol's name") from None
     try:
-        tidy = safe_path(path)
+        tidy = normalize_path(path)
     except BadPlaceError as fault:
         raise TargetError(str(fault), hint="a place is PATH:LINE below the repository's root, or a symbol") from None
     file = root / tidy

@@ -40,7 +40,7 @@ class Anchor:
     path: str = ""  # Relative to the repository's root; empty if only a symbol is named
     line: int = 0
     symbol: str = ""  # Qualified name of the innermost definition around the line
-    digest: str = ""  # Hash of the WINDOW lines at the place (`digest_of`)
+    digest: str = ""  # Hash of the WINDOW lines at the place (`compute_digest`)
     text: str = ""  # The line, stripped
 
     @property
@@ -48,18 +48,18 @@ class Anchor:
         """Text for people: 'src/app.py:12', or the symbol's name."""
         return f"{self.path}:{self.line}" if self.line else self.path or self.symbol
 
-    def item(self) -> Item:
+    def to_item(self) -> Item:
         """The mapping for front matter, with the known fields only."""
         fields = {"path": self.path, "line": self.line, "symbol": self.symbol, "hash": self.digest, "text": self.text}
         return {key: value for key, value in fields.items() if value}
 
 
-def anchor_of(item: Item) -> Anchor:
+def parse_anchor(item: Item) -> Anchor:
     """Parse `path:line`, a path, a symbol's name, or a mapping with those fields. Raises BadPlaceError."""
     if isinstance(item, str):
-        path, line = path_and_line(item)
+        path, line = split_line_number(item)
         if line or is_path(path):
-            return Anchor(path=safe_path(path), line=line)
+            return Anchor(path=normalize_path(path), line=line)
         if _NAME.fullmatch(item) and len(item) <= MOST_TEXT:
             return Anchor(symbol=item.replace("::", ".").replace("#", ".").removesuffix("()"))
         raise BadPlaceError(f"{item[:80]!r} is neither a path nor a name")
@@ -75,10 +75,10 @@ def anchor_of(item: Item) -> Anchor:
         raise BadPlaceError("`line` is not a line number")
     if not path and not symbol:
         raise BadPlaceError("it has neither `path` nor `symbol`")
-    return Anchor(safe_path(path) if path else "", number, symbol, digest, text)
+    return Anchor(normalize_path(path) if path else "", number, symbol, digest, text)
 
 
-def path_and_line(text: str) -> tuple[str, int]:
+def split_line_number(text: str) -> tuple[str, int]:
     """Split 'src/app.py:12'; the line is 0 if missing."""
     head, colon, tail = text.rpartition(":")
     if colon and head and tail.isascii() and tail.isdigit() and len(tail) < 9:
@@ -91,7 +91,7 @@ def is_path(text: str) -> bool:
     return "/" in text or ("." in text and detect_language(text) != PLAIN_TEXT)
 
 
-def safe_path(path: str) -> str:
+def normalize_path(path: str) -> str:
     """The normalised path below the root. Raises BadPlaceError for a path that is absolute or leads out of the root."""
     tidy = posixpath.normpath(path)
     if path.startswith("/") or "\\" in path or "\0" in path or _DRIVE.match(path):
@@ -101,7 +101,7 @@ def safe_path(path: str) -> str:
     return tidy
 
 
-def digest_of(lines: Sequence[str], line: int) -> str:
+def compute_digest(lines: Sequence[str], line: int) -> str:
     """Hash of the text at a line (from 1) in 16 hex digits: WINDOW non-blank lines, stripped.
 
     Empty if the line does not exist.
@@ -113,7 +113,7 @@ def digest_of(lines: Sequence[str], line: int) -> str:
     return xxhash.xxh3_64_hexdigest("\n".join(window).encode("utf-8", "surrogatepass")) if window else ""
 
 
-def text_at(lines: Sequence[str], line: int) -> str:
+def extract_text(lines: Sequence[str], line: int) -> str:
     """The line (from 1) as stored in an anchor."""
     return "".join(c for c in lines[line - 1].strip() if ord(c) >= 32)[:MOST_TEXT] if 0 < line <= len(lines) else ""
 
@@ -147,7 +147,7 @@ class Note:
     faults: tuple[str, ...]  # Faults of the front matter
 
 
-def kind_of_path(path: str) -> str:
+def classify_path(path: str) -> str:
     """note or skill by a file's path relative to the root; empty for other files."""
     if path.rpartition("/")[2] == SKILL_FILE:
         return "skill"
@@ -155,13 +155,13 @@ def kind_of_path(path: str) -> str:
 
 
 def read_note(text: str, path: str) -> Note:
-    """Read a file whose path has a kind (`kind_of_path`)."""
+    """Read a file whose path has a kind (`classify_path`)."""
     front = read_front_matter(text)
     faults = [
         *front.faults,
         *(f"line {n}: the value of `{key}` is not read" for key, n in front.unread.items() if key in FIELDS),
     ]
-    kind, given = kind_of_path(path), front.text("kind")
+    kind, given = classify_path(path), front.text("kind")
     if kind != "skill" and given in KINDS:
         kind = given
     elif kind != "skill" and given:
@@ -172,7 +172,7 @@ def read_note(text: str, path: str) -> Note:
     anchors: list[Anchor] = []
     for link in links[:MOST_LINKS]:
         try:
-            anchors.append(anchor_of(link))
+            anchors.append(parse_anchor(link))
         except BadPlaceError as fault:
             faults.append(f"line {links_line}: {fault}")
     below = _IN_FOLDER.fullmatch(path)
@@ -227,7 +227,7 @@ class NoteFolder:
         self.root = root
         self.folder = locate_notes(root)
 
-    def notes(self) -> Iterator[NoteFile]:
+    def read_notes(self) -> Iterator[NoteFile]:
         """All readable notes, by path. Symbolic links are not followed."""
         if self.folder.is_symlink() or self.folder.parent.is_symlink():
             return
@@ -239,7 +239,7 @@ class NoteFolder:
 
     def _read(self, file: Path) -> NoteFile | None:
         path = FOLDER + file.relative_to(self.folder).as_posix()
-        if not kind_of_path(path) or file.name.startswith(".") or file.is_symlink() or not file.is_file():
+        if not classify_path(path) or file.name.startswith(".") or file.is_symlink() or not file.is_file():
             return None
         if file.stat().st_size > MOST_BYTES:
             return None
@@ -248,7 +248,7 @@ class NoteFolder:
 
     def find(self, name: str) -> NoteFile:
         """The note with an id, or the only one whose id starts with it. Raises TargetError."""
-        known = list(self.notes())
+        known = list(self.read_notes())
         if exact := [n for n in known if n.note.id == name]:
             return exact[0]
         near = [n for n in known if n.note.id.startswith(name)] if name else []

@@ -74,7 +74,7 @@ def _await_eof(number: signal.Signals, parent: int) -> None:
     os._exit(128 + number)
 
 
-def connection() -> tuple[IO[bytes], IO[bytes]]:
+def claim_pipes() -> tuple[IO[bytes], IO[bytes]]:
     """The pipes (from parent, to parent) of a worker, for our frames only: what a library prints goes to stderr instead, and
     programs that the worker starts have an empty stdin."""
     inbox, outbox = os.dup(0), os.dup(1)

@@ -28,8 +28,8 @@ from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 
 from codelens.errors import CodelensError
 from codelens.model.fast_dataclass import dataclass
-from codelens.processes.child import connection, end_with, read_frame, write_frame
-from codelens.processes.python import environment, start
+from codelens.processes.child import claim_pipes, end_with, read_frame, write_frame
+from codelens.processes.python import filter_environment, start
 
 STOP_SECONDS = 0.05  # Time between two attempts to end a worker, whose thread may just be starting another process
 OBJECTS = 100_000  # See `codelens/cli/warm.py`
@@ -99,7 +99,7 @@ class WorkerPool:
             self._changed.notify()
         return call.future
 
-    def next_call(self, is_busy: bool) -> PendingCall | None:
+    def take_call(self, is_busy: bool) -> PendingCall | None:
         """For a worker's thread: the next call. An idle worker waits for it until the pool is closed. A busy one gets None
         instead of a large call: its process may be writing a result, and would not read a large message from the pipe."""
         with self._changed:
@@ -180,11 +180,11 @@ class _Worker:
             self._receive_answer()
         if self.process:
             self.process.end(END_SECONDS)
-        self._bury()
+        self._bury_process()
 
     def _send_calls(self) -> bool:
         """Send calls to the process, waiting for one if it has none; False when the pool is closed."""
-        while len(self._calls) < self._pool.rules.calls_ahead and (call := self._pool.next_call(bool(self._calls))):
+        while len(self._calls) < self._pool.rules.calls_ahead and (call := self._pool.take_call(bool(self._calls))):
             if call.future.set_running_or_notify_cancel():
                 self._calls.append(call)
                 if self.process:
@@ -202,7 +202,7 @@ class _Worker:
                 for call in self._calls:
                     process.send(call.message)
         except BaseException as fault:
-            self._bury()
+            self._bury_process()
             self._calls.popleft().future.set_exception(fault)
             return
         kind, value = self._receive(process)
@@ -212,7 +212,7 @@ class _Worker:
             future.set_result(stream)
             while kind == "item":  # no faster than they are read
                 stream.answers.put((kind, value))
-                process.rest()
+                process.pause_timer()
                 stream.room.acquire()
                 kind, value = self._receive(process)
             stream.answers.put((kind, value))
@@ -224,7 +224,7 @@ class _Worker:
         self._calls.popleft()
 
     def _receive(self, process: WorkerProcess) -> tuple[str, Any]:
-        """The next answer of `_answers`; a fault if the process has ended."""
+        """The next answer of `_pickle_answers`; a fault if the process has ended."""
         try:
             if (frame := process.receive(more=len(self._calls) > 1)) is not None:
                 is_trusted = self._pool.rules.trusted
@@ -232,9 +232,9 @@ class _Worker:
                 return answer  # type: ignore[no-any-return]
         except Exception as fault:  # it cannot be unpickled
             return "fault", fault
-        return "fault", WorkerDied(self._bury())
+        return "fault", WorkerDied(self._bury_process())
 
-    def _bury(self) -> str:
+    def _bury_process(self) -> str:
         """End the process, if there is one. Returns how it ended, as a predicate."""
         process, self.process = self.process, None
         return process.bury() if process else ""
@@ -249,7 +249,7 @@ class WorkerProcess:
         self._errors = None if rules.trusted else tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         self._was_killed = self._is_overdue = False
         self._busy_since: float | None = time.monotonic()
-        variables = environment() | _ONE_THREAD
+        variables = filter_environment() | _ONE_THREAD
         self._process = start(
             "codelens.processes.pool:main",
             *(str(os.getpid()), rules.purpose),
@@ -285,7 +285,7 @@ class WorkerProcess:
         self._busy_since = time.monotonic() if more else None
         return answer
 
-    def rest(self) -> None:
+    def pause_timer(self) -> None:
         """Do not count the time until the next `receive`: the process may have to wait for us."""
         self._busy_since = None
 
@@ -348,16 +348,16 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     end_with(int(sys.argv[1]))
     gc.set_threshold(OBJECTS)
-    inbox, outbox = connection()
+    inbox, outbox = claim_pipes()
     if initialize := pickle.loads(read_frame(inbox) or pickle.dumps(None)):
         initialize()
     write_frame(outbox, b"")
     while (call := read_frame(inbox)) is not None:
-        for answer in _answers(call):
+        for answer in _pickle_answers(call):
             write_frame(outbox, answer)
 
 
-def _answers(call: bytes) -> Iterator[bytes]:
+def _pickle_answers(call: bytes) -> Iterator[bytes]:
     """Pickled pairs: (item, what a generator yields), then (result, result) or (fault, exception)."""
     try:
         function, arguments, keywords = pickle.loads(call)

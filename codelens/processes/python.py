@@ -27,23 +27,23 @@ def start(
     """Start a process that runs `module:function` with these arguments in `sys.argv` and exits with what it returns. By default
     it works in a folder that is not a repository, so pass absolute paths. Raises OSError."""
     return subprocess.Popen(
-        [*interpreter(), "-c", _BOOT, program, str(len(arguments)), *arguments, *import_path()],
+        [*build_python_command(), "-c", _BOOT, program, str(len(arguments)), *arguments, *build_import_path()],
         stdin=stdin,
         stdout=stdout,
         stderr=stderr,
         cwd=cwd,
-        env=environment() if env is None else env,
+        env=filter_environment() if env is None else env,
     )
 
 
-def interpreter() -> list[str]:
+def build_python_command() -> list[str]:
     """The command line of a Python that ignores the current folder, PYTHON* variables and the user's own packages."""
     # File names must mean the same bytes in both processes, and -B carries over.
     options = ["-I", "-X", f"utf8={sys.flags.utf8_mode}", *(["-B"] if sys.dont_write_bytecode else [])]
     return [sys.executable, *options]  # noqa: TID251 - the one place
 
 
-def codelens_command() -> list[str]:
+def build_codelens_command() -> list[str]:
     """The command line for other programs to start codelens where its script is not on the PATH. They start it inside a
     repository, hence -P. Not -I: only the user's PYTHONPATH or home folder may lead to our packages."""
     return [sys.executable, "-P", "-m", "codelens"]  # noqa: TID251
@@ -54,11 +54,11 @@ def guard_children() -> None:
     os.environ["PYTHONSAFEPATH"] = "1"
 
 
-def environment() -> dict[str, str]:
+def filter_environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
 
 
-def import_path() -> list[str]:
+def build_import_path() -> list[str]:
     """The import path for another process: ours with the folder of this package, without the current folder, which `python -m`
     puts first. Anywhere else in the path it was named on purpose."""
     path = [entry for entry in sys.path if Path(entry).is_absolute()]

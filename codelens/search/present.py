@@ -241,11 +241,11 @@ def _moved_places(run: SearchRun, page: Sequence[Candidate]) -> Sequence[Notice]
     if not notes:
         return ()
     from codelens.notes.finder import AnchorFinder, AnchorState  # few searches show notes
-    from codelens.notes.note import kind_of_path, read_note
+    from codelens.notes.note import classify_path, read_note
 
     texts: list[str] = []
     for document in run.store.documents.read_rows(notes):
-        if not kind_of_path(document.path):
+        if not classify_path(document.path):
             continue
         finder = AnchorFinder(run.store, document.repository)
         places = map(finder.find, read_note(run.texts.read(document).text, document.path).links)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from codelens.errors import MemoryFault
-from codelens.memory.notebook import digests, units_at
+from codelens.memory.notebook import compute_digests, find_units_at
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.memory import Feedback, LearnedWord, PlaceRecord, place_of
 from codelens.model.request import SearchOptions
@@ -82,7 +82,7 @@ class Recollection:
         """
         words = find_learnable_words(texts)
         learned: list[LearnedWord] = self._read(lambda memory: memory.learned(words, LEAST_OBSERVED), [])
-        rows = units_at([one.place for one in learned], self._store)
+        rows = find_units_at([one.place for one in learned], self._store)
         matches: dict[UnitId, Match] = {}
         for one in learned:
             for unit in rows.get(one.place, ()):
@@ -95,7 +95,7 @@ class Recollection:
         """Write what is remembered of each candidate, in place. `weights` are a profile's; what has none counts nothing."""
         known = self.recall([candidate.unit for candidate in candidates])
         judged = [c.unit for c in candidates if c.unit.id in known and known[c.unit.id].feedback]
-        current = digests(judged, self._store, Texts(self._store)) if judged else {}
+        current = compute_digests(judged, self._store, Texts(self._store)) if judged else {}
         words = frozenset(find_learnable_words(terms.texts))
         now = self._now if self._now is not None else int(time.time())
         for candidate in candidates:

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from codelens.config import Settings, with_absolute_paths
+from codelens.config import Settings, resolve_paths
 from codelens.errors import IndexCorrupt, NoIndex
 from codelens.fleet.open import FleetPlace
 from codelens.index import Index
@@ -166,7 +166,7 @@ class Upkeep:
         order = {
             "index": str(self._served.index),
             "roots": [str(root) for root in roots],
-            "settings": asdict(with_absolute_paths(self._served.settings)),
+            "settings": asdict(resolve_paths(self._served.settings)),
             "as_indexed": not new,
         }
         with self._lock:

@@ -19,7 +19,7 @@ from typing import Any
 
 import apsw
 
-from codelens.errors import READ_ONLY, CannotWrite, IndexBusy, IndexCorrupt, NoIndex, UsageError, unwritable
+from codelens.errors import READ_ONLY, CannotWrite, IndexBusy, IndexCorrupt, NoIndex, UsageError, build_write_error
 from codelens.model.code import DocumentId
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.checksums import JOURNAL_MAGIC, RESERVED, has_checksums, vfs_for
@@ -146,7 +146,7 @@ def report_write_faults(path: Path) -> Iterator[None]:
         named = Path(os.fsdecode(fault.filename)) if isinstance(fault.filename, (str, bytes)) else path
         if fault.errno not in _DISK_FAULTS or not named.is_relative_to(path.parent):
             raise
-        raise unwritable(named, fault) from fault
+        raise build_write_error(named, fault) from fault
 
 
 _DISK_FAULTS = {getattr(errno, name, 0) for name in ("EACCES", "EDQUOT", "EIO", "ENOSPC", "EPERM", "EROFS")}
@@ -334,7 +334,7 @@ def _locked_file(beside: Path) -> int:
         try:
             handle = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
         except OSError as fault:
-            raise unwritable(beside, fault) from None
+            raise build_write_error(beside, fault) from None
         holder = b""
         with suppress(OSError):  # on Windows a locked file may be unreadable
             holder = os.read(handle, _LONGEST_LOCK)

@@ -19,7 +19,7 @@ from typing import Any
 
 import apsw
 
-from codelens.config import user_place
+from codelens.config import find_user_place
 from codelens.errors import CannotWrite, IndexNotTrusted
 from codelens.model.code import FileStamp
 from codelens.worktree.files import build_stamp
@@ -76,7 +76,7 @@ def accept(place: Path) -> str:
 
     if left := _find_log_beside(place):
         raise IndexNotTrusted(f"{left.name} is next to {place}: the index was not finished where it was made")
-    folder = user_place("")
+    folder = find_user_place("")
     if folder is None:
         raise CannotWrite("the list of accepted indexes cannot be stored without a home folder", "set XDG_DATA_HOME")
     entry = {**_stat(place), "sha256": _digest(place)}
@@ -191,7 +191,7 @@ def marked_place(connection: apsw.Connection) -> Path | None:
 
 def _key(create: bool = False) -> bytes | None:
     """The user's key; None if it is missing and cannot be created, or if another user may have put it there."""
-    folder = user_place("")
+    folder = find_user_place("")
     if folder is None:
         return None
     key = b""
@@ -241,7 +241,7 @@ def _is_accepted(place: Path) -> bool:
 def _read_accepted() -> dict[str, Any]:
     import json
 
-    folder = user_place("")
+    folder = find_user_place("")
     if folder is None:
         return {}
     try:

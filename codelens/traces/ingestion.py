@@ -57,18 +57,18 @@ def read_spans(content: bytes, name: str) -> Iterator[SpanRun | None]:
         resources = exported.get("resourceSpans") if isinstance(exported, dict) else None
         if not isinstance(resources, list):
             raise TracesFault(f"{name} has no resourceSpans", HINT)
-        for resource in _dicts(resources):
+        for resource in _select_dicts(resources):
             for scopes in map(resource.get, SPANS):
-                for scope in _dicts(scopes):
-                    yield from map(_read_span, _dicts(scope.get("spans")))
+                for scope in _select_dicts(scopes):
+                    yield from map(_read_span, _select_dicts(scope.get("spans")))
 
 
-def _dicts(value: Any) -> list[dict[str, Any]]:
+def _select_dicts(value: Any) -> list[dict[str, Any]]:
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _read_span(span: dict[str, Any]) -> SpanRun | None:
-    attributes = {str(entry.get("key")): entry.get("value") for entry in _dicts(span.get("attributes"))}
+    attributes = {str(entry.get("key")): entry.get("value") for entry in _select_dicts(span.get("attributes"))}
     at = _read_number(span.get("endTimeUnixNano")) or _read_number(span.get("startTimeUnixNano"))
     function, namespace, file, line = (_read_text(attributes, names) for names in (FUNCTION, NAMESPACE, FILE, LINE))
     return SpanRun(function, namespace, file, _read_number(line), at // NANOSECONDS) if function and at else None
@@ -99,32 +99,32 @@ class SymbolMatcher:
         self._known: dict[tuple[str, str, str, int | None], Place | None] = {}
         self._by_name: dict[str, list[tuple[tuple[str, ...], DocumentId]]] = {}
         for document in store.documents.read_rows():
-            parts = _components(document.path)
+            parts = _split_path(document.path)
             self._by_name.setdefault(parts[-1], []).append((parts, document.id))
 
     def find(self, ran: SpanRun) -> Place | None:
         """The place of the symbol; None if no symbol matches, or several."""
         key = (ran.name, ran.namespace, ran.path, ran.line)
         if key not in self._known:
-            unit = self._unit(ran)
+            unit = self._find_unit(ran)
             self._known[key] = place_of(unit) if unit else None
         return self._known[key]
 
-    def _unit(self, ran: SpanRun) -> UnitRow | None:
+    def _find_unit(self, ran: SpanRun) -> UnitRow | None:
         parts = _split_name(ran)
         if not parts:
             return None
         if not ran.path:
             return self._find_by_names(parts)
         units = [
-            unit for document in self._documents(ran.path) for unit in self._store.units.list_in_document(document)
+            unit for document in self._find_documents(ran.path) for unit in self._store.units.list_in_document(document)
         ]
         named = [unit for unit in units if unit.name == parts[-1] and unit.kind not in CHUNK_KINDS]
         return _choose_in_file(named, parts, ran.line)
 
-    def _documents(self, path: str) -> list[DocumentId]:
+    def _find_documents(self, path: str) -> list[DocumentId]:
         """The documents that share the longest end of the path; none for installed packages."""
-        parts = _components(path.replace("\\", "/"))
+        parts = _split_path(path.replace("\\", "/"))
         candidates = self._by_name.get(parts[-1], ()) if parts else ()
         shared = [(_count_shared(parts, other), len(other), document) for other, document in candidates]
         most = max((count for count, _, _ in shared), default=0)
@@ -142,10 +142,10 @@ class SymbolMatcher:
         fitting: dict[tuple[int, int], list[UnitRow]] = {}
         for unit in rows:
             holders = tuple(filter(None, unit.container.split(".")))
-            if unit.name != parts[-1] or unit.kind in CHUNK_KINDS or not _ends(parts[:-1], holders):
+            if unit.name != parts[-1] or unit.kind in CHUNK_KINDS or not _ends_with(parts[:-1], holders):
                 continue
             rest = parts[: len(parts) - 1 - len(holders)]
-            file = _components(unit.path.rpartition(".")[0] or unit.path)
+            file = _split_path(unit.path.rpartition(".")[0] or unit.path)
             where = max(_count_shared(rest, file), _count_shared(rest, file[:-1]))
             if holders or where:
                 fitting.setdefault((len(holders) + where, where), []).append(unit)
@@ -168,17 +168,17 @@ def _choose_in_file(named: Sequence[UnitRow], parts: Sequence[str], line: int | 
         named = [max(around, key=lambda unit: (unit.start_line, -unit.end_line))] if around else named
     if len(named) > 1 and len(parts) > 1:
         holders = {unit.id: tuple(filter(None, unit.container.split("."))) for unit in named}
-        fitting = [unit for unit in named if holders[unit.id] and _ends(parts[:-1], holders[unit.id])]
+        fitting = [unit for unit in named if holders[unit.id] and _ends_with(parts[:-1], holders[unit.id])]
         most = max((len(holders[unit.id]) for unit in fitting), default=0)
         named = [unit for unit in fitting if len(holders[unit.id]) == most] or [u for u in named if not u.container]
     return named[0] if len(named) == 1 else None
 
 
-def _ends(parts: Sequence[str], end: Sequence[str]) -> bool:
+def _ends_with(parts: Sequence[str], end: Sequence[str]) -> bool:
     return not end or tuple(parts[-len(end) :]) == tuple(end)
 
 
-def _components(path: str) -> tuple[str, ...]:
+def _split_path(path: str) -> tuple[str, ...]:
     return tuple(part for part in path.split("/") if part not in ("", "."))
 
 
@@ -234,7 +234,7 @@ class IndexTraces:
         symbols = {place for observed in observations.values() for place in observed}
         return IngestResult(spans, matched, len(symbols), nameless, unknown, tuple(known))
 
-    def everything(self) -> Mapping[Place, ObservedRuns]:
+    def list_observations(self) -> Mapping[Place, ObservedRuns]:
         """Symbol → its observations, most recent first. Raises TracesFault."""
         with Traces.reading(self.path) as traces:
             observations = traces.everything()

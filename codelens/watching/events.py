@@ -21,16 +21,16 @@ class NoEvents(Exception):
     """The file system sends no events, or the system's limit on watches is reached."""
 
 
-def need_watchfiles(otherwise: str = "") -> None:
+def require_watchfiles(otherwise: str = "") -> None:
     """Raise UsageError if watchfiles is not installed; the hint ends with the alternative `otherwise`."""
     if find_spec("watchfiles") is None:
         raise MissingExtra("watching", ["watchfiles"], "watch", otherwise)
 
 
-def changes(folders: Sequence[Path], stop: Event) -> Generator[frozenset[str], None, None]:
+def yield_changes(folders: Sequence[Path], stop: Event) -> Generator[frozenset[str], None, None]:
     """Batches of absolute paths that changed in or below the folders, until `stop` is set. The first comes when the watch is
     set up. Raises NoEvents, FileNotFoundError for a folder that is gone, and UsageError without watchfiles."""
-    need_watchfiles("walk the trees instead with --poll 2")
+    require_watchfiles("walk the trees instead with --poll 2")
     from watchfiles import Change, watch
     from watchfiles._rust_notify import WatchfilesRustInternalError  # not exported elsewhere
 
@@ -63,7 +63,7 @@ def changes(folders: Sequence[Path], stop: Event) -> Generator[frozenset[str], N
                 raise NoEvents(cause) from fault
 
 
-def ticks(stop: Event) -> Generator[frozenset[str], None, None]:
+def yield_ticks(stop: Event) -> Generator[frozenset[str], None, None]:
     """Empty batches until `stop` is set, in place of events."""
     yield frozenset()
     while not stop.wait(TICK_SECONDS):

@@ -24,7 +24,7 @@ from codelens.errors import (
 )
 from codelens.index import Index
 from codelens.model.runs import IndexReport, ProgressSink, WatchEvent, WatchSink, WatchStep
-from codelens.watching.events import NoEvents, changes, ticks
+from codelens.watching.events import NoEvents, yield_changes, yield_ticks
 from codelens.worktree.place import INDEX_FOLDER, list_own_files
 from codelens.worktree.repository import find_enclosing_repository
 
@@ -49,10 +49,10 @@ class Roots:
         self._heads = self._read_heads()
         self._identities = self._read_identities()
 
-    def present(self) -> list[Path]:
+    def list_present(self) -> list[Path]:
         return [root for root in self.all if root in self._identities]
 
-    def look(self) -> tuple[list[Path], list[Path]]:
+    def find_root_changes(self) -> tuple[list[Path], list[Path]]:
         """Roots that disappeared, and roots that appeared or were replaced, since the last call. Both need a new watch."""
         before, now = self._identities, self._read_identities()
         self._identities = now
@@ -69,27 +69,27 @@ class Roots:
 
     def git_is_at_work(self) -> bool:
         """True while git holds the lock of a root. A killed git leaves its lock behind, so do not wait for it forever."""
-        repositories = (self._repositories[root] for root in self.present())
+        repositories = (self._repositories[root] for root in self.list_present())
         return any(repository and (repository.git_folder / _AT_WORK).exists() for repository in repositories)
 
     def forget_rules(self) -> None:
         """Read the walk's rules again when they are next needed: a run may have changed them."""
         self._filters.clear()
 
-    def matter(self, paths: Iterable[str]) -> bool:
+    def has_relevant_path(self, paths: Iterable[str]) -> bool:
         """True if one of these absolute paths is indexed or controls what is indexed."""
-        present = {root: str(root).rstrip(os.sep) + os.sep for root in self.present()}
+        present = {root: str(root).rstrip(os.sep) + os.sep for root in self.list_present()}
         for path in paths:
             for root, lead in present.items() if path not in self._own else ():
                 if path.startswith(lead):
                     below = path.removeprefix(lead).replace(os.sep, "/")
                     if INDEX_FOLDER in below.split("/"):
                         break
-                    if below.rpartition("/")[2] == SETTINGS_FILE or self._filter(root)(below):
+                    if below.rpartition("/")[2] == SETTINGS_FILE or self._find_filter(root)(below):
                         return True
         return False
 
-    def _filter(self, root: Path) -> Callable[[str], bool]:
+    def _find_filter(self, root: Path) -> Callable[[str], bool]:
         if root not in self._filters:
             try:
                 self._filters[root] = self._filter_of(root)
@@ -180,12 +180,12 @@ class Watch:
 
     def run(self) -> None:
         """Watch until `stop`. Raises faults that waiting cannot fix: an unusable index, or no root is left."""
-        if not self._roots.present():
+        if not self._roots.list_present():
             raise UsageError(f"no such folder: {self._roots.all[0] if self._roots.all else '-'}")
         while not self._stop.is_set():
             self._renew, self._heard = False, 0
             self._first = self._last = time.monotonic() - LONGEST_SECONDS  # lets the first batch start an update
-            batches = ticks(self._stop) if self._poll else changes(self._roots.present(), self._stop)
+            batches = yield_ticks(self._stop) if self._poll else yield_changes(self._roots.list_present(), self._stop)
             try:
                 with closing(batches):
                     self._follow(batches)
@@ -207,7 +207,7 @@ class Watch:
             now = time.monotonic()
             is_due = bool(self._poll) and now > self._next
             self._heard = self._heard + len(batch) if batch or self._first else 0
-            if is_due or self._roots.head_moved() or self._heard > STORM or self._roots.matter(batch):
+            if is_due or self._roots.head_moved() or self._heard > STORM or self._roots.has_relevant_path(batch):
                 self._first, self._last = self._first or now, now
             is_overdue = is_due or now - self._first >= LONGEST_SECONDS
             is_quiet = now - self._last >= self._options.debounce
@@ -220,12 +220,12 @@ class Watch:
                 return
 
     def _check_roots(self) -> None:
-        gone, came = self._roots.look()
+        gone, came = self._roots.find_root_changes()
         for root in gone:
             self._emit(WatchStep.GONE, f"{root} is gone; the index keeps its files")
         for root in came:
             self._emit(WatchStep.BACK, f"{root} is back")
-        if gone and not self._roots.present():
+        if gone and not self._roots.list_present():
             raise UsageError("no folders left to watch", "name another folder to watch")
         self._renew = self._renew or bool(gone or came)
 
@@ -235,7 +235,7 @@ class Watch:
         try:
             reports = Index.build(
                 self._index,
-                self._roots.present(),
+                self._roots.list_present(),
                 self._settings,
                 progress=self._progress,
                 settings_of=self._options.settings_of,
@@ -261,7 +261,7 @@ class Watch:
             self._emit(WatchStep.UPDATED if wrote else WatchStep.LOOKED, "", reports)
         else:
             self._begun = True
-            self._emit(WatchStep.WATCHING, ", ".join(map(str, self._roots.present())), reports)
+            self._emit(WatchStep.WATCHING, ", ".join(map(str, self._roots.list_present())), reports)
 
     def _emit(self, step: WatchStep, text: str, reports: tuple[IndexReport, ...] = ()) -> None:
         self._report_event(WatchEvent(step, text, reports))

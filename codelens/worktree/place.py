@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 from pathlib import Path
 
-from codelens.errors import unwritable
+from codelens.errors import build_write_error
 from codelens.worktree.repository import GitError, find_enclosing_repository, open_repository, run_git
 
 INDEX_FOLDER = ".codelens"
@@ -60,7 +60,7 @@ def prepare_index_folder(index: Path) -> None:
         if index.parent.name == INDEX_FOLDER:
             keep_out_of_git(index.parent)
     except OSError as fault:
-        raise unwritable(fault.filename or index.parent, fault) from None
+        raise build_write_error(fault.filename or index.parent, fault) from None
 
 
 def keep_out_of_git(folder: Path) -> None:

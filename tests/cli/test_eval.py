@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codelens.cli.eval.measure import COLUMNS
-from codelens.errors import install_command
+from codelens.errors import format_install_command
 from codelens.evaluation.metrics import METRICS
 from codelens.evaluation.report import PLACES
 from codelens.evaluation.tasks import ABSENT
@@ -175,7 +175,7 @@ def test_without_the_extra_it_says_what_to_install(tasks: Path, indexed: Path) -
     code = "import sys; sys.modules['ir_measures'] = None; from codelens.cli.main import main; sys.exit(main(sys.argv[1:]))"
     ran = subprocess.run([sys.executable, "-c", code, "eval", str(tasks)], cwd=indexed, capture_output=True, text=True)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.splitlines()[-1] == f"hint: {install_command('eval')}"
+    assert ran.stderr.splitlines()[-1] == f"hint: {format_install_command('eval')}"
 
 
 def test_a_file_of_tasks_may_bear_a_commands_name(indexed: Path, run: Run) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 import codelens.cli.search
 from codelens.cli.main import main
-from codelens.errors import CannotWrite, unwritable
+from codelens.errors import CannotWrite, build_write_error
 from codelens.store.connection import report_write_faults
 from tests.commands import Run
 
@@ -176,11 +176,11 @@ def test_a_folder_that_cannot_be_written_is_named_with_the_way_out(command: str,
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.EPERM])
 def test_a_read_only_folder_gets_a_hint_at_db(number: int, tmp_path: Path) -> None:
-    fault = unwritable(tmp_path, OSError(number, os.strerror(number)))
+    fault = build_write_error(tmp_path, OSError(number, os.strerror(number)))
     assert str(fault) == f"{tmp_path} cannot be written: {os.strerror(number)}"
     assert "--db FILE" in fault.hint
     assert "room" not in fault.hint
-    assert "make room" in unwritable(tmp_path, OSError(errno.ENOSPC, "full")).hint
+    assert "make room" in build_write_error(tmp_path, OSError(errno.ENOSPC, "full")).hint
 
 
 def test_an_index_that_cannot_be_written_says_so_too(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from codelens.cli.install import list_agents
-from codelens.errors import install_command
+from codelens.errors import format_install_command
 from codelens.text.entries import BEGIN, END
 from tests.commands import Run
 
@@ -304,7 +304,7 @@ def test_bad_requests_are_one_line_and_a_hint(
     monkeypatch.setitem(sys.modules, "mcp", None)  # as if it were not installed
     missing = run("install", "codex", "--yes")
     assert missing.code == 2
-    assert missing.err.endswith(f"hint: {install_command('mcp')}\n")
+    assert missing.err.endswith(f"hint: {format_install_command('mcp')}\n")
     assert run("install", "codex", "--remove", "--yes").code == 0
 
 

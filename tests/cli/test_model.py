@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from codelens.cli.config import set_toml_key
-from codelens.config import user_place
+from codelens.config import find_user_place
 from codelens.embed.model_file import ModelFile
-from codelens.errors import install_command
+from codelens.errors import format_install_command
 from codelens.training.corpus import map_to_rows
 from codelens.training.model import Recipe, write_quantised
 from codelens.training.trainer import train
@@ -52,7 +52,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def mine(home: Path) -> Path:
     """A model of the user's, named `mine`."""
-    folder = user_place("models")
+    folder = find_user_place("models")
     assert folder is not None
     folder.mkdir(parents=True)
     return make_model(folder / "mine.model")
@@ -246,7 +246,7 @@ def test_train_writes_nothing_that_gained_nothing(base: Path, run: Run, home: Pa
     assert (ran.code, "nothing written" in ran.err) == (1, True)
     steps = [json.loads(line) for line in ran.err.splitlines() if line.startswith("{")]
     assert [s["done"] for s in steps if s["phase"] == "train"] == [1]
-    folder = user_place("models")
+    folder = find_user_place("models")
     assert folder is not None
     assert list(folder.glob("*")) == []
     assert run(*command, "--keep-anyway", "--name", "kept", cwd=home).code == 0
@@ -307,5 +307,5 @@ def test_training_without_scipy_says_what_to_install(mine: Path, home: Path) -> 
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.splitlines() == [
         "codelens: error: training needs scipy, which a default install does not include",
-        f"hint: {install_command('train')}",
+        f"hint: {format_install_command('train')}",
     ]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.config import user_place
+from codelens.config import find_user_place
 from codelens.index import Index
 from codelens.store.store import Store
 from codelens.zstd import zstd
@@ -269,7 +269,7 @@ def test_a_bomb_in_a_snapshot_takes_no_memory(planted: Path, run: Run) -> None:
 def test_the_key_is_the_user_s_alone(own: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "fresh"))
     run("index", "-q", cwd=own)
-    folder = user_place("")
+    folder = find_user_place("")
     assert folder is not None
     assert stat.S_IMODE((folder / "index.key").stat().st_mode) == 0o600
     assert [file.name for file in folder.iterdir()] == ["index.key"]

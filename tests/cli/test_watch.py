@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from codelens.errors import install_command
+from codelens.errors import format_install_command
 from codelens.indexing.build import remove_index
 from codelens.watching.process import WatchProcess
 from tests.commands import Run
@@ -152,7 +152,7 @@ def test_a_missing_watchfiles_is_named(own: Path) -> None:
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == (
         "codelens: error: watching needs watchfiles, which a default install does not include\n"
-        f"hint: {install_command('watch')}, or walk the trees instead with --poll 2\n"
+        f"hint: {format_install_command('watch')}, or walk the trees instead with --poll 2\n"
     )
 
 

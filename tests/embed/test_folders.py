@@ -14,7 +14,7 @@ import pytest
 
 from codelens.embed.base import EmbeddedFields, Embedder, format_fields, to_int8_vector
 from codelens.embed.registry import open_embedder
-from codelens.errors import UsageError, install_command
+from codelens.errors import UsageError, format_install_command
 from tests.embed.folders import TOKENS, make_graph, make_table, sentence_layout, table
 
 pytestmark = pytest.mark.slow
@@ -219,7 +219,7 @@ def test_a_package_that_is_missing_is_named_with_its_extra(tmp_path: Path) -> No
     (folder / "config.json").write_text(json.dumps({"model_type": "bert"}))
     with pytest.raises(UsageError, match="needs sentence_transformers") as told:
         opened(folder)
-    assert told.value.hint == install_command("sentence-transformers")
+    assert told.value.hint == format_install_command("sentence-transformers")
 
 
 def test_code_is_formatted_as_one_text() -> None:

@@ -13,7 +13,7 @@ from codelens.config import Settings
 from codelens.errors import TargetError
 from codelens.index import Index
 from codelens.notes.finder import AnchorPlace, AnchorState
-from codelens.notes.note import Anchor, anchor_of
+from codelens.notes.note import Anchor, parse_anchor
 from tests.search.trees import QUICK, Tree
 
 pytestmark = pytest.mark.slow
@@ -87,7 +87,7 @@ def test_a_place_is_kept_with_what_stands_there(tree: Tree, said: str, line: int
     assert anchor.text == NET.split("\n")[(line or 1) - 1].strip()
     found = now(tree, anchor)
     assert (found.state, found.description) == (AnchorState.HERE, f"src/net.py:{line}" if line else "src/net.py")
-    assert anchor_of(anchor.item()) == anchor
+    assert parse_anchor(anchor.to_item()) == anchor
 
 
 PLACES = ("src/net.py:8", "Client.close", "listen", "src/net.py:15", "src/net.py:20")
@@ -173,11 +173,11 @@ def test_among_equal_lines_the_nearest_is_taken(tree: Tree) -> None:
 
 
 def test_places_written_by_hand_are_found(tree: Tree) -> None:
-    assert now(tree, anchor_of("src/net.py:8")).description == "src/net.py:8"
-    assert now(tree, anchor_of("src/net.py:800")).description == "lost: was src/net.py:800"
-    assert now(tree, anchor_of("Client.connect")).description == "src/net.py:7"
-    assert now(tree, anchor_of("Nobody.knows")).description == "lost: was Nobody.knows"
-    assert now(tree, anchor_of({"path": "src/net.py", "line": 2, "symbol": "Client.connect"})).line == 7
+    assert now(tree, parse_anchor("src/net.py:8")).description == "src/net.py:8"
+    assert now(tree, parse_anchor("src/net.py:800")).description == "lost: was src/net.py:800"
+    assert now(tree, parse_anchor("Client.connect")).description == "src/net.py:7"
+    assert now(tree, parse_anchor("Nobody.knows")).description == "lost: was Nobody.knows"
+    assert now(tree, parse_anchor({"path": "src/net.py", "line": 2, "symbol": "Client.connect"})).line == 7
 
 
 def test_renewing_keeps_what_is_lost(tree: Tree) -> None:

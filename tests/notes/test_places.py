@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.notes.note import Anchor, BadPlaceError, anchor_of, digest_of, kind_of_path, read_note, safe_path
+from codelens.notes.note import (
+    Anchor,
+    BadPlaceError,
+    classify_path,
+    compute_digest,
+    normalize_path,
+    parse_anchor,
+    read_note,
+)
 
 
 @pytest.mark.parametrize(
@@ -22,7 +30,7 @@ from codelens.notes.note import Anchor, BadPlaceError, anchor_of, digest_of, kin
     ],
 )
 def test_each_form_of_a_place_is_parsed(item: str | dict[str, object], expected: Anchor) -> None:
-    assert anchor_of(item) == expected
+    assert parse_anchor(item) == expected
 
 
 @pytest.mark.parametrize(
@@ -48,13 +56,13 @@ def test_each_form_of_a_place_is_parsed(item: str | dict[str, object], expected:
 )
 def test_nothing_leads_out_of_the_tree(item: str | dict[str, object]) -> None:
     with pytest.raises(BadPlaceError):
-        anchor_of(item)
+        parse_anchor(item)
 
 
 @given(st.text(st.sampled_from("./\\a:~ C\0")))
 def test_no_path_leads_out_of_the_tree(path: str) -> None:
     try:
-        tidy = safe_path(path)
+        tidy = normalize_path(path)
     except BadPlaceError:
         return
     assert not tidy.startswith("/")
@@ -63,17 +71,17 @@ def test_no_path_leads_out_of_the_tree(path: str) -> None:
 
 def test_a_digest_is_of_lines_with_words_alone() -> None:
     lines = ["a", "", "  b", "c", "d", "e", "f"]
-    assert digest_of(lines, 1) == digest_of(["a", "b", "c  ", "d", "e", "x"], 1) != digest_of(lines, 2)
-    assert digest_of(lines, 0) == digest_of(lines, 8) == digest_of([""], 1) == ""
+    assert compute_digest(lines, 1) == compute_digest(["a", "b", "c  ", "d", "e", "x"], 1) != compute_digest(lines, 2)
+    assert compute_digest(lines, 0) == compute_digest(lines, 8) == compute_digest([""], 1) == ""
 
 
 def test_kinds_are_by_place_and_front_matter() -> None:
-    assert kind_of_path(".codelens/notes/a.md") == kind_of_path("lib/.codelens/notes/b/c.md") == "note"
-    assert kind_of_path("skills/x/SKILL.md") == kind_of_path("SKILL.md") == "skill"
+    assert classify_path(".codelens/notes/a.md") == classify_path("lib/.codelens/notes/b/c.md") == "note"
+    assert classify_path("skills/x/SKILL.md") == classify_path("SKILL.md") == "skill"
     assert (
-        kind_of_path("docs/a.md")
-        == kind_of_path(".codelens/notes/a.txt")
-        == kind_of_path("x.codelens/notes/a.md")
+        classify_path("docs/a.md")
+        == classify_path(".codelens/notes/a.txt")
+        == classify_path("x.codelens/notes/a.md")
         == ""
     )
     task = read_note("---\nkind: task\n---\n# Do it ##\nx\n", ".codelens/notes/sub/do.md")

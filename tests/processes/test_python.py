@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.processes.python import import_path, start
+from codelens.processes.python import build_import_path, start
 
 
 def told(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
@@ -47,12 +47,12 @@ def test_the_current_folder_and_python_variables_have_no_effect(
     assert said["arguments"] == ["a", "-b c"]
     assert Path(str(said["folder"])).samefile(sys.prefix)
     assert (said["isolated"], said["python"], said["home"]) == (1, [], "kept")
-    assert said["path"] == import_path()
-    assert not {"", str(tmp_path)} & set(import_path())
+    assert said["path"] == build_import_path()
+    assert not {"", str(tmp_path)} & set(build_import_path())
 
 
 def test_the_current_folder_stays_on_the_path_if_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For example site-packages, if a user indexes them."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path, str(tmp_path)])
-    assert import_path()[-1] == str(tmp_path)
+    assert build_import_path()[-1] == str(tmp_path)

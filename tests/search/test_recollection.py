@@ -299,11 +299,11 @@ def test_unused_hits_of_an_answer_with_used_ones_are_judged_useless(index: Index
     index.record_answer(QUERY, shown, now=NOW)
     index.record_answer(QUERY, shown, now=NOW)
     assert not any(known.feedback for known in notebook.recall().values()), "nothing was used, so nothing is known"
-    assert notebook.used(["disk.py"]) == []
-    assert notebook.used(["ledger.py:8"]) == [POST]
-    assert notebook.used(["Ledger.post_entry"]) == [POST]
+    assert notebook.record_use(["disk.py"]) == []
+    assert notebook.record_use(["ledger.py:8"]) == [POST]
+    assert notebook.record_use(["Ledger.post_entry"]) == [POST]
     assert [known.feedback for known in notebook.recall().values() if known.feedback] == [
-        (Feedback(True, notebook.digests([POST])[POST], True, QUERY),)
+        (Feedback(True, notebook.compute_digests([POST])[POST], True, QUERY),)
     ]
     index.record_answer(QUERY, [], now=NOW)
     judged = {place: [one.useful for one in known.feedback] for place, known in notebook.recall().items()}
@@ -317,9 +317,9 @@ def test_sessions_do_not_settle_each_others_answers(index: Index) -> None:
     index.record_answer(QUERY, shown, session="a", now=NOW)
     index.record_answer("other", shown[:1], session="b", now=NOW)
     a = index.notebook("a", NOW)
-    last = a.last()
+    last = a.find_last_answer()
     assert last is not None and last.query == QUERY
-    assert a.used(["ledger.py:8"]) == [POST]
+    assert a.record_use(["ledger.py:8"]) == [POST]
     index.record_answer("other", [], session="b", now=NOW)
     assert not any(False in [f.useful for f in known.feedback] for known in a.recall().values())
 
@@ -353,7 +353,7 @@ def test_nothing_is_recorded_while_memory_is_off(tree: Tree) -> None:
             lambda: notebook.unpin("ledger.py"),
             lambda: notebook.rate("ledger.py", 3),
             lambda: notebook.judge("ledger.py", True),
-            lambda: notebook.used(["ledger.py"]),
+            lambda: notebook.record_use(["ledger.py"]),
             lambda: notebook.open_hit(1),
             lambda: index.record_answer("x", []),
         ):

@@ -24,7 +24,7 @@ from mcp.types import JSONRPCMessage
 
 from codelens.cli.main import main
 from codelens.config import Settings
-from codelens.errors import install_command
+from codelens.errors import format_install_command
 from codelens.server.mcp.door import PURPOSES, VERSIONS, answer_handshake
 from codelens.server.mcp.schema import closed_object
 from codelens.server.mcp.sdk import ToolDesk, server_of
@@ -350,7 +350,7 @@ def test_without_the_package_one_line_says_what_to_install(
     said = capsys.readouterr()
     assert said.out == ""
     error = "codelens: error: mcp needs mcp, which a default install does not include"
-    assert said.err == f"{error}\nhint: {install_command('mcp')}\n"
+    assert said.err == f"{error}\nhint: {format_install_command('mcp')}\n"
 
 
 def test_invalid_arguments_are_reported(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -80,7 +80,7 @@ def otlp(*spans: dict[str, Any]) -> bytes:
 def ingested(index: Index, *spans: dict[str, Any]) -> dict[str, tuple[int, int]]:
     """The stored traces after these spans: path and name → (times, last)."""
     index.graph.traces().ingest([("spans.json", otlp(*spans))])
-    return {place.label(): tuple(seen) for place, seen in index.graph.traces().everything().items()}
+    return {place.label(): tuple(seen) for place, seen in index.graph.traces().list_observations().items()}
 
 
 # Reading
@@ -116,7 +116,7 @@ def test_files_with_an_object_per_line_and_former_scope_names_are_read() -> None
 def test_a_file_that_is_not_otlp_is_refused_by_its_name(content: bytes, index: Index) -> None:
     with pytest.raises(TracesFault, match=r"spans\.json"):
         index.graph.traces().ingest([("spans.json", content)])
-    assert not index.graph.traces().everything()
+    assert not index.graph.traces().list_observations()
 
 
 @pytest.mark.parametrize(
@@ -180,21 +180,21 @@ def test_the_same_file_counts_once(index: Index) -> None:
     assert index.graph.traces().ingest([("a.json", content)]).matched == 1
     again = index.graph.traces().ingest([("b.json", content)])
     assert (again.spans, again.known) == (0, ("b.json",))
-    assert [seen.times for seen in index.graph.traces().everything().values()] == [1]
+    assert [seen.times for seen in index.graph.traces().list_observations().values()] == [1]
 
 
 def test_nothing_is_stored_if_one_of_several_files_is_invalid(index: Index) -> None:
     good = otlp(span(code_function="clear", code_filepath="shop/cart.py"))
     with pytest.raises(TracesFault):
         index.graph.traces().ingest([("a.json", good), ("b.json", b"{")])
-    assert not index.graph.traces().everything()
+    assert not index.graph.traces().list_observations()
 
 
 def test_traces_survive_a_rebuild_and_forgetting_removes_their_file(tree: Tree, index: Index) -> None:
     ingested(index, span(code_function="clear", code_filepath="shop/cart.py"))
     Index.build(tree.db, [tree.root], QUICK, rebuild=True)
     with Index.open(tree.db, QUICK) as anew:
-        assert [place.name for place in anew.graph.traces().everything()] == ["Cart.clear"]
+        assert [place.name for place in anew.graph.traces().list_observations()] == ["Cart.clear"]
         assert anew.graph.traces().forget() and not anew.graph.traces().forget()
     assert sorted(file.name for file in tree.db.parent.iterdir()) == ["index.db", "tree"]
 
@@ -280,7 +280,7 @@ def test_a_damaged_file_is_reported_and_left_out(index: Index) -> None:
     assert [hit.score for hit in result.hits] == [hit.score for hit in cold.hits]
     assert [notice.code for notice in result.notices] == ["traces"]
     with pytest.raises(TracesFault):
-        index.graph.traces().everything()
+        index.graph.traces().list_observations()
     assert index.graph.traces().forget()
 
 

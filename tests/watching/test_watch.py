@@ -318,5 +318,5 @@ def test_with_invalid_settings_all_changes_count_except_our_own(root: Path, inde
 
     beside = tuple(str(path) for path in (index, root / "here.db.lock", index.parent / "anything"))
     roots = Roots([root], list_own_files(root / "here.db"), faulty)
-    assert not roots.matter(beside)
-    assert roots.matter([*beside, str(root / "src/one.py")])
+    assert not roots.has_relevant_path(beside)
+    assert roots.has_relevant_path([*beside, str(root / "src/one.py")])

@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.processes.python import codelens_command
+from codelens.processes.python import build_codelens_command
 
 TASKS = Path(__file__).with_name("agent_loop.jsonl")
 ROUNDS, READS, BEFORE, AFTER = 5, 3, 20, 40
@@ -135,7 +135,7 @@ def lines_shown(text: str) -> list[Place]:
 
 def search(tree: Path, db: Path, query: str) -> Rounds:
     """Pages of ten hits."""
-    command = [*codelens_command(), "search", "--no-config", "--db", str(db), "-m", str(HITS)]
+    command = [*build_codelens_command(), "search", "--no-config", "--db", str(db), "-m", str(HITS)]
     for page in range(ROUNDS):
         text = run([*command, "--offset", str(page * HITS), "--", query], tree)
         yield Answer(text, lines_shown(text))
@@ -143,7 +143,7 @@ def search(tree: Path, db: Path, query: str) -> Rounds:
 
 def context(tree: Path, db: Path, query: str) -> Rounds:
     """Parts of a pack."""
-    command = [*codelens_command(), "context", "--no-config", "--no-cache", "--db", str(db)]
+    command = [*build_codelens_command(), "context", "--no-config", "--no-cache", "--db", str(db)]
     command += ["--budget", str(BUDGET), "--counter", "chars"]
     rest = ["--", query]
     for _ in range(ROUNDS):
@@ -245,7 +245,9 @@ def lay_tree(clones: Path, work: Path, task: Mapping[str, str]) -> tuple[Path, P
             ["git", "-C", str(clone), "archive", f"{task['fix']}^"], stdout=subprocess.PIPE, check=True
         )
         subprocess.run(["tar", "-x", "-C", str(tree)], input=archive.stdout, check=True)
-        subprocess.run([*codelens_command(), "index", "-q", "--no-config", "--db", str(db), str(tree)], check=True)
+        subprocess.run(
+            [*build_codelens_command(), "index", "-q", "--no-config", "--db", str(db), str(tree)], check=True
+        )
     return tree, db
 
 

@@ -19,7 +19,7 @@ import psutil
 
 from codelens.index import Index
 from codelens.model.request import SearchOptions
-from codelens.processes.python import codelens_command
+from codelens.processes.python import build_codelens_command
 from tools.bench.language_servers import LanguageServer, draw_names
 
 REQUESTS = ("hover", "definition", "documentHighlight", "references")
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         paths = [path for _, path in index.files(SearchOptions(languages=(options.language,)))]
     drawn = draw_names(options, paths, random.Random(options.seed))
     places = [place for place, _ in zip(drawn, range(options.names), strict=False)]
-    command = [*codelens_command(), "lsp", "--no-index", "--db", str(options.index.resolve())]
+    command = [*build_codelens_command(), "lsp", "--no-index", "--db", str(options.index.resolve())]
     print("| request | median, ms | 95 %, ms | CPU, median, ms | CPU, 95 %, ms |\n|---|" + "---:|" * 4)
     with LanguageServer(shlex.join(command), options.tree, options.language) as server:
         process = psutil.Process(server.process_id)

@@ -32,7 +32,7 @@ from codelens.index import Index
 from codelens.lang.tokens import DECLARATION, DEFINITION, IMPORT
 from codelens.model.graph import CERTAINTIES, ONLY_BY_NAME, Relation, RelationOptions
 from codelens.model.request import SearchOptions
-from codelens.processes.python import codelens_command
+from codelens.processes.python import build_codelens_command
 
 KINDS = ("function", "method", "class", "struct", "interface", "type", "enum", "constant", "variable", "trait")
 Place = tuple[str, int]  # (path relative to the tree, line from 1)
@@ -212,7 +212,7 @@ def compare_servers(options: argparse.Namespace) -> int:
     chance, counts, shared, wrong = random.Random(options.seed), Counter[str](), Counter[str](), list[str]()
     with Index.open(options.index) as index:
         paths = [path for _, path in index.files(SearchOptions(languages=(options.language,)))]
-    command = [*codelens_command(), "lsp", "--no-index", "--db", str(options.index.resolve())]
+    command = [*build_codelens_command(), "lsp", "--no-index", "--db", str(options.index.resolve())]
     with (
         LanguageServer(options.command, options.tree, options.language) as other,
         LanguageServer(shlex.join(command), options.tree, options.language) as ours,

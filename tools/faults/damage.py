@@ -18,7 +18,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codelens.processes.python import codelens_command
+from codelens.processes.python import build_codelens_command
 from tools.campaign import ROOT, Campaign, Report, expect, main
 
 PAGE = 4096
@@ -353,7 +353,7 @@ def _ask(tree: Path, command: tuple[str, ...]) -> Said:
 
 
 def _process(tree: Path, command: tuple[str, ...]) -> Said:
-    ran = subprocess.run([*codelens_command(), *command], cwd=tree, capture_output=True, check=False)
+    ran = subprocess.run([*build_codelens_command(), *command], cwd=tree, capture_output=True, check=False)
     return _plain(Said(ran.returncode, ran.stdout, ran.stderr.decode("utf-8", "replace")), command)
 
 

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.processes.python import environment, interpreter
+from codelens.processes.python import build_python_command, filter_environment
 
 _PATIENCE = 600  # seconds for one package; chosen: ten times what the largest took
 # Fixed, so that every machine picks the same wheel
@@ -76,7 +76,7 @@ class Registries:
 
 
 def _wheel(name: str, version: str | None, folder: Path) -> Path:
-    pip = [*interpreter(), "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
+    pip = [*build_python_command(), "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"]
     wanted = f"{name}=={version}" if version else name
     _run(
         [*pip, "--no-deps", "--only-binary", ":all:", "--no-cache-dir", *_WHEEL_TAGS.split(), "-d", ".", wanted], folder
@@ -124,7 +124,7 @@ def _run(command: list[str], folder: Path) -> str:
         done = subprocess.run(
             command,
             cwd=folder,
-            env=environment() | {"LC_ALL": "C"},
+            env=filter_environment() | {"LC_ALL": "C"},
             capture_output=True,
             text=True,
             errors="replace",

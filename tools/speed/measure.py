@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import codelens
-from codelens.processes.python import codelens_command
+from codelens.processes.python import build_codelens_command
 from tools.speed.peers import FOUND_BY, INSTALL, Peer
 from tools.speed.questions import SHAPES, draw, files_with_symbols
 from tools.speed.warm import ask_server
@@ -82,7 +82,9 @@ def measure_tree(name: str, tree: Path, work: Path, repeat: int) -> TreeFigures:
             figures[peer.name] |= _warm_figures(asked, peer.warm([question for _, question in asked]))
     if served := ask_server(own.place, [question for _, question in asked[FIRST:]], own.env):
         figures["codelens"]["serve_p95_ms"] = round(_percentile(served, 0.95) * 1000, 2)
-    versions = [spend([*codelens_command(), "--version"], NO_LIMITS, tree, own.env).cpu for _ in range(max(5, repeat))]
+    versions = [
+        spend([*build_codelens_command(), "--version"], NO_LIMITS, tree, own.env).cpu for _ in range(max(5, repeat))
+    ]
     figures["codelens"]["version_cpu_ms"] = round(statistics.median(versions) * 1000, 1)
     return {
         "name": name,
@@ -119,7 +121,7 @@ def _percentile(values: Sequence[float], share: float) -> float:
 
 
 def _status(own: Peer) -> dict[str, int]:
-    command = [*codelens_command(), "status", "--json", "--no-check", "--no-config", "--db", str(own.place)]
+    command = [*build_codelens_command(), "status", "--json", "--no-check", "--no-config", "--db", str(own.place)]
     record = json.loads(subprocess.run(command, stdout=subprocess.PIPE, env=own.env, check=True).stdout)
     (repository,) = record["repositories"]
     return {"files": repository["documents"], "bytes": repository["source_bytes"]}

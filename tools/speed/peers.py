@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from codelens import __version__
-from codelens.processes.python import codelens_command
+from codelens.processes.python import build_codelens_command
 from tools.speed.warm import ask_codegraph
 
 HERE = Path(__file__).parent
-PYTHON = codelens_command()[:-2]  # Without `-m codelens`
+PYTHON = build_codelens_command()[:-2]  # Without `-m codelens`
 Ask = Callable[[str], list[str]]
 
 
@@ -42,7 +42,7 @@ class Peer:
 
 def codelens(tree: Path, work: Path) -> Peer:
     """The code of this checkout, with all that an index holds by default."""
-    command, place, env = codelens_command(), work / "codelens.db", _environment(work)
+    command, place, env = build_codelens_command(), work / "codelens.db", _environment(work)
     index = [*command, "index", "--quiet", "--no-config", "--db", str(place), str(tree)]
 
     def ask(question: str) -> list[str]:

@@ -20,7 +20,7 @@ from codelens.cli.warm import OBJECTS
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.request import SearchOptions
-from codelens.processes.python import codelens_command
+from codelens.processes.python import build_codelens_command
 
 
 def ask_index(place: Path, questions: Sequence[str]) -> list[float]:
@@ -62,7 +62,7 @@ def ask_codegraph(command: Sequence[str], questions: Sequence[str], env: Mapping
 
 def ask_server(place: Path, questions: Sequence[str], env: Mapping[str, str]) -> list[float]:
     """`codelens serve`, asked all questions at once; empty where its extra is not installed."""
-    command = [*codelens_command(), "serve", "--no-config", "--db", str(place), "--port", "0"]
+    command = [*build_codelens_command(), "serve", "--no-config", "--db", str(place), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=env, text=True) as server:
         address = server.stdout.readline().strip() if server.stdout else ""
         if not address:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from codelens.processes.python import environment, interpreter
+from codelens.processes.python import build_python_command, filter_environment
 from tools.tour import report
 from tools.tour.fetch import Unfetched, fetched
 from tools.tour.manifest import Tree, read_manifest
@@ -94,8 +94,8 @@ def _progress(row: Row) -> str:
 
 def _circumstances() -> dict[str, Any]:
     """The environment of the figures: the commit of codelens, with a plus if files differ from it, and the machine."""
-    where = [*interpreter(), "-c", "import codelens; print(codelens.__path__[0])"]
-    package = subprocess.run(where, env=environment(), capture_output=True, text=True, check=True).stdout.strip()
+    where = [*build_python_command(), "-c", "import codelens; print(codelens.__path__[0])"]
+    package = subprocess.run(where, env=filter_environment(), capture_output=True, text=True, check=True).stdout.strip()
     git = ["git", "-C", package]
     commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     dirty = subprocess.run(

@@ -17,7 +17,7 @@ from fnmatch import fnmatch
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from codelens.processes.python import interpreter
+from codelens.processes.python import build_python_command
 from tools.tour.manifest import Tree
 
 APT = Path("/etc/apt")
@@ -96,7 +96,7 @@ def _download_commands(tree: Tree, archives: Path) -> list[list[str]]:
         return [["npm", "pack", "--ignore-scripts", f"{tree.package}@{tree.version}"]]
     # Only the package itself comes as source: its build requirements may be wheels.
     kind = ["--no-binary", tree.package] if tree.source == "sdist" else ["--only-binary", ":all:"]
-    pip = [*interpreter(), "-m", "pip", "download", "--quiet", "--no-deps", "--ignore-requires-python"]
+    pip = [*build_python_command(), "-m", "pip", "download", "--quiet", "--no-deps", "--ignore-requires-python"]
     return [[*pip, *kind, "--dest", ".", f"{tree.package}=={tree.version}"]]
 
 

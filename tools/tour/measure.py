@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from codelens.processes.python import environment, interpreter
+from codelens.processes.python import build_python_command, filter_environment
 from tools.tour.manifest import Tree
 
 FIRST_SAMPLE, SAMPLE_SECONDS = 0.005, 0.1
@@ -68,7 +68,7 @@ def spend(command: Sequence[str], limits: Limits, cwd: Path, env: Mapping[str, s
         process = subprocess.Popen(
             command,
             cwd=cwd,
-            env=environment() if env is None else env,
+            env=filter_environment() if env is None else env,
             start_new_session=True,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -163,7 +163,7 @@ def measure(tree: Tree, root: Path, limits: Limits, change_all: bool = False) ->
 
 
 def index_command(db: Path, root: Path) -> list[str]:
-    python = [*interpreter(), "-m", "codelens"]
+    python = [*build_python_command(), "-m", "codelens"]
     return [*python, "index", "--no-config", "--progress", "none", "--json", "--db", str(db), str(root)]
 
 

@@ -13,7 +13,7 @@ from codelens.cli.declare import argument, command, group, required_argument
 from codelens.cli.flags import CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import say, say_plain, write, write_fields
 from codelens.cli.workplace import find_working_folder, load_settings_here
-from codelens.config import is_model_name, user_place
+from codelens.config import find_user_place, is_model_name
 from codelens.embed.model_file import ModelFile
 from codelens.embed.registry import HASHING, SHIPPED, absolute_setting, find_model, open_embedder, own_models
 from codelens.errors import SettingsError, UsageError
@@ -159,7 +159,7 @@ def use(flags: ModelUseFlags) -> int:
     """Choose the model to use. Sets `model` in your own configuration file, and changes nothing else there."""
     before = load_settings_here(flags).values
     model = describe_model(flags.model, before.allow_network)
-    place = user_place("config.toml")
+    place = find_user_place("config.toml")
     if place is None:
         raise SettingsError("there is no home directory for the setting", "set CODELENS_MODEL instead")
     setting = flags.model

@@ -20,7 +20,7 @@ from codelens.cli.model import describe_model, find_model_file, find_trees
 from codelens.cli.progress import showing_progress, write_json_step
 from codelens.cli.streams import inform, say, say_plain, write, write_fields
 from codelens.cli.workplace import load_settings_here
-from codelens.config import MODEL_ENDING, user_place
+from codelens.config import MODEL_ENDING, find_user_place
 from codelens.embed.model_file import ModelFile
 from codelens.embed.registry import HASHING, SHIPPED, absolute_setting
 from codelens.errors import CannotWrite, UsageError
@@ -170,7 +170,7 @@ def train(flags: TrainFlags) -> int:
 
 def _choose_place(flags: TrainFlags, trees: Sequence[Path]) -> Path:
     """The file to write, checked before the work."""
-    folder, name = user_place("models"), flags.name
+    folder, name = find_user_place("models"), flags.name
     if folder is None:
         raise UsageError("there is no home directory for models", "set XDG_DATA_HOME")
     if name is None:

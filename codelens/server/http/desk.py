@@ -15,7 +15,7 @@ from concurrent.futures import BrokenExecutor, ThreadPoolExecutor
 from math import inf
 from pathlib import Path
 
-from codelens.config import Settings, with_absolute_paths
+from codelens.config import Settings, resolve_paths
 from codelens.errors import CodelensError
 from codelens.fleet.open import FleetPlace
 from codelens.index import Index
@@ -139,7 +139,7 @@ class QueryDesk:
         self, index: Path | FleetPlace, settings: Settings, workers: int = 0, answers: AnswerCache | None = None
     ) -> None:
         self._place = index.absolute() if isinstance(index, Path) else index
-        self.settings = with_absolute_paths(settings)
+        self.settings = resolve_paths(settings)
         self._workers = WorkerPool(workers) if workers else None
         self._threads = ThreadPoolExecutor(THREADS, "codelens-search")
         self._quick = ThreadPoolExecutor(1, "codelens-snapshot")

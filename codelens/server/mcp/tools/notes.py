@@ -51,7 +51,7 @@ def answer_notes(call: ToolCall) -> ToolAnswer:
     for repository in call.index.info().repositories:
         root = Path(repository.root)
         with call.index.anchors(root) as finder:
-            for file in NoteFolder(root).notes() if root.is_dir() else ():
+            for file in NoteFolder(root).read_notes() if root.is_dir() else ():
                 places = tuple(finder.find(link) for link in file.note.links)
                 notes.append(LinkedNote(file, repository.name, places))
     if "id" in call.arguments:
@@ -153,7 +153,7 @@ def answer_feedback(call: ToolCall) -> ToolAnswer:
     notebook = call.index.notebook(call.session)
     verdict = given.get("verdict", "useful")
     if "used" in given:
-        places = notebook.used([target_in_index(target, info) for target in given["used"]])
+        places = notebook.record_use([target_in_index(target, info) for target in given["used"]])
     else:
         hit = given["hit"] if given["hit"].isdigit() else target_in_index(given["hit"], info)
         query = given.get("query")
