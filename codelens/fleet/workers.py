@@ -77,7 +77,7 @@ def fleet_recipe(settings: Settings) -> str:
     from codelens.indexing.run import current_recipe, skip_rules
     from codelens.indexing.walk_rules import WALK_KEYS
     from codelens.lang.registry import languages
-    from codelens.linking.linker import recipe as link_recipe
+    from codelens.linking.linker import compute_recipe as link_recipe
     from codelens.store.migrate import migrations
     from codelens.worktree.history import RULES
 
