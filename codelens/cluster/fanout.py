@@ -150,9 +150,11 @@ class FanOut:
         unknown: dict[int, list[int]] = {}
         for shard, local in self.numbers.unknown:
             unknown.setdefault(shard, []).append(local)
-        named = self.transport.ask({s: [Request("edges.external_names", (nodes,))] for s, nodes in unknown.items()})
+        named = self.transport.ask(
+            {s: [Request("edges.read_external_names", (nodes,))] for s, nodes in unknown.items()}
+        )
         names = sorted({name for (names_of_shard,) in named.values() for name in names_of_shard.values()})
-        asked = [Request("edges.externals_called", (names,))]
+        asked = [Request("edges.find_externals", (names,))]
         answers = self.transport.ask(dict.fromkeys(self.numbers.shards, asked))
         self.numbers.name_externals({shard: nodes for shard, (nodes,) in answers.items()})
 

@@ -90,7 +90,7 @@ _PHRASE = re.compile(r'"((?:[^"]|"")*)"(\s*\*)?')  # A phrase of FTS5's, and wha
 
 def sketch_of(store: Store) -> Sketch:
     """The sketch of an index: the stems of its words, and its folded names."""
-    words = (WORD + stem for stem, _ in store.postings.vocabulary("", 1, 1 << 30))
+    words = (WORD + stem for stem, _ in store.postings.list_vocabulary("", 1, 1 << 30))
     return Sketch.make({*words, *(NAME + name for name in store.units.list_folded_names())})
 
 

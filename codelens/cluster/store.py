@@ -32,8 +32,8 @@ from codelens.store.vectors import FIRST_PASS
 
 T = TypeVar("T")
 LASTING = (
-    *("units.count", "occurrences.files", "postings.totals", "parts.list_documents"),
-    *("vectors.width", "files.totals", "edges.is_empty", "history.read_all"),
+    *("units.count", "occurrences.count_files", "postings.read_totals", "parts.list_documents"),
+    *("vectors.width", "files.read_totals", "edges.is_empty", "history.read_all"),
 )
 """Methods without arguments that most queries need, and whose answers hold for all: they are asked for in one round."""
 MOST_AHEAD, AHEAD_BYTES = 256, 4_000_000  # Documents, and bytes of their source, that are asked about in one round
@@ -74,23 +74,23 @@ class ShardWords(ShardGateway):
     def __init__(self, ask: FanOut) -> None:
         super().__init__("postings", ask)
         self._phrases = phrases_alone()
-        self.stem, self.words = self._phrases.stem, self._phrases.words
+        self.stem, self.fold_terms = self._phrases.stem, self._phrases.words
 
-    def document_frequency(self, term: str, columns: Sequence[str] = ()) -> int:
-        return self.document_frequencies([term], columns)[term]
+    def count_units(self, term: str, columns: Sequence[str] = ()) -> int:
+        return self.count_units_by_term([term], columns)[term]
 
-    def document_frequencies(self, terms: Iterable[str], columns: Sequence[str] = ()) -> dict[str, int]:
+    def count_units_by_term(self, terms: Iterable[str], columns: Sequence[str] = ()) -> dict[str, int]:
         wanted = list(terms)
         return dict(zip(wanted, self._count([self._phrases.any_in([term], columns) for term in wanted]), strict=True))
 
     def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
-        if method == "document_frequency":
+        if method == "count_units":
             term, *columns = arguments
-            return [("postings.counts", ([self._phrases.any_in([term], *columns or [()])],))]
+            return [("postings.count_matches", ([self._phrases.any_in([term], *columns or [()])],))]
         if method == "bm25":
             phrases = self._phrases.alone(arguments[0], arguments[4] if len(arguments) > 4 else ())
-            if not self._ask.knows("postings.counts", phrases) or not self._ask.knows("postings.totals"):
-                return [("postings.counts", (phrases,)), ("postings.totals", ())]
+            if not self._ask.knows("postings.count_matches", phrases) or not self._ask.knows("postings.read_totals"):
+                return [("postings.count_matches", (phrases,)), ("postings.read_totals", ())]
             return [("postings.bm25_given", self._gather_statistics(*arguments))]
         return super().foresee(method, arguments)
 
@@ -104,12 +104,12 @@ class ShardWords(ShardGateway):
         proposing: Sequence[str] = (),
     ) -> tuple[Any, ...]:
         """The arguments of `bm25_given` for those of `bm25`."""
-        rows, tokens = self._ask("postings.totals")
+        rows, tokens = self._ask("postings.read_totals")
         given = WordStatistics(rows, tokens, tuple(self._count(self._phrases.alone(terms, columns))))
         return self._phrases.expressions(terms, columns, proposing), weights, given, within, limit
 
     def _count(self, expressions: Sequence[str]) -> list[int]:
-        counts: Mapping[str, int] = self._ask("postings.counts", expressions)
+        counts: Mapping[str, int] = self._ask("postings.count_matches", expressions)
         return [counts.get(expression, 0) for expression in expressions]
 
     def bm25(self, *arguments: Any) -> Any:
@@ -121,20 +121,20 @@ class ShardVectors(ShardGateway):
     """The first pass over signs ends where it would in one index."""
 
     def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
-        if method != "nearest":
+        if method != "find_nearest":
             return super().foresee(method, arguments)
         query, within, limit = arguments
-        return [("vectors.sign_counts", (query, within, max(FIRST_PASS, limit)))]
+        return [("vectors.count_signs", (query, within, max(FIRST_PASS, limit)))]
 
-    def nearest(self, query: bytes, within: UnitSet | None, limit: int) -> Any:
+    def find_nearest(self, query: bytes, within: UnitSet | None, limit: int) -> Any:
         most, summed, last = max(FIRST_PASS, limit), 0, math.inf
-        counts: dict[float, int] = self._ask("vectors.sign_counts", query, within, most)
+        counts: dict[float, int] = self._ask("vectors.count_signs", query, within, most)
         for distance, count in counts.items():
             summed += count
             if summed >= most:
                 last = distance if distance > min(counts) else distance + 0.5
                 break
-        return self._ask("vectors.nearest_below", query, within, limit, last)
+        return self._ask("vectors.find_nearest_below", query, within, limit, last)
 
 
 class ShardEdges(ShardGateway):
@@ -152,7 +152,7 @@ class ShardEdges(ShardGateway):
     def find_neighbours(self, nodes: Iterable[int], widest: int, outside: bool = False) -> Iterator[Any]:
         asked = list(nodes)
         externals = [node for node in asked if node >= EXTERNAL]
-        of_all = [("edges.incoming_counts", (externals,))] if externals else []
+        of_all = [("edges.count_incoming", (externals,))] if externals else []
         edges, *more = self._ask.ask_all([("edges.find_neighbours", (asked, widest, outside)), *of_all])
         counts = more[0] if more else {}
         return iter([edge for edge in edges if counts.get(edge[0], 0) <= widest])

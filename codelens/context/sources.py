@@ -97,7 +97,7 @@ MOST_EDGES = 20_000  # Most edges read at once, so that a widely called function
 def find_neighbours(store: Store, units: Collection[UnitId], callees: bool = False) -> dict[UnitId, set[UnitId]]:
     """Caller, or callee → those of the units that it calls, or that call it; without the units themselves."""
     known, neighbours = frozenset[int](units), dict[UnitId, set[UnitId]]()
-    for edge in (store.edges.outgoing if callees else store.edges.incoming)(known, CALLS, MOST_EDGES):
+    for edge in (store.edges.find_outgoing if callees else store.edges.find_incoming)(known, CALLS, MOST_EDGES):
         unit, other = (edge.source, edge.target) if callees else (edge.target, edge.source)
         if is_unit(other) and other not in known:
             neighbours.setdefault(UnitId(other), set()).add(UnitId(unit))
@@ -134,7 +134,7 @@ Scoring = Callable[[UnitRow, float, int], float]
 def _make_scoring(store: Store, rows: Sequence[UnitRow], now: int | None, notices: list[Notice]) -> Scoring:
     """The scores of these units by their edges and by run-time traces; a damaged file of traces adds a notice."""
     confidences: dict[int, float] = {}  # Unit → the highest of the edges that lead to it
-    for edge in store.edges.incoming([row.id for row in rows], limit=MOST_EDGES):
+    for edge in store.edges.find_incoming([row.id for row in rows], limit=MOST_EDGES):
         confidences[edge.target] = max(confidences.get(edge.target, 0.0), edge.confidence)
     running = read_runtime_signals(rows, store, now, notices)
 
@@ -176,7 +176,7 @@ def find_for_files(request: ContextRequest, store: Store) -> WantedUnits:
     rows = store.units.read_rows(store.units.list_ids([d.id for d in documents_in_scope(store, options)]))
     units = {unit: row for unit, row in rows.items() if not row.local}
     callers = _read_in_scope(store, find_neighbours(store, units), replace(options, paths=()))
-    counts = store.edges.degree([*units, *callers], CALLS)
+    counts = store.edges.count_sources([*units, *callers], CALLS)
     most = max(counts.values(), default=0) or 1
     score = _make_scoring(store, [*units.values(), *callers.values()], options.now, notices)
     wanted = [WantedUnit(row, score(row, counts.get(unit, 0) / most, 0)) for unit, row in units.items()]

@@ -76,7 +76,7 @@ def _read_uses(
 ) -> dict[Node, dict[Node, float]]:
     """Source → target → confidence, between files and not from those `apart`. A source may be a document; a target is a symbol."""
     uses: dict[Node, dict[Node, float]] = {}
-    for edge in view.store.edges.every(MAP_KINDS):
+    for edge in view.store.edges.list_all(MAP_KINDS):
         here, there = home.get(edge.source), home.get(edge.target)
         if here is None or there is None or here == there or here in apart or edge.confidence < RESOLVED:
             continue
@@ -149,7 +149,7 @@ def stream_graph(view: GraphView, kinds: Collection[str]) -> GraphStream:
                 numbers[node] = len(numbers)
                 yield numbers[node], named
             externals.update(e.target for e in read_edges(document.id) if e.target >= EXTERNAL)
-        names = view.store.edges.external_names(externals)
+        names = view.store.edges.read_external_names(externals)
         for node in sorted(names, key=lambda n: names[n]):
             numbers[node] = len(numbers)
             yield numbers[node], make_external(names[node])

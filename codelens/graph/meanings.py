@@ -120,7 +120,9 @@ class NameReader:
         rows = store.units.read_rows([UnitId(d.id) for d in self.facts.definitions if d.name == name])
         self.defined = {row.name_start: self.facts.by_id[row.id] for row in rows.values()}
         """Start of the name of each definition of that name."""
-        self._stored = {reference.start: reference for reference in store.references.of_document(document.id, name)}
+        self._stored = {
+            reference.start: reference for reference in store.references.list_in_document(document.id, name)
+        }
         self._symbols = [d for d in self.facts.definitions if d.kind not in CHUNK_KINDS]
         fields = self.facts.fields.items()
         self.field_starts = {b.start: holder for (holder, of), (declared, _) in fields if of == name for b in declared}

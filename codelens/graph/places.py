@@ -206,7 +206,7 @@ class PlaceFinder:
         view, store, name = self._view, self._view.store, self.target.name
         allowed = None
         if store.features().fuzzy and (expression := all_trigrams(name)):
-            allowed = set(store.postings.documents_matching(expression))
+            allowed = set(store.postings.find_documents(expression))
         return [row for row in view.list_documents(allowed) if view.includes(row.id)]
 
     def _read_tokens(self, document: DocumentRow, catalog: Catalog) -> tuple[list[NameToken], TextMap | None]:

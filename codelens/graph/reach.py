@@ -354,8 +354,8 @@ class OuterTypes:
             return ""
         if document.id not in self._names:
             references = self._view.store.references
-            outer = {b.start: b.name for b in references.bindings_of(document.id) if b.how in ("base", "interface")}
-            uses = [use for use in references.of_document(document.id) if outer.get(use.start)]
+            outer = {b.start: b.name for b in references.list_bindings(document.id) if b.how in ("base", "interface")}
+            uses = [use for use in references.list_in_document(document.id) if outer.get(use.start)]
             self._names[document.id] = {(use.line, use.name): outer[use.start] for use in uses}
         return self._names[document.id].get((edge.line, self._view.name_node(edge.target).name), "")
 
@@ -375,7 +375,7 @@ class OuterTypes:
         language = languages().get(unit.language) if unit is not None else None
         if unit is None or unit.kind not in TYPE_KINDS or language is None or language.open_types != "repository":
             return
-        documents = [d for d in self._view.store.references.documents_using([unit.name]) if d != unit.document]
+        documents = [d for d in self._view.store.references.find_documents([unit.name]) if d != unit.document]
         for document in documents if len(documents) <= MOST_FILES else ():
             for edge in self._view.find_edges_from([document_node(document)], kinds):
                 if self.read_base_name(edge).rpartition(".")[2] == unit.name and self.find_type(edge) == node:
@@ -401,7 +401,7 @@ def _list_unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence
         return
     place_in_document = [other for other, _ in view.store.units.list_piece_counts(unit.document)].index(unit.id)
     wanted = {kind for kind in HIERARCHY_KINDS if kind in kinds}
-    uses = view.store.references.of_document(unit.document)
+    uses = view.store.references.list_in_document(unit.document)
     bases = [use for use in uses if use.unit == place_in_document and KIND_OF_USE.get(use.kind) in wanted]
     known = list(view.find_edges_from([node], HIERARCHY_KINDS, anywhere=True))
     if len({e.target for e in known}) >= len(bases):

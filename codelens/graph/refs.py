@@ -65,17 +65,17 @@ def _find_external_uses(view: GraphView, external: ResolvedTarget, kinds: Sequen
     relations = [view.make_relation(edge, outgoing=False) for edge in view.find_edges_to(external.nodes, kinds)]
     name, tier = external.named.qualified_name, TIERS["import"]
     module = name.removeprefix("module:") if name.startswith("module:") else ""
-    externals = view.store.edges.externals_named(name) if module else {}
+    externals = view.store.edges.find_externals_by_prefix(name) if module else {}
     edges = view.find_edges_to([n for n, known in externals.items() if known == name], {"imports"})
     documents = {row.id for e in edges if (row := view.find_document_of(e.source)) is not None}
     for document in sorted(documents):
-        imports = [i for i in view.store.references.imports_of(document) if i.module == module]
+        imports = [i for i in view.store.references.list_imports(document) if i.module == module]
         modules = {i.alias or i.module for i in imports if not i.name}
         names = {i.alias or i.name for i in imports if i.name}
         units = [
             unit for unit, _ in view.store.units.list_piece_counts(document)
         ]  # a reference has a position in this order
-        for use in view.store.references.of_document(document):
+        for use in view.store.references.list_in_document(document):
             kind = KIND_OF_USE.get(use.kind, "references")
             is_inside = use.receiver in modules or (use.name in names and not use.receiver)
             if is_inside and (not kinds or kind in kinds):

@@ -165,10 +165,10 @@ class ContentNumbering:
         wanted = list(nodes)
         new = [node for node in wanted if node not in self.number]
         inside, outside = [UnitId(node) for node in new if is_unit(node)], [node for node in new if not is_unit(node)]
-        further = [("edges.contents", (outside,))] if self._around.whole and outside else []
+        further = [("edges.read_content_keys", (outside,))] if self._around.whole and outside else []
         self._store.foresee(("units.read_content_keys", (inside,)), *further)
         units = self._store.units.read_content_keys(inside)
-        others = self._store.edges.contents(outside) if self._around.whole else ()
+        others = self._store.edges.read_content_keys(outside) if self._around.whole else ()
         for row in chain[tuple[int, *tuple[object, ...]]](units, others):
             number = xxhash.xxh3_64_intdigest(repr([*row[1:]]).encode()) >> 1
             self.number[row[0]], self.unit[number] = number, UnitId(row[0])

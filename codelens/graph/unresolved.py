@@ -55,7 +55,7 @@ class UnresolvedUses:
                 families.setdefault(unit.name, set()).add(find_family(unit.language))
         if not families:
             return []
-        documents = [d for d in view.store.references.documents_using(families) if view.includes(d)]
+        documents = [d for d in view.store.references.find_documents(families) if view.includes(d)]
         documents.sort(key=self._order)
         if not self._listed and len(documents) > MOST_FILES:
             self.is_partial = True

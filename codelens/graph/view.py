@@ -54,7 +54,7 @@ def read_outgoing(store: Store, nodes: Iterable[int], kinds: Collection[str] = (
     """Edges of these kinds that begin at these nodes. Without kinds, every stored edge; implied kinds must be named."""
     wanted, stored = sorted(set(nodes)), [k for k in kinds if k in KINDS]
     # The store takes an empty list of kinds for all kinds.
-    edges = list(store.edges.outgoing(wanted, stored)) if stored or not kinds else []
+    edges = list(store.edges.find_outgoing(wanted, stored)) if stored or not kinds else []
     makers = {"contains": derive_contents, "member_of": derive_containers, "tested_by": find_test_edges, **_BOTH_WAYS}
     return edges + [edge for kind, make in makers.items() if kind in kinds for edge in make(store, wanted)]
 
@@ -62,19 +62,19 @@ def read_outgoing(store: Store, nodes: Iterable[int], kinds: Collection[str] = (
 def read_incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
     """Edges of these kinds that end at these nodes. Without kinds, every stored edge; implied kinds must be named."""
     wanted, stored = sorted(set(nodes)), [k for k in kinds if k in KINDS]
-    edges = list(store.edges.incoming(wanted, stored)) if stored or not kinds else []
+    edges = list(store.edges.find_incoming(wanted, stored)) if stored or not kinds else []
     if "contains" in kinds:  # from the unit around, the document of a top-level unit, the type of a stored member
         around = derive_containers(store, wanted)
         inner = {e.source for e in around}
         tops = store.units.read_rows(n for n in wanted if is_unit(n) and n not in inner)  # type: ignore[misc]
         edges += [_make_implied(e.target, "contains", e.source, e.confidence) for e in around]
         edges += [_make_implied(document_node(r.document), "contains", Node(u)) for u, r in sorted(tops.items())]
-        stored_members = store.edges.outgoing(wanted, {"member_of"})
+        stored_members = store.edges.find_outgoing(wanted, {"member_of"})
         edges += [_make_implied(e.target, "contains", e.source, e.confidence) for e in stored_members]
     if "member_of" in kinds:
         edges += [_make_implied(Node(i), "member_of", Node(o)) for o, i in sorted(store.units.find_inner(wanted))]
     if "tested_by" in kinds:
-        tests = store.edges.outgoing(wanted, {"tests"})
+        tests = store.edges.find_outgoing(wanted, {"tests"})
         edges += [_make_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
     turned = [edge for kind, make in _BOTH_WAYS.items() if kind in kinds for edge in make(store, wanted)]
     return edges + [Edge(e.target, e.kind, e.source, 0, e.provenance, e.confidence) for e in turned]
@@ -88,7 +88,7 @@ def derive_contents(store: Store, nodes: Iterable[int]) -> list[Edge]:
     inside = [
         _make_implied(Node(outer), "contains", Node(inner)) for outer, inner in sorted(store.units.find_inner(wanted))
     ]
-    members = store.edges.incoming(wanted, {"member_of"})
+    members = store.edges.find_incoming(wanted, {"member_of"})
     return tops + inside + [_make_implied(e.target, "contains", e.source, e.confidence) for e in members]
 
 
@@ -100,17 +100,17 @@ def derive_containers(store: Store, nodes: Iterable[int]) -> list[Edge]:
 
 def find_test_edges(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """Derive the reverse edges of `tests`."""
-    tests = store.edges.incoming(list(nodes), {"tests"})
+    tests = store.edges.find_incoming(list(nodes), {"tests"})
     return [_make_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
 
 
 def derive_co_tested(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """Derive edges to subjects that share a test function with these nodes, if it tests at most MOST_SUBJECTS."""
     testing: dict[Node, dict[Node, float]] = {}
-    for edge in store.edges.incoming(list(nodes), {"tests"}):
+    for edge in store.edges.find_incoming(list(nodes), {"tests"}):
         testing.setdefault(edge.source, {})[edge.target] = edge.confidence
     subjects: dict[Node, dict[Node, float]] = {}
-    for edge in store.edges.outgoing(testing, {"tests"}):
+    for edge in store.edges.find_outgoing(testing, {"tests"}):
         subjects.setdefault(edge.source, {})[edge.target] = edge.confidence
     sure: dict[tuple[Node, Node], float] = {}
     for test, tested in testing.items():
@@ -129,9 +129,9 @@ def derive_similar(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """Functions with similar calls: at least LEAST_SHARED resolved callees in common, and LEAST_ALIKE of all callees of either."""
     callees_of = _find_callees(store, nodes)
     called = {c for callees in callees_of.values() for c in callees}
-    popular = store.edges.degree(called, {"calls"})
+    popular = store.edges.count_sources(called, {"calls"})
     callers: dict[Node, set[Node]] = {}
-    for edge in store.edges.incoming([c for c in called if popular.get(c, 0) <= MOST_CALLERS], {"calls"}):
+    for edge in store.edges.find_incoming([c for c in called if popular.get(c, 0) <= MOST_CALLERS], {"calls"}):
         if edge.confidence >= RESOLVED and is_unit(edge.source):
             callers.setdefault(edge.target, set()).add(edge.source)
     candidates: dict[Node, list[Node]] = {}
@@ -152,7 +152,7 @@ def derive_similar(store: Store, nodes: Iterable[int]) -> list[Edge]:
 def _find_callees(store: Store, nodes: Iterable[int]) -> dict[Node, set[Node]]:
     """Caller → its resolved callees."""
     callees: dict[Node, set[Node]] = {}
-    for edge in store.edges.outgoing([n for n in nodes if is_unit(n)], {"calls"}):
+    for edge in store.edges.find_outgoing([n for n in nodes if is_unit(n)], {"calls"}):
         if edge.confidence >= RESOLVED:
             callees.setdefault(edge.source, set()).add(edge.target)
     return callees
@@ -206,7 +206,7 @@ class GraphView:
                 self._named[node] = self._name_unit(unit_row)
             elif node < 0 and (document := self.find_document(DocumentId(-node))) is not None:
                 self._named[node] = self._name_document(document)
-        names = self.store.edges.external_names(n for n in new if n not in self._named)
+        names = self.store.edges.read_external_names(n for n in new if n not in self._named)
         for node in new:
             self._named.setdefault(node, make_external(names.get(node, "?")))
 
@@ -361,7 +361,7 @@ class GraphView:
     def list_notices(self, relations: Iterable[Relation]) -> list[Notice]:
         """Notices about gaps: files not linked yet, guesses among the relations, edges left out."""
         notices = [Notice("missing", sentence) for sentence in self.store.missing]
-        if unlinked := self.store.edges.unlinked_documents():
+        if unlinked := self.store.edges.count_unlinked():
             files = quantity(unlinked, "file is", "files are")
             notices.append(Notice("unlinked", f"{files} not in the symbol graph yet; `codelens index` links them"))
         listed = list(relations)
@@ -416,7 +416,7 @@ def read_name_on_line(text: str, view: GraphView) -> NameOnLine:
     line, name = int(parts[2]), parts[3]
     units = view.store.units.list_in_document(document.id)
     defined = [Node(unit.id) for unit in units if unit.name == name and unit.name_line == line]
-    edges = list(view.store.edges.outgoing([document_node(document.id), *(Node(unit.id) for unit in units)]))
+    edges = list(view.store.edges.find_outgoing([document_node(document.id), *(Node(unit.id) for unit in units)]))
     view.read_nodes([edge.target for edge in edges])
     edges = [edge for edge in edges if view.name_node(edge.target).name == name]
     edges = [e for e in edges if e.line == line] or [e for e in edges if e.kind == "imports"]
@@ -442,7 +442,7 @@ def resolve_start(text: str, view: GraphView) -> ResolvedTarget:
         return _find_nodes(resolve_target(text, view.store), view)
     except TargetError:
         for name in (text, f"module:{text}"):
-            if external := [n for n, known in view.store.edges.externals_named(name).items() if known == name]:
+            if external := [n for n, known in view.store.edges.find_externals_by_prefix(name).items() if known == name]:
                 return ResolvedTarget(view.name_node(external[0]), (external[0],))
         if (member := _find_inherited(text, view)) is not None:
             return member
@@ -482,7 +482,7 @@ def _find_inherited(text: str, view: GraphView) -> ResolvedTarget | None:
     same = view.store.units.find_by_name(fold_identifier(holder.rpartition(".")[2]), None, SAME_NAME) if holder else []
     rows = view.store.units.read_rows(same).values()
     owners = [u.id for u in rows if u.kind in TYPE_KINDS and f".{u.qualified_name}".endswith(f".{holder}")]
-    edges = view.store.edges.outgoing(owners, {"inherits"})
+    edges = view.store.edges.find_outgoing(owners, {"inherits"})
     members = {e.target for e in edges if view.name_node(e.target).name == name}
     return (
         ResolvedTarget(view.name_node(min(members)), (min(members),), inherited_by=holder)

@@ -217,6 +217,6 @@ def _pieces(store: Store, document: DocumentRow) -> Iterator[tuple[Pieces, bool]
         if number < last:
             yield pieces, False
             continue
-        imports = store.references.imports_of(document.id)
+        imports = store.references.list_imports(document.id)
         of_file = file_fields(document.path, document.language, () if last else units, imports)
         yield [*pieces, [of_file]], True

@@ -123,7 +123,7 @@ def _report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally) -> In
         seconds=0.0,
         wrote=tally.wrote,
         resumed=False,
-        references=store.edges.link_counts(row.id),
+        references=store.edges.read_link_counts(row.id),
         cpu_seconds=tally.cpu_seconds,
         notices=(*((Notice("git-tracking", text),) if fault else ()), *tally.notices),
     )

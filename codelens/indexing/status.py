@@ -78,7 +78,7 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
         skipped=dict(skipped.most_common()),
         faults=store.documents.list_faults(row.id),
         source_bytes=source_bytes,
-        references=store.edges.link_counts(row.id),
+        references=store.edges.read_link_counts(row.id),
         stale=sum(not is_current(state) for state in store.documents.read_states(row.id).values()),
         changes=changes,
         history=store.history.read(row.id),

@@ -270,8 +270,8 @@ class Catalog:
             self._facts[document] = facts = LinkFacts(
                 self.files[document],
                 store.units.list_definitions(identity),
-                store.references.imports_of(identity),
-                store.references.bindings_of(identity),
+                store.references.list_imports(identity),
+                store.references.list_bindings(identity),
             )
             self._loaded += facts.size
         return facts

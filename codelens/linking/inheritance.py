@@ -113,7 +113,11 @@ class Inheritance:
         catalog = self._catalog
         types = {d.id: d for document in documents for d in catalog.read_facts(document).types}
         members = [d for document in documents for d in catalog.read_facts(document).definitions if d.kind == "method"]
-        waiting = {*types, *holders, *(e.target for e in store.edges.outgoing([d.id for d in members], ["member_of"]))}
+        waiting = {
+            *types,
+            *holders,
+            *(e.target for e in store.edges.find_outgoing([d.id for d in members], ["member_of"])),
+        }
         waiting.update(holder.id for member in members for holder in find_owning_types(catalog, member))
         seen: set[int] = set()
         while waiting and len(seen) < MOST_BELOW:
@@ -122,7 +126,7 @@ class Inheritance:
             for unit, row in rows.items():
                 if row.kind in TYPE_KINDS and row.document in catalog.files:
                     types[unit] = catalog.read_facts(row.document).by_id[unit]
-            below: set[int] = {e.source for e in store.edges.incoming(waiting, ["extends", "implements"])}
+            below: set[int] = {e.source for e in store.edges.find_incoming(waiting, ["extends", "implements"])}
             for node in sorted(waiting & set(types)):
                 below.update(d.id for d in self._list_candidates(types[node]))
             waiting = below - seen

@@ -68,13 +68,13 @@ class Linker:
     def link(self, document: DocumentId, whole: bool) -> DocumentLinks:
         """The edges of one document. If the `whole` repository is linked, those that follow from bases too."""
         catalog = self.catalog
-        is_empty = not (self._store.references.any_in(document) or document in self._known.packed_uses)
+        is_empty = not (self._store.references.has_any(document) or document in self._known.packed_uses)
         if is_empty and not catalog.manifests.has_declarations(catalog.files[document].path):
             return DocumentLinks(document, [], [hash_key(OWNERS)], [], {}, b"")
         facts = catalog.read_facts(document)
         offered = self.evaluator.collect_offered_keys(facts)
         catalog.take_keys()
-        references = self._store.references.of_document(document)
+        references = self._store.references.list_in_document(document)
         meanings = find_meanings(self._known, catalog, facts)
         edges: list[EdgeRow] = []
         for unit, kind, target, line, tier in (
@@ -163,7 +163,7 @@ class Invalidation:
         self._units.update(units)
         self._documents.add(document)
         self._paths.add(facts.file.path)
-        self._holders.update(e.target for e in self._store.edges.outgoing(units, ["member_of"]))
+        self._holders.update(e.target for e in self._store.edges.find_outgoing(units, ["member_of"]))
         self._owners.update(owner for member in facts.definitions if (owner := describe_owner(member)))
 
     @property
@@ -202,7 +202,7 @@ class Invalidation:
             changed |= {("p", folder.rpartition("/")[2]) for folder in folders}
             units = {UnitId(row[0]) for row in store.units.read_places(self._units)}
             gone = [*(self._units - units), *(-d for d in self._documents - everything)]
-            documents = unlinked | (store.edges.documents_pointing_at(gone) & everything)
+            documents = unlinked | (store.edges.find_source_documents(gone) & everything)
             passed: set[DocumentId] = set()
             tokens = {hash_key(key) for key in changed}
             while tokens:  # what depends on changed keys, directly or through what other documents offer

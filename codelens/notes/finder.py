@@ -146,7 +146,7 @@ class AnchorFinder:
         trigrams = all_trigrams(anchor.text) if anchor.digest and len(anchor.text) >= LEAST_LETTERS else ""
         if not trigrams or not self._store.features().fuzzy:
             return None
-        rows = self._store.documents.read_rows(self._store.postings.documents_matching(trigrams))
+        rows = self._store.documents.read_rows(self._store.postings.find_documents(trigrams))
         others = sorted((row for row in rows if row.repository == self._repository), key=lambda row: row.path)
         same = [
             (other, n)

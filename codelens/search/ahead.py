@@ -24,8 +24,8 @@ def prefetch_frequencies(run: SearchRun) -> None:
     """Prefetch how many units, and messages, have the query's own words, whatever stands in for these."""
     terms, weighs_messages = run.terms, run.profile.features.get("messages")
     run.store.foresee(
-        *(("postings.document_frequency", (t.text,)) for t in (*terms.words, *terms.extra)),
-        *(("postings.document_frequency", (t.text, tuple(PATH_COLUMNS))) for t in terms.words),
+        *(("postings.count_units", (t.text,)) for t in (*terms.words, *terms.extra)),
+        *(("postings.count_units", (t.text, tuple(PATH_COLUMNS))) for t in terms.words),
         *(("units.find_by_name", (t.text, None, 1)) for t in terms.names),
         *(("messages.frequency", (t.text,)) for t in terms.words if weighs_messages),
         *([("messages.totals", ())] if weighs_messages else []),
@@ -44,7 +44,7 @@ def prefetch_matches(run: SearchRun) -> None:
     ]
     with suppress(EmbedderFault):
         vector = query_vector(run)[0] if "vector" in taken else b""
-        calls += [("vectors.nearest", (vector, run.within, 0))] if vector else []
+        calls += [("vectors.find_nearest", (vector, run.within, 0))] if vector else []
     typed = split_as_typed(run) if "fuzzy" in taken and profile.channels.get("fuzzy") else []
     folded = {word: fold_identifier(last_name(word)) for word in typed if IDENTIFIER.fullmatch(word)}
     like_code = [folded[word] for word in folded if is_like_code(word)]
@@ -52,7 +52,7 @@ def prefetch_matches(run: SearchRun) -> None:
         *calls,
         *([(partial(_read_named, names=like_code), None)] if like_code else []),
         *(("units.find_by_name", (name, None, MOST_NAMED)) for name in folded.values()),
-        *(("postings.document_frequency", (word.casefold(),)) for word in folded if not is_like_code(word)),
+        *(("postings.count_units", (word.casefold(),)) for word in folded if not is_like_code(word)),
     )
 
 

@@ -168,7 +168,7 @@ class Evidence:
                 continue
             if term.tier == LEXICON:
                 self._stands_for[len(self.terms)] = tuple(map(self.terms.index, term.stands_for))
-            frequency = self._store.postings.document_frequency(term.text)
+            frequency = self._store.postings.count_units(term.text)
             if not frequency and share == 1.0:
                 self.parts.append(fold_identifier(term.text))
             self.terms.append(term.text)
@@ -201,23 +201,23 @@ class Evidence:
         documents = {unit.document for unit in new}
         uncounted = documents - self.files.keys()
         self._store.foresee(
-            ("occurrences.in_units", (pool, self.terms)),
-            *([("vectors.distances", (pool, self._vector))] if self._vector else []),
-            ("edges.files_using", (pool,)),
-            *([("occurrences.in_files", (uncounted, self.asked))] if uncounted else []),
+            ("occurrences.count_in_units", (pool, self.terms)),
+            *([("vectors.measure_units", (pool, self._vector))] if self._vector else []),
+            ("edges.count_using_files", (pool,)),
+            *([("occurrences.count_in_files", (uncounted, self.asked))] if uncounted else []),
             *([("messages.weigh", (uncounted, self._in_messages))] if uncounted and self._in_messages else []),
         )
-        occurrences = self._store.occurrences.in_units(pool, self.terms, self._store.budget.check)
+        occurrences = self._store.occurrences.count_in_units(pool, self.terms, self._store.budget.check)
         self.found |= occurrences
-        if not self._means and any(map(self._store.postings.document_frequency, self.terms)):
-            rows, tokens = self._store.postings.totals()
+        if not self._means and any(map(self._store.postings.count_units, self.terms)):
+            rows, tokens = self._store.postings.read_totals()
             self._means = tuple(count / max(1, rows) for count in tokens)
             for scales, mean in zip(self._scales, self._means, strict=False):
                 scales.mean = mean or 1.0
         self._store.budget.check()
         self._weigh(occurrences)
         if self._vector:
-            distances = self._store.vectors.distances(pool, self._vector)
+            distances = self._store.vectors.measure_units(pool, self._vector)
             self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
         self._store.budget.check()
         rarity = self._in_messages
@@ -227,7 +227,7 @@ class Evidence:
             self.messages[document] = score / self._of_messages, messages.best
         if uncounted:
             self._gather_files(uncounted)
-        self.uses |= self._store.edges.files_using([unit.id for unit in new])
+        self.uses |= self._store.edges.count_using_files([unit.id for unit in new])
         if first:
             self.best_bm25 = max(self.bm25.values(), default=0.0)
             self.best_related = max(self.related.values(), default=0.0)
@@ -278,8 +278,8 @@ class Evidence:
         return self._store.messages.commit(self.messages[document][1])[1]
 
     def _gather_files(self, documents: set[DocumentId]) -> None:
-        lengths, holding = self._store.occurrences.in_files(documents, self.asked, self._store.budget.check)
-        mean = self._store.units.count() / max(1, self._store.occurrences.files())
+        lengths, holding = self._store.occurrences.count_in_files(documents, self.asked, self._store.budget.check)
+        mean = self._store.units.count() / max(1, self._store.occurrences.count_files())
         counts: dict[DocumentId, list[tuple[int, int]]] = {document: [] for document in documents}
         for place, of_term in enumerate(holding):
             for document, count in of_term.items():
@@ -333,10 +333,10 @@ def _read(
 ) -> None:
     pool = UnitSet(sorted(units))
     documents = {row.document for row in store.units.read_rows(pool).values()}
-    store.occurrences.in_units(pool, terms, store.budget.check)
-    store.occurrences.in_files(documents, asked, store.budget.check)
-    store.edges.files_using(pool)
+    store.occurrences.count_in_units(pool, terms, store.budget.check)
+    store.occurrences.count_in_files(documents, asked, store.budget.check)
+    store.edges.count_using_files(pool)
     if messages:
         store.messages.weigh(documents, messages)
     if vector:
-        store.vectors.distances(pool, vector)
+        store.vectors.measure_units(pool, vector)

@@ -47,14 +47,14 @@ LABELS: Mapping[str, str] = {"concepts": "name", "path": "folders", "names": "de
 
 def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, tuple[float, str]]:
     """File that contains any word of the query → (BM25F, reason such as 'BM25 4.20: name config; defines load, read')."""
-    documents, names = store.files.totals()
+    documents, names = store.files.read_totals()
     weights = dict.fromkeys((t.text for t in query.extra), OF_AN_EXTRA) | {t.text: 1.0 for t in query.words}
     store.foresee(
         *((f"files.{field}", (term,)) for term in weights for field in ("find_imports", "count_named")),
-        *(("files.on_path", (term, field)) for term in weights for field in ("concepts", "path")),
+        *(("files.find_on_path", (term, field)) for term in weights for field in ("concepts", "path")),
     )
     counts_of = {term: _count_in_fields(term, store) for term in weights}
-    lengths = store.files.named_units(
+    lengths = store.files.count_definitions(
         {d for fields in counts_of.values() for in_field in fields.values() for d in in_field}
     )
     mean = names / documents if documents else 1.0
@@ -84,8 +84,8 @@ def _count_in_fields(term: str, store: Store) -> Mapping[str, Mapping[DocumentId
     store.budget.check()
     importing = [document for document, text in store.files.find_imports(term) if term in index_terms(text).split()]
     return {
-        "concepts": dict.fromkeys(store.files.on_path(term, "concepts"), 1),
-        "path": dict.fromkeys(store.files.on_path(term, "path"), 1),
+        "concepts": dict.fromkeys(store.files.find_on_path(term, "concepts"), 1),
+        "path": dict.fromkeys(store.files.find_on_path(term, "path"), 1),
         "names": store.files.count_named(term),
         "imports": dict.fromkeys(importing, 1),
     }
@@ -141,7 +141,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     elif named or options.mode == "vector":
         names = []
     else:  # else those with a word that is in no file's name
-        unknown = {term.text for term in terms.words if not store.files.on_path(term.text, "concepts")}
+        unknown = {term.text for term in terms.words if not store.files.find_on_path(term.text, "concepts")}
         names = [name for name in names if unknown & set(index_terms(name.rpartition("/")[2]).split())]
     if names:
         named |= files.compare(names, _compare_letters)
@@ -212,14 +212,14 @@ class FilesInScope:
         store, ids, rows = self._store, [DocumentId(-unit) for unit in units], {}
         store.foresee(
             ("documents.read_rows", (ids,)),
-            *(("files.outline", (d, MOST_OUTLINED)) for d in ids),
-            *(("files.extent", (d,)) for d in ids),
+            *(("files.read_outline", (d, MOST_OUTLINED)) for d in ids),
+            *(("files.read_extent", (d,)) for d in ids),
         )
         names = {r.id: r.name for r in store.documents.list_repositories()}
         documents = self.rows(ids)
         for unit in sorted(units, reverse=True):
             document = documents[DocumentId(-unit)]
-            outline = [name for _, name in store.files.outline(document.id, MOST_OUTLINED)]
+            outline = [name for _, name in store.files.read_outline(document.id, MOST_OUTLINED)]
             rows[unit] = whole_file(document, names[document.repository], store, ", ".join(outline))
         return rows
 
@@ -234,8 +234,8 @@ class FilesInScope:
     def near(self, vector: bytes, limit: int) -> dict[DocumentId, float]:
         """The distances of their vectors, of the `limit` nearest at least."""
         if self._chosen is None:
-            return self._store.vectors.nearest_files(vector, limit)
-        return self._store.vectors.of_files(vector, self._chosen)
+            return self._store.vectors.find_nearest_files(vector, limit)
+        return self._store.vectors.measure_files(vector, self._chosen)
 
     def compare(self, names: Sequence[str], comparison: NameComparison) -> dict[UnitId, tuple[float, str]]:
         """Files whose paths fit one of these names → (value, reason)."""

@@ -144,10 +144,10 @@ def lexicon_terms(
                 origins.setdefault(word, []).append(f"{entry.phrase} → {word}")
                 stands_for.setdefault(word, []).extend(entry.words)
     likely = sorted(doubts, key=lambda word: (doubts[word], word))[: int(weights["considered"])]
-    store.foresee(*(("postings.document_frequency", (word,)) for word in (*likely, *(t.text for t in query.extra))))
+    store.foresee(*(("postings.count_units", (word,)) for word in (*likely, *(t.text for t in query.extra))))
     total, ordered = store.units.count(), list[tuple[float, Term]]()
     for word in likely:
-        if 0 < (units := store.postings.document_frequency(word)) <= max(weights["common"] * total, FEW_UNITS):
+        if 0 < (units := store.postings.count_units(word)) <= max(weights["common"] * total, FEW_UNITS):
             strength, share = 1.0 - doubts[word], units / total
             worth = strength * math.sqrt(share) * math.log(1.0 / share)
             origin, words = "; ".join(origins[word]), tuple(dict.fromkeys(stands_for[word]))
@@ -171,7 +171,7 @@ MOST_CORRECTIONS = 3  # Words of the index that stand in for one unknown word
 def add_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     """The query with likely words for each unknown one; they help to find, and do not count as coverage."""
     unknown = [t.text for t in query.words if len(t.text) >= MIN_WORD_LETTERS and t.text.isalpha()]
-    unknown = [word for word in unknown if not store.postings.document_frequency(word)]
+    unknown = [word for word in unknown if not store.postings.count_units(word)]
     if len(unknown) > MOST_UNKNOWN:
         store.budget.limits.append(
             f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown words were checked for typing mistakes"
@@ -198,7 +198,7 @@ def _find_stems_like(word: str, store: Store) -> list[str]:
     forms = tuple(dict.fromkeys((store.postings.stem(word), word)))
     shortest = min(len(word) - LONGEST_ENDING, *(len(form) - MOST_SLIPS_IN_A_WORD for form in forms))
     longest = max(len(form) + MOST_SLIPS_IN_A_WORD for form in forms)
-    units_of = dict(store.postings.vocabulary(word[0], shortest, longest))
+    units_of = dict(store.postings.list_vocabulary(word[0], shortest, longest))
     likely = partial(process.extract, choices=units_of.keys(), scorer=OSA.distance, score_cutoff=MOST_SLIPS_IN_A_WORD)
     near = {
         term: slips

@@ -60,7 +60,7 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
     else:
         target = resolve_target(options.like, store)
         document, unit = _find_indexed(target, store)
-        methods = "units.list_in_document", "units.list_piece_counts", "references.of_document"
+        methods = "units.list_in_document", "units.list_piece_counts", "references.list_in_document"
         store.foresee(*((method, (document.id,)) for method in methods))
         units = store.units.list_in_document(document.id)
         inside, itself, whole = units, units, Span(0, sys.maxsize)
@@ -76,11 +76,11 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
         # The heading of a section of prose; other chunks are named after their file
         heading = inside[0].name if inside and inside[0].kind == "section" else ""
         uses: Counter[str] = Counter()
-        for reference in store.references.of_document(document.id):
+        for reference in store.references.list_in_document(document.id):
             if whole.start <= reference.start < whole.end and reference.kind not in LITERAL_KINDS:
                 uses.update(tokens(reference.name))
         pieces = dict(store.units.list_piece_counts(document.id))
-        vectors = store.vectors.of_units([(u.id, pieces[u.id]) for u in inside]) if embedder else []
+        vectors = store.vectors.read_vectors([(u.id, pieces[u.id]) for u in inside]) if embedder else []
         query = _make_query(names, heading, uses, sum_vectors(vectors), store, least=2)
         home = next(row for row in store.documents.list_repositories() if row.id == document.repository)
         name, kind, first, last = document.path, "file", 1, max((u.end_line for u in units), default=1)
@@ -112,7 +112,7 @@ def _make_query(
     total = store.units.count()
     weights: dict[str, float] = {}
     terms = counts.keys() - {t.text for t in query.words} - load_words().stop
-    for term, units in store.postings.document_frequencies([term for term in terms if len(term) > 1]).items():
+    for term, units in store.postings.count_units_by_term([term for term in terms if len(term) > 1]).items():
         if units >= least:
             weights[term] = math.sqrt(counts[term]) * math.log(1.0 + total / units)
     chosen = sorted(weights, key=lambda t: (-weights[t], t))[:MOST_USES]

@@ -124,7 +124,7 @@ class LineSearch:
     def _candidates(self) -> Sequence[DocumentRow]:
         """The files that may have a match, in order."""
         expression = trigram_expression(self.wanted.plan()) if self.store.features().fuzzy else ""
-        allowed = self.store.postings.documents_matching(expression) if expression else None
+        allowed = self.store.postings.find_documents(expression) if expression else None
         self.parts = allowed or {}
         return self._list_documents(allowed)
 

@@ -143,7 +143,7 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
     if not vector:
         run.notice("no-rerank", "not reranked: the query has no vector")
         return ordered
-    distances = run.store.vectors.distances(UnitSet(sorted(candidate.unit.id for candidate in best)), vector)
+    distances = run.store.vectors.measure_units(UnitSet(sorted(candidate.unit.id for candidate in best)), vector)
     most = best[0].score
     for candidate in best:
         distance, had = distances.get(candidate.unit.id), candidate.score

@@ -118,7 +118,7 @@ def mark_common(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     """The query with its `common` terms marked, unless it has no other term to search by."""
     most = COMMON_IN_UNITS * store.units.count()
     terms = dict.fromkeys(t.text for t in (*query.words, *query.extra))
-    frequencies = store.postings.document_frequencies(terms)
+    frequencies = store.postings.count_units_by_term(terms)
     common = tuple(term for term, units in frequencies.items() if units > most)
     has_rare = any(0 < units <= most for units in frequencies.values())
     return replace(query, common=common) if common and has_rare else query
@@ -140,7 +140,7 @@ def note_unknown_words(run: SearchRun, terms: ExpandedQuery) -> None:
         if term.tier != "prefix"
         and not term.origin.isdecimal()
         and term.origin not in names
-        and not run.store.postings.document_frequency(term.text)
+        and not run.store.postings.count_units(term.text)
     )
     if not unknown:
         return

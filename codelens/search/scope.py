@@ -207,7 +207,7 @@ def _satisfy_conditions(
         parts: Mapping[DocumentId, Collection[int]] = {}  # the only parts of large files that allow the query
         if expression:
             with store.interrupting():
-                allowed = store.postings.documents_matching(expression)
+                allowed = store.postings.find_documents(expression)
             words = find_demanded_words(node)
             named = {d.id for d in undecided if any(occurs(d.path, word, True, False) for word in words)}
             undecided = [d for d in undecided if d.id in allowed or d.id in named]
@@ -315,7 +315,7 @@ def _by_line(text: str, first: int, indent: int, ranges: Sequence[tuple[int, int
 
 def whole_file(document: DocumentRow, repository: str, store: Store, doc: str = "") -> UnitRow:
     """A file as hits show it. Among units it stands by the number of its node in the graph."""
-    size, lines = store.files.extent(document.id)
+    size, lines = store.files.read_extent(document.id)
     return UnitRow(
         id=UnitId(document_node(document.id)),
         document=document.id,

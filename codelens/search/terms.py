@@ -179,7 +179,7 @@ LENGTH_SHARE, SATURATION = 0.6, 1.2
 
 def compute_idfs(store: Store, terms: Iterable[str]) -> dict[str, float]:
     """Term → its rarity in the index."""
-    total, frequencies = store.units.count(), store.postings.document_frequencies(terms)
+    total, frequencies = store.units.count(), store.postings.count_units_by_term(terms)
     return {term: compute_idf(total, frequency) for term, frequency in frequencies.items()}
 
 

@@ -120,7 +120,7 @@ def find_fragment(run: SearchRun) -> str:
     if (
         not SHORTEST <= len(text) <= LONGEST_FRAGMENT
         or any(word.endswith(BEGINNING) for word in words)
-        or not (pasted or not all(map(run.store.postings.document_frequency, words)))
+        or not (pasted or not all(map(run.store.postings.count_units, words)))
         or not run.store.features().fuzzy
     ):
         return ""
@@ -174,7 +174,7 @@ def _is_token(word: str, run: SearchRun) -> bool:
     last = last_name(word)
     named = run.store.units.find_by_name(fold_identifier(last), None, MOST_NAMED)
     if not is_like_code(word):
-        return not named and not run.store.postings.document_frequency(word.casefold())
+        return not named and not run.store.postings.count_units(word.casefold())
     return not any(unit.name == last and "test" not in unit.roles for unit in run.store.units.read_rows(named).values())
 
 
@@ -257,7 +257,7 @@ def _look_for(
         for text in dict.fromkeys(search.texts):
             store.budget.check()
             if expression := all_trigrams(text):
-                holding[number][text] = store.postings.documents_matching(expression)
+                holding[number][text] = store.postings.find_documents(expression)
         groups: dict[tuple[int, bool], list[DocumentId]] = {}
         for document, count in Counter(chain.from_iterable(holding[number].values())).items():
             if allowed is None or document in allowed:

@@ -296,7 +296,7 @@ def add_expansion(
     stations = store.units.read_rows({UnitId(n) for n in nodes if n > 0} - known.keys())
     names: dict[int, str] = {int(unit): c.unit.qualified_name for unit, c in known.items()}
     names |= {int(unit): row.qualified_name for unit, row in stations.items()}
-    names |= {node: path for node, _, path in store.edges.contents([n for n in nodes if n < 0])}
+    names |= {node: path for node, _, path in store.edges.read_content_keys([n for n in nodes if n < 0])}
     for unit, way in reached.items():
         hops = way.list_hops()
         kept = math.prod(KEEPS.get(h.kind, KEEPS_ELSE) if expanding.decay is None else expanding.decay for h in hops)

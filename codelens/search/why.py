@@ -218,7 +218,7 @@ class _Explainer:
             vector, least = query_vector(self._run)
         except EmbedderFault:
             return ""
-        distances = self._store.vectors.distances(UnitSet([unit.id]), vector) if vector else {}
+        distances = self._store.vectors.measure_units(UnitSet([unit.id]), vector) if vector else {}
         if unit.id not in distances:
             return ""
         return f"its cosine is {cosine(distances[unit.id]):.3f}; nothing below {least:.3f} is near"

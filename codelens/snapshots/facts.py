@@ -60,9 +60,9 @@ def _symbols(store: Store, documents: Sequence[DocumentId]) -> dict[int, list[Sy
 def _edges(
     store: Store, paths: dict[int, tuple[str, str]], documents: Sequence[DocumentId]
 ) -> dict[int, set[EdgeFact]]:
-    ends = list(store.edges.ends_from(documents))
+    ends = list(store.edges.list_ends(documents))
     homes = _homes(store, {node for source, _, target in ends for node in (source, target)}, paths)
-    externals = store.edges.external_names(target for _, _, target in ends if target not in homes)
+    externals = store.edges.read_external_names(target for _, _, target in ends if target not in homes)
     by_document: dict[int, set[EdgeFact]] = {}
     for source, kind, target in ends:
         if source not in homes:

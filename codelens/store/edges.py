@@ -71,15 +71,19 @@ class EdgeTable(Tables):
 
     # Reading
 
-    def outgoing(self, nodes: Iterable[NodeNumber], kinds: Collection[str] = (), limit: int = -1) -> Iterator[Edge]:
+    def find_outgoing(
+        self, nodes: Iterable[NodeNumber], kinds: Collection[str] = (), limit: int = -1
+    ) -> Iterator[Edge]:
         """Edges that start at these nodes, of these kinds (default: all), by source, kind, target and line."""
-        return self._edges("source", nodes, kinds, limit)
+        return self._find_edges("source", nodes, kinds, limit)
 
-    def incoming(self, nodes: Iterable[NodeNumber], kinds: Collection[str] = (), limit: int = -1) -> Iterator[Edge]:
+    def find_incoming(
+        self, nodes: Iterable[NodeNumber], kinds: Collection[str] = (), limit: int = -1
+    ) -> Iterator[Edge]:
         """Edges that end at these nodes, of these kinds (default: all)."""
-        return self._edges("target", nodes, kinds, limit)
+        return self._find_edges("target", nodes, kinds, limit)
 
-    def _edges(self, end: str, nodes: Iterable[NodeNumber], kinds: Collection[str], limit: int) -> Iterator[Edge]:
+    def _find_edges(self, end: str, nodes: Iterable[NodeNumber], kinds: Collection[str], limit: int) -> Iterator[Edge]:
         if (add_missing := self.add_missing) is not None:
             self.add_missing = None
             add_missing()
@@ -127,7 +131,7 @@ class EdgeTable(Tables):
         for parent, unit in self._rows(down, numbers):
             yield parent, unit, True
 
-    def degree(self, nodes: Iterable[NodeNumber], kinds: Collection[str]) -> dict[NodeNumber, int]:
+    def count_sources(self, nodes: Iterable[NodeNumber], kinds: Collection[str]) -> dict[NodeNumber, int]:
         """Node → number of distinct sources of its incoming edges of these kinds; nodes without any are left out."""
         sql = (
             f"SELECT e.target, count(DISTINCT e.source) FROM json_each(?1) n CROSS JOIN edges e ON e.target = n.value "
@@ -136,7 +140,7 @@ class EdgeTable(Tables):
         return dict(self._rows(sql, _list_ids(nodes)))
 
     @set_merge_rule(take_highest)
-    def surest_into(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, float]:
+    def find_best_confidences(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, float]:
         """Node → highest confidence of its incoming edges; nodes without any are left out."""
         sql = "SELECT DISTINCT e.target, e.tier FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value"
         highest: dict[int, float] = {}
@@ -144,12 +148,12 @@ class EdgeTable(Tables):
             highest[target] = max(TIER_OF_NUMBER[tier].confidence, highest.get(target, 0.0))
         return highest
 
-    def every(self, kinds: Collection[str]) -> Iterator[Edge]:
+    def list_all(self, kinds: Collection[str]) -> Iterator[Edge]:
         """All edges of these kinds, in no particular order."""
         sql = f"SELECT source, kind, target, line, tier FROM edges WHERE kind IN ({_list_kinds(kinds)})"
         return map(_to_edge, self._rows(sql))
 
-    def ends_from(self, documents: Sequence[DocumentId]) -> Iterator[tuple[int, str, int]]:
+    def list_ends(self, documents: Sequence[DocumentId]) -> Iterator[tuple[int, str, int]]:
         """Tuples (source, kind, target) of all edges that start in these documents, in no particular order."""
         sql = (
             "SELECT e.source, e.kind, e.target FROM json_each(?1) n CROSS JOIN units u ON u.document_id = n.value "
@@ -159,11 +163,11 @@ class EdgeTable(Tables):
         for source, kind, target in self._rows(sql, json.dumps(documents)):
             yield source, NAME_OF_KIND[kind], target
 
-    def unlinked_documents(self) -> int:
+    def count_unlinked(self) -> int:
         """Number of documents that have not been linked, in all repositories."""
         return self._number("SELECT count(*) FROM documents WHERE linked = ''")
 
-    def files_using(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, int]:
+    def count_using_files(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, int]:
         """Unit → number of other documents with an edge to it, without tests; units without any are left out."""
         sql = "SELECT unit, files FROM uses WHERE unit IN (SELECT value FROM json_each(?))"
         return dict(self._rows(sql, _list_ids(nodes)))
@@ -173,30 +177,30 @@ class EdgeTable(Tables):
         self._run(_NOTING)
 
     def count_uses(self, every: bool) -> None:
-        """Count the files that use each unit: `every` one, or those whose edges were changed since `note_targets`."""
+        """Count the files that use each unit: `list_all` one, or those whose edges were changed since `note_targets`."""
         touched = "IN (SELECT unit FROM temp.touched)"
         self._run("DELETE FROM uses" if every else f"DELETE FROM uses WHERE unit {touched}")
         self._run(f"{_COUNTED} {'' if every else f'AND e.target {touched}'} GROUP BY e.target")
         if not every:
             self._run("DELETE FROM temp.touched")
 
-    def external_names(self, nodes: Iterable[NodeNumber]) -> dict[Node, str]:
+    def read_external_names(self, nodes: Iterable[NodeNumber]) -> dict[Node, str]:
         """External node → its name."""
         sql = f"SELECT id + {EXTERNAL}, name FROM externals WHERE id IN (SELECT value - {EXTERNAL} FROM json_each(?))"
         return dict(self._rows(sql, json.dumps([n for n in nodes if n >= EXTERNAL])))
 
-    def externals_called(self, names: Sequence[str]) -> dict[str, Node]:
+    def find_externals(self, names: Sequence[str]) -> dict[str, Node]:
         """Name → external node, for the names that there are."""
         sql = "SELECT name, id FROM externals WHERE name IN (SELECT value FROM json_each(?))"
         return {name: external_node(i) for name, i in self._rows(sql, json.dumps(names))}
 
-    def incoming_counts(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, int]:
+    def count_incoming(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, int]:
         """Node → number of its incoming edges; nodes without any are left out."""
         sql = "SELECT e.target, count(*) FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value GROUP BY 1"
         return dict(self._rows(sql, _list_ids(nodes)))
 
     @set_merge_rule(order_by_value)
-    def externals_named(self, prefix: str) -> dict[Node, str]:
+    def find_externals_by_prefix(self, prefix: str) -> dict[Node, str]:
         """External node → name, for names with this prefix."""
         sql = "SELECT id, name FROM externals WHERE name >= ?1 AND name < ?1 || char(0x10ffff) ORDER BY name"
         return {external_node(i): name for i, name in self._rows(sql, prefix)}
@@ -241,7 +245,7 @@ class EdgeTable(Tables):
         """Name → node; new names are stored."""
         wanted = sorted(set(names))
         self._run_many("INSERT OR IGNORE INTO externals (name) VALUES (?)", [(n,) for n in wanted])
-        return self.externals_called(wanted)
+        return self.find_externals(wanted)
 
     def drop_unused_externals(self) -> None:
         """Delete externals without edges."""
@@ -269,7 +273,7 @@ class EdgeTable(Tables):
         ]
         self._run_many("INSERT OR REPLACE INTO link_counts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
-    def link_counts(self, repository: RepositoryId) -> dict[str, int]:
+    def read_link_counts(self, repository: RepositoryId) -> dict[str, int]:
         """Sums over all documents of a repository: name of `LINK_COUNTS` → number of references."""
         sums = ", ".join(f"coalesce(sum({name}), 0)" for name in LINK_COUNTS)
         sql = f"SELECT {sums} FROM link_counts JOIN documents ON id = document_id WHERE repository_id = ?"
@@ -304,7 +308,7 @@ class EdgeTable(Tables):
             numbers.update(int(row[0]) for row in rows)
         return {DocumentId(row) for row in numbers if row > 0}, {DocumentId(-row) for row in numbers if row < 0}
 
-    def documents_pointing_at(self, nodes: Iterable[NodeNumber]) -> set[DocumentId]:
+    def find_source_documents(self, nodes: Iterable[NodeNumber]) -> set[DocumentId]:
         """Documents with an edge to any of these nodes."""
         sql = (
             "SELECT DISTINCT coalesce(u.document_id, -e.source) FROM json_each(?1) n CROSS JOIN edges e "
@@ -321,7 +325,7 @@ class EdgeTable(Tables):
         sql = "SELECT id FROM documents WHERE repository_id = ? AND linked <> ? ORDER BY path"
         return [DocumentId(row[0]) for row in self._rows(sql, repository, recipe)]
 
-    def contents(self, nodes: Iterable[NodeNumber]) -> Iterator[tuple[NodeNumber, RepositoryName, str]]:
+    def read_content_keys(self, nodes: Iterable[NodeNumber]) -> Iterator[tuple[NodeNumber, RepositoryName, str]]:
         """Tuples (node, repository, path or name) for documents and externals that exist: nodes by content instead of id."""
         sql = (
             "SELECT -d.id, r.name, d.path FROM json_each(?1) n CROSS JOIN documents d ON d.id = -n.value "
@@ -356,7 +360,7 @@ class References(Tables):
         self._run("DELETE FROM refs WHERE document_id = ?", document)
         self._run("DELETE FROM imports WHERE document_id = ?", document)
 
-    def of_document(self, document: DocumentId, name: str | None = None) -> tuple[Reference, ...]:
+    def list_in_document(self, document: DocumentId, name: str | None = None) -> tuple[Reference, ...]:
         """References in order of place, or only those of a name; `unit` is a position in the document's list of units."""
         row = self._row("SELECT packed FROM refs WHERE document_id = ?", document)
         return unpack_references(row[0], name) if row else ()
@@ -370,24 +374,24 @@ class References(Tables):
         references = unpack_references(row[0])
         return tuple(references[place] for place in unpack_places(row[1]))
 
-    def any_in(self, document: DocumentId) -> bool:
+    def has_any(self, document: DocumentId) -> bool:
         """True if a document has references, bindings or imports."""
         sql = "SELECT EXISTS (SELECT 1 FROM refs WHERE document_id = ?1) OR EXISTS (SELECT 1 FROM imports WHERE document_id = ?1)"
         return bool(self._number(sql, document))
 
-    def bindings_of(self, document: DocumentId) -> tuple[Binding, ...]:
+    def list_bindings(self, document: DocumentId) -> tuple[Binding, ...]:
         """Bindings in order of place; `unit` is a position in the document's list of units."""
         row = self._row("SELECT packed FROM refs WHERE document_id = ?", document)
         return unpack_bindings(row[0]) if row else ()
 
-    def imports_of(self, document: DocumentId) -> tuple[Import, ...]:
+    def list_imports(self, document: DocumentId) -> tuple[Import, ...]:
         """The imports of a document in order of place."""
         sql = (
             "SELECT module, name, alias, start_byte, line FROM imports WHERE document_id = ? ORDER BY start_byte, name"
         )
         return tuple(Import(*row) for row in self._rows(sql, document))
 
-    def documents_using(self, names: Iterable[str]) -> list[DocumentId]:
+    def find_documents(self, names: Iterable[str]) -> list[DocumentId]:
         """Documents that may use any of these names, by id. Check them: the index ignores case and punctuation."""
         split = [_WORDS.findall(name) for name in sorted(set(names))]  # like the tokenizer; this index has no phrases
         asked = [" AND ".join(map(quote_term, words)) for words in split if words]

@@ -207,27 +207,27 @@ class Postings(Tables):
 
     # Words
 
-    def document_frequency(self, term: str, columns: Sequence[str] = ()) -> int:
+    def count_units(self, term: str, columns: Sequence[str] = ()) -> int:
         """Number of units with the stemmed term in any of the columns. `word*` stands for all words so begun."""
         return self._matching(self._phrases.any_in([term], columns))
 
-    def document_frequencies(self, terms: Iterable[str], columns: Sequence[str] = ()) -> dict[str, int]:
-        """Term → its `document_frequency`."""
-        return {term: self.document_frequency(term, columns) for term in terms}
+    def count_units_by_term(self, terms: Iterable[str], columns: Sequence[str] = ()) -> dict[str, int]:
+        """Term → its `count_units`."""
+        return {term: self.count_units(term, columns) for term in terms}
 
     def _count_matching(self, expression: str) -> int:
         return self._number("SELECT count(*) FROM unit_terms WHERE unit_terms MATCH ?", expression)
 
     def stem(self, word: str) -> str:
-        """The word as the index keeps it, and as `vocabulary` gives it."""
+        """The word as the index keeps it, and as `list_vocabulary` gives it."""
         return self._phrases.stem(word)
 
-    def words(self, terms: str) -> list[str]:
+    def fold_terms(self, terms: str) -> list[str]:
         """Terms of `index_terms`, separated by spaces, folded as in the index and not stemmed."""
         return self._phrases.words(terms)
 
     @set_merge_rule(add_pairs)
-    def vocabulary(self, prefix: str, shortest: int, longest: int) -> list[tuple[str, int]]:
+    def list_vocabulary(self, prefix: str, shortest: int, longest: int) -> list[tuple[str, int]]:
         """Pairs (term, number of units) of the stemmed terms with this prefix and so many characters."""
         self._run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'unit_terms', 'row')")
         sql = (
@@ -250,13 +250,13 @@ class Postings(Tables):
         if self.arrays and within is None:
             rows = self.arrays.best(terms, factors, columns, proposing, limit)
             if rows is not None:
-                return self._in_order(rows, limit)
+                return self._order_rows(rows, limit)
         matches = self._phrases.expressions(terms, columns, proposing)
         sql = self._select_best(f"-bm25(unit_terms, {', '.join(map(repr, factors))})", matches, within)
         rows = self._rows(f"{sql} {limit + 1}", *matches)
         if _is_cut_in_tie(rows, limit):
             rows = self._rows(f"{sql} -1", *matches)
-        return self._in_order(rows, limit)
+        return self._order_rows(rows, limit)
 
     def bm25_given(
         self,
@@ -281,8 +281,8 @@ class Postings(Tables):
         found = self._rows(f"{sql} {limit + 1}", *matches)
         if _is_cut_in_tie(found, limit):
             found = self._rows(f"{sql} -1", *matches)
-        best = self._in_order(found, limit)
-        keys = self._content_keys([unit for unit, _ in best])
+        best = self._order_rows(found, limit)
+        keys = self._read_content_keys([unit for unit, _ in best])
         return InOrder(best, [(-score, *keys[unit]) for unit, score in best])
 
     def _score(self, api: apsw.FTS5ExtensionApi, *_: object) -> float:
@@ -298,11 +298,11 @@ class Postings(Tables):
         return score
 
     @set_merge_rule(is_lasting=True)
-    def counts(self, expressions: Sequence[Expression]) -> dict[Expression, int]:
+    def count_matches(self, expressions: Sequence[Expression]) -> dict[Expression, int]:
         """Expression → number of units that match it."""
         return {expression: self._matching(expression) for expression in expressions}
 
-    def totals(self) -> tuple[int, tuple[int, ...]]:
+    def read_totals(self) -> tuple[int, tuple[int, ...]]:
         """Number of rows, and of words in each column: FTS5's own record of averages."""
         row = self._row("SELECT block FROM unit_terms_data WHERE id = 1")
         rows, *tokens = _varints(bytes(row[0])) if row else [0]
@@ -316,14 +316,14 @@ class Postings(Tables):
             f"{self._sets.within('rowid', within)} {proposed} ORDER BY score DESC LIMIT"
         )
 
-    def _in_order(self, rows: list[tuple[Any, float]], limit: int) -> InOrder[Any]:
+    def _order_rows(self, rows: list[tuple[Any, float]], limit: int) -> InOrder[Any]:
         """The first rows of these, which are ordered by score; ties by content."""
         shared = {score for (_, score), (_, other) in pairwise(rows) if score == other}
-        keys = self._content_keys([unit for unit, score in rows if score in shared])
+        keys = self._read_content_keys([unit for unit, score in rows if score in shared])
         rows.sort(key=lambda row: (-row[1], keys.get(row[0], ())))
         return InOrder(rows[:limit], [(-score, *keys.get(unit, ())) for unit, score in rows[:limit]])
 
-    def _content_keys(self, units: Sequence[int]) -> dict[int, tuple[Any, ...]]:
+    def _read_content_keys(self, units: Sequence[int]) -> dict[int, tuple[Any, ...]]:
         sql = (
             f"SELECT u.id, {CONTENT_ORDER} FROM json_each(?) n CROSS JOIN units u ON u.id = n.value "
             "JOIN documents d ON d.id = u.document_id"
@@ -332,17 +332,17 @@ class Postings(Tables):
 
     # Trigrams
 
-    def documents_matching(self, expression: str) -> Mapping[DocumentId, Collection[int]]:
+    def find_documents(self, expression: str) -> Mapping[DocumentId, Collection[int]]:
         """Documents that may match trigrams (`all_trigrams`), with the parts of large ones. Verify on the text."""
         sql = "SELECT rowid FROM text_trigrams WHERE text_trigrams MATCH ? ORDER BY rowid"
         return {**by_document(row[0] for row in self._rows(sql, expression)), **dict.fromkeys(self.unsearchable, ())}
 
-    def names_containing(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
+    def find_names_containing(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Units whose folded name contains this text of at least three characters, shortest names first."""
-        names = self.names_with(folded, within, limit)
+        names = self.find_names_with(folded, within, limit)
         return InOrder([unit for unit, _, _ in names], names.keys)
 
-    def names_with(
+    def find_names_with(
         self, folded: str, within: UnitSet | None, limit: int, typed: str = ""
     ) -> InOrder[tuple[UnitId, DocumentId, int]]:
         """The same as (unit, document, letters of its folded name); of equally long ones first those that hold `typed`."""
@@ -356,7 +356,7 @@ class Postings(Tables):
         rows = self._rows(sql, all_trigrams(folded), folded, typed)
         return InOrder([row[:3] for row in rows], [row[3:] for row in rows])
 
-    def names_resembling(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[tuple[UnitId, str]]:
+    def find_names_resembling(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[tuple[UnitId, str]]:
         """Pairs (unit, folded name) of the names that share the most trigrams with this one, at least a third."""
         grams = trigrams(folded)
         if not grams:
@@ -441,7 +441,7 @@ class OccurrenceCounter(Tables):
         self._registered = False
         self._phrases = Phrases(connection)
 
-    def in_units(
+    def count_in_units(
         self, units: UnitSet, terms: Sequence[str], check: Callable[[], None] = lambda: None
     ) -> Mapping[UnitId, Occurrences]:
         """Unit → its counts of these stems, for those that have any. `check` is called for each, and may raise."""
@@ -465,12 +465,12 @@ class OccurrenceCounter(Tables):
         return occurrences
 
     @set_merge_rule(_join_columns, elements=Elements(_split_files, _join_files))
-    def in_files(
+    def count_in_files(
         self, documents: Collection[DocumentId], terms: Sequence[str], check: Callable[[], None] = lambda: None
     ) -> tuple[Mapping[DocumentId, int], list[Mapping[DocumentId, int]]]:
         """(file → number of its units; for each term, file → number of its units with the word in any field), for these files.
 
-        `check` is called for each term, as in `in_units`.
+        `check` is called for each term, as in `count_in_units`.
         """
         counted: Any = self._arrays.in_files(documents, terms) if self._arrays else None
         if counted is not None:
@@ -502,7 +502,7 @@ class OccurrenceCounter(Tables):
         sql = f"SELECT document_id, count(*) FROM units WHERE folded = '' AND kind = '{TODO}' GROUP BY document_id"
         return dict(self._rows(sql))
 
-    def files(self) -> int:
+    def count_files(self) -> int:
         """Number of files."""
         return self._files()
 
@@ -552,7 +552,7 @@ class FileStatistics(Tables):
         sql = "SELECT DISTINCT u.document_id FROM temp.unit_set s CROSS JOIN units u ON u.id = s.id"
         return {DocumentId(row[0]) for row in self._rows(sql)}
 
-    def on_path(self, term: str, column: str) -> set[DocumentId]:
+    def find_on_path(self, term: str, column: str) -> set[DocumentId]:
         """Documents with the term in the names of file and folder (`concepts`) or of the folders above (`path`)."""
         sql = "SELECT DISTINCT u.document_id FROM unit_terms t CROSS JOIN units u ON u.id = t.rowid WHERE unit_terms MATCH ?"
         return {DocumentId(row[0]) for row in self._rows(sql, f"{{{column}}} : {quote_term(term)}")}
@@ -573,7 +573,7 @@ class FileStatistics(Tables):
         )
         return self._rows(sql, term)
 
-    def named_units(self, documents: Iterable[DocumentId]) -> dict[DocumentId, int]:
+    def count_definitions(self, documents: Iterable[DocumentId]) -> dict[DocumentId, int]:
         """Document → number of its definitions and headings; those without any are left out."""
         sql = (
             "SELECT u.document_id, count(*) FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value "
@@ -581,13 +581,13 @@ class FileStatistics(Tables):
         )
         return dict(self._rows(sql, json.dumps(sorted(documents))))
 
-    def totals(self) -> tuple[int, int]:
+    def read_totals(self) -> tuple[int, int]:
         """Numbers of documents, and of definitions and headings, in the whole index."""
         sql = f"SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM units u WHERE {_NAMED})"
         documents, units = self._row(sql)
         return documents, units
 
-    def outline(self, document: DocumentId, most: int) -> list[tuple[str, str]]:
+    def read_outline(self, document: DocumentId, most: int) -> list[tuple[str, str]]:
         """Pairs (kind, name) of the first top-level definitions and headings, in order of place."""
         sql = (
             f"SELECT u.kind, u.name FROM units u WHERE u.document_id = ? AND u.parent_id IS NULL AND {_NAMED} "
@@ -595,7 +595,7 @@ class FileStatistics(Tables):
         )
         return self._rows(sql, document, most)
 
-    def extent(self, document: DocumentId) -> tuple[int, int]:
+    def read_extent(self, document: DocumentId) -> tuple[int, int]:
         """Size of a document's file in bytes and lines."""
         size, lines = self._row("SELECT size, lines FROM documents WHERE id = ?", document) or (0, 0)
         return size, lines

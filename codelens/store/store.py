@@ -543,9 +543,9 @@ class Store(Tables):
     def extraction_of(self, document: DocumentId) -> Extraction:
         """The extraction of a document as it was stored."""
         namespace, fault = self._row("SELECT namespace, fault FROM documents WHERE id = ?", document)
-        units, references = self.units.read_extracted(document), self.references.of_document(document)
-        bindings = self.references.bindings_of(document)
-        return Extraction(namespace, units, references, self.references.imports_of(document), fault, bindings)
+        units, references = self.units.read_extracted(document), self.references.list_in_document(document)
+        bindings = self.references.list_bindings(document)
+        return Extraction(namespace, units, references, self.references.list_imports(document), fault, bindings)
 
     def remove_document(self, document: DocumentId) -> None:
         """Delete a document from every table."""

@@ -110,7 +110,7 @@ class Vectors(Tables):
         else:
             self._run("DELETE FROM file_vectors WHERE id = ?", document)
 
-    def of_files(self, query: bytes, documents: Iterable[DocumentId]) -> dict[DocumentId, float]:
+    def measure_files(self, query: bytes, documents: Iterable[DocumentId]) -> dict[DocumentId, float]:
         """Document → the L2 distance of its own vector, for those that have one."""
         sql = (
             "SELECT f.id, vec_distance_l2(vec_int8(f.embedding), vec_int8(?1)) FROM json_each(?2) n "
@@ -119,31 +119,31 @@ class Vectors(Tables):
         return dict(self._rows(sql, query, json.dumps(sorted(documents))))
 
     @set_merge_rule(lambda answers, arguments: first_with_ties(join_mappings(answers, ()), arguments[1]))
-    def nearest_files(self, query: bytes, limit: int) -> dict[DocumentId, float]:
+    def find_nearest_files(self, query: bytes, limit: int) -> dict[DocumentId, float]:
         """The same for the nearest files of all, and for those that are as near as the last of them."""
         sql = "SELECT id, vec_distance_l2(vec_int8(embedding), vec_int8(?)) FROM file_vectors"
         return first_with_ties(dict(self._rows(sql, query)), limit)
 
-    def nearest(self, query: bytes, within: UnitSet | None, limit: int) -> list[tuple[UnitId, float]]:
+    def find_nearest(self, query: bytes, within: UnitSet | None, limit: int) -> list[tuple[UnitId, float]]:
         """(unit, L2 distance) of the nearest pieces, nearest first. Exact for no more than FIRST_PASS vectors."""
         signs, most = self._read_signs(), max(FIRST_PASS, limit)
         among = signs.select(within)
         if among.bit_count() >= most:
             among = signs.distances(query).nearest(among, most)
-        return self._nearest_of(signs, among, query, limit)
+        return self._rank_nearest(signs, among, query, limit)
 
-    def sign_counts(self, query: bytes, within: UnitSet | None, most: int) -> dict[float, int]:
+    def count_signs(self, query: bytes, within: UnitSet | None, most: int) -> dict[float, int]:
         """Distance of signs → number of vectors, of the `most` nearest and ties. Indexes' counts add up to one's."""
         signs = self._read_signs()
         return signs.distances(query).counts(signs.select(within), most)
 
     @set_merge_rule(order_by(lambda pair: pair[1], limit=2))
-    def nearest_below(
+    def find_nearest_below(
         self, query: bytes, within: UnitSet | None, limit: int, last: float
     ) -> list[tuple[UnitId, float]]:
-        """The same as `nearest`, where the first pass keeps the vectors whose signs are nearer than `last`."""
+        """The same as `find_nearest`, where the first pass keeps the vectors whose signs are nearer than `last`."""
         signs = self._read_signs()
-        return self._nearest_of(signs, signs.distances(query).find_below(signs.select(within), last), query, limit)
+        return self._rank_nearest(signs, signs.distances(query).find_below(signs.select(within), last), query, limit)
 
     def _read_signs(self) -> Signs:
         """The signs of all vectors. They stay in memory if the file cannot change."""
@@ -151,15 +151,15 @@ class Vectors(Tables):
         self._signs = signs if self._unchanging else None
         return signs
 
-    def _in_memory(self, width: int) -> VectorArray | None:
+    def _load_array(self, width: int) -> VectorArray | None:
         """All vectors, in a process that asked before, unless they are too many."""
         self._asked += 1
         if self._unchanging and self._asked == ASKED_BEFORE + 1 and 0 < self.count() * width <= MOST_BYTES:
             self._array = VectorArray(self._connection, width, self._read_signs())
         return self._array
 
-    def _nearest_of(self, signs: Signs, among: int, query: bytes, limit: int) -> list[tuple[UnitId, float]]:
-        if array := self._in_memory(len(query)):
+    def _rank_nearest(self, signs: Signs, among: int, query: bytes, limit: int) -> list[tuple[UnitId, float]]:
+        if array := self._load_array(len(query)):
             return array.nearest(among, query, limit)
         sql = (
             "SELECT v.id, vec_distance_l2(vec_int8(v.embedding), vec_int8(?1)) AS distance "
@@ -168,9 +168,9 @@ class Vectors(Tables):
         rows = self._rows(sql, query, json.dumps(signs.ids(among)))
         return [(UnitId(i // PIECES), distance) for i, distance in rows]
 
-    def distances(self, units: UnitSet, query: bytes) -> dict[UnitId, float]:
+    def measure_units(self, units: UnitSet, query: bytes) -> dict[UnitId, float]:
         """Unit → the L2 distance of its nearest piece; units without vectors are left out."""
-        if array := self._in_memory(len(query)):
+        if array := self._load_array(len(query)):
             return array.least(units, query)
         self._sets.hold(units)
         sql = (
@@ -179,7 +179,7 @@ class Vectors(Tables):
         )
         return dict(self._rows(sql, query))
 
-    def of_units(self, units: Sequence[tuple[UnitId, int]]) -> list[bytes]:
+    def read_vectors(self, units: Sequence[tuple[UnitId, int]]) -> list[bytes]:
         """The vectors of these units, given with their number of pieces; in that order."""
         sql = "SELECT embedding FROM vectors WHERE rowid = ?"
         rows = [unit * PIECES + piece for unit, pieces in units for piece in range(pieces)]

@@ -249,7 +249,7 @@ SCRIPTS: Files = {
 
 def test_impact_and_tests_follow_calls_that_are_not_stored(tmp_path: Path) -> None:
     with indexed(tmp_path, SCRIPTS) as index:
-        stored = list(index._store.edges.incoming([units_of(index, "handleAll")], ["calls", "tests"]))
+        stored = list(index._store.edges.find_incoming([units_of(index, "handleAll")], ["calls", "tests"]))
         assert stored == []
         affected = {r.source.qualified_name for r in index.graph.impact("handleAll", asking()).relations}
         assert {"go", "testGo"} <= affected

@@ -141,7 +141,9 @@ def test_marked_comments_are_in_no_statistics(tree: Tree, tmp_path: Path) -> Non
         ]
         with Store.read(one.db) as store:
             documents = {row.id for row in store.documents.read_rows()}
-            figures.append((rows, store.units.count(), sorted(store.occurrences.in_files(documents, [])[0].values())))
+            figures.append(
+                (rows, store.units.count(), sorted(store.occurrences.count_in_files(documents, [])[0].values()))
+            )
     assert figures[0] == figures[1]
 
 

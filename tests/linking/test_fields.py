@@ -69,7 +69,7 @@ def test_a_function_leads_to_the_types_whose_fields_it_uses(
     index = built(tmp_path, f"one.{extension}", SOURCES[extension], monkeypatch)
     with Store.read(index) as store:
         units = {unit.id: unit for d in store.documents.read_rows() for unit in store.units.list_in_document(d.id)}
-        edges = list(store.edges.every(["accesses_field"]))
+        edges = list(store.edges.list_all(["accesses_field"]))
     found = {f"{e.line} {units[e.source].qualified_name} {units[e.target].qualified_name}" for e in edges}
     assert found == EXPECTED[extension]
 

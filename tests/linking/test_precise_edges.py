@@ -42,8 +42,8 @@ def edges(index: Path, *provenances: str) -> list[str]:
         documents = store.documents.read_rows()
         names: dict[int, str] = {-row.id: row.path for row in documents}
         names |= {unit.id: unit.qualified_name for row in documents for unit in store.units.list_in_document(row.id)}
-        found = list(store.edges.every(KINDS))
-        names |= store.edges.external_names(edge.target for edge in found)
+        found = list(store.edges.list_all(KINDS))
+        names |= store.edges.read_external_names(edge.target for edge in found)
         return sorted(
             f"{edge.line}: {names[edge.source]} {edge.kind} {names[edge.target]} {edge.provenance}"
             for edge in found
@@ -208,7 +208,9 @@ def test_the_kind_of_use_chooses_between_a_type_and_a_value_of_one_name(tree: Tr
     with Store.read(tree.index) as store:
         (row,) = store.documents.find_by_path("a.ts")
         kinds = {unit.id: unit.kind for unit in store.units.list_in_document(row.id)}
-        found = [(e.line, e.kind, kinds[e.target]) for e in store.edges.every(["calls", "type_hint_of"]) if e.line > 2]
+        found = [
+            (e.line, e.kind, kinds[e.target]) for e in store.edges.list_all(["calls", "type_hint_of"]) if e.line > 2
+        ]
     assert sorted(found) == [(3, "type_hint_of", "interface"), (4, "calls", "function")]
 
 

@@ -31,8 +31,8 @@ def edges(tmp_path: Path, files: dict[str, str]) -> set[str]:
         names: dict[int, str] = {row.id: f"{row.path}:{row.qualified_name}" for row in rows}
         names |= {-d.id: d.path for d in store.documents.read_rows()}
         sources = [*names]
-        found = list(store.edges.outgoing(sources))
-        names |= store.edges.external_names([e.target for e in found])
+        found = list(store.edges.find_outgoing(sources))
+        names |= store.edges.read_external_names([e.target for e in found])
         assert all(e.target in names for e in found)
         assert all(e.line > 0 or not is_unit(e.source) or e.provenance in ("implied", "scope") for e in found)
         return {f"{names[e.source]} {e.kind} {names[e.target]}" for e in found}

@@ -97,5 +97,5 @@ def test_a_swap_within_a_long_word_is_found(store: Store, word: str, data: st.Da
         return
     at = data.draw(st.integers(1, len(stem) - 2))
     swapped = stem[:at] + stem[at + 1] + stem[at] + stem[at + 2 :]
-    if swapped != stem and not store.postings.document_frequency(swapped):
+    if swapped != stem and not store.postings.count_units(swapped):
         assert stem in corrected(swapped, store).get(swapped, [])

@@ -102,7 +102,7 @@ def test_a_file_that_only_imports_a_definition_uses_it(tmp_path: Path) -> None:
     Tree(tmp_path, files).index().close()
     with Store.read(tmp_path / "index.db") as store:
         spill = store.units.find_by_name("spill", None, 1)[0]
-        assert store.edges.files_using([spill]) == {spill: 1}
+        assert store.edges.count_using_files([spill]) == {spill: 1}
 
 
 # Exact values

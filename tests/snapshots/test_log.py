@@ -82,7 +82,7 @@ def test_an_update_keeps_the_facts_that_a_fresh_reading_gives(tmp_path: Path) ->
             assert log[0].symbols == sum(len(d.symbols) for d in now)
             assert [index.facts(line.number) for line in log[: len(states)]] == states[::-1]
         with Store.read(tree.db) as store:
-            edges = store.edges.outgoing([*range(-99, 99)])
+            edges = store.edges.find_outgoing([*range(-99, 99)])
             assert log[0].edges == len({(edge.source, edge.kind, edge.target) for edge in edges})
 
 

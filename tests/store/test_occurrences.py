@@ -47,7 +47,7 @@ def units(store: Store) -> dict[str, UnitId]:
 def test_counts_are_by_word_and_field(store: Store) -> None:
     names = units(store)
     pool = UnitSet(sorted(names.values()))
-    found = store.occurrences.in_units(pool, ["ship", "cargo"])
+    found = store.occurrences.count_in_units(pool, ["ship", "cargo"])
     ship, load = found[names["Ship"]], found[names["Ship.load"]]
 
     def counted(counts: Mapping[int, bytes], word: int) -> dict[str, int]:
@@ -65,26 +65,26 @@ def test_counts_are_by_word_and_field(store: Store) -> None:
 def test_only_the_pool_is_counted(store: Store) -> None:
     names = units(store)
     pool = UnitSet([names["lift"]])
-    assert set(store.occurrences.in_units(pool, ["cargo"])) == {names["lift"]}
-    assert store.occurrences.in_units(pool, []) == {}
-    assert store.occurrences.in_units(pool, ["nowhere"]) == {}
+    assert set(store.occurrences.count_in_units(pool, ["cargo"])) == {names["lift"]}
+    assert store.occurrences.count_in_units(pool, []) == {}
+    assert store.occurrences.count_in_units(pool, ["nowhere"]) == {}
 
 
 def test_totals_are_of_all_units(store: Store) -> None:
     names = units(store)
-    rows, tokens = store.postings.totals()
+    rows, tokens = store.postings.read_totals()
     pool = UnitSet(sorted(names.values()))
-    lengths = [o.lengths for o in store.occurrences.in_units(pool, ["ship", "cargo"]).values()]
+    lengths = [o.lengths for o in store.occurrences.count_in_units(pool, ["ship", "cargo"]).values()]
     doc = COLUMNS.index("doc")
     assert (rows, tokens[doc]) == (store.units.count(), sum(length[doc] for length in lengths))
 
 
 def test_files_are_counted_by_their_units(store: Store) -> None:
     documents = {d.path: d.id for d in store.documents.read_rows()}
-    lengths, (holding, nowhere) = store.occurrences.in_files(documents.values(), ["lift", "nowhere"])
+    lengths, (holding, nowhere) = store.occurrences.count_in_files(documents.values(), ["lift", "nowhere"])
     assert (holding, nowhere) == ({documents["crane.py"]: 1}, {})
-    assert store.occurrences.files() == len(SOURCES)
+    assert store.occurrences.count_files() == len(SOURCES)
     assert sum(lengths.values()) == store.units.count()
     assert lengths[documents["crane.py"]] == 1
     others = [document for path, document in documents.items() if path != "crane.py"]
-    assert store.occurrences.in_files(others, ["lift"])[1] == [{}]
+    assert store.occurrences.count_in_files(others, ["lift"])[1] == [{}]

@@ -96,10 +96,10 @@ def test_counts_are_those_of_fts5(stores: tuple[Store, Store], terms: list[str],
     documents = [document.id for document in plain.documents.read_rows()]
     chosen = random.Random(seed).sample(documents, len(documents) // 2)
     units = UnitSet(sorted(unit.id for document in chosen for unit in plain.units.list_in_document(document)))
-    expected, found = (store.occurrences.in_units(units, terms) for store in stores)
+    expected, found = (store.occurrences.count_in_units(units, terms) for store in stores)
     assert list(expected.items()) == list(found.items())
     assert [[*held.counts] for held in expected.values()] == [[*held.counts] for held in found.values()]
-    assert plain.occurrences.in_files(chosen, terms) == warm.occurrences.in_files(chosen, terms)
+    assert plain.occurrences.count_in_files(chosen, terms) == warm.occurrences.count_in_files(chosen, terms)
 
 
 def test_a_word_is_read_once(place: Path) -> None:
@@ -110,8 +110,8 @@ def test_a_word_is_read_once(place: Path) -> None:
             documents = [row.id for row in store.documents.read_rows()]
             for _ in range(times):
                 units = UnitSet(sorted(unit for unit, _ in store.postings.bm25(["note", "price"], {}, None, 10)))
-                store.occurrences.in_units(units, ["note", "price"])
-                store.occurrences.in_files(documents, ["note", "price"])
+                store.occurrences.count_in_units(units, ["note", "price"])
+                store.occurrences.count_in_files(documents, ["note", "price"])
 
     further = statements(lambda: ask(10)) - statements(lambda: ask(1))
     assert further <= 9  # the order of ties, which depends on places

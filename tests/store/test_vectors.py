@@ -66,12 +66,12 @@ def few() -> dict[int, Sequence[bytes]]:
 def test_few_vectors_are_compared_exactly(tmp_path: Path, few: dict[int, Sequence[bytes]]) -> None:
     query = made(random.Random(4))
     with store_with(tmp_path / "a.db", few, few) as store:
-        assert alike(store.vectors.nearest(query, None, 30), nearest(few, query, 30))
+        assert alike(store.vectors.find_nearest(query, None, 30), nearest(few, query, 30))
         assert store.vectors.count() == sum(map(len, few.values()))
         within = UnitSet(UnitId(unit) for unit in few if unit % 3)
         scoped = {unit: pieces for unit, pieces in few.items() if unit % 3}
-        assert alike(store.vectors.nearest(query, within, 30), nearest(scoped, query, 30))
-        assert store.vectors.nearest(query, UnitSet(), 30) == []
+        assert alike(store.vectors.find_nearest(query, within, 30), nearest(scoped, query, 30))
+        assert store.vectors.find_nearest(query, UnitSet(), 30) == []
 
 
 def test_the_nearest_files_include_those_that_are_as_near_as_the_last(tmp_path: Path) -> None:
@@ -82,9 +82,9 @@ def test_the_nearest_files_include_those_that_are_as_near_as_the_last(tmp_path: 
         with store.writing():
             for document, vector in enumerate([far, query, near, far, near, far], start=1):
                 store.vectors.set_file(DocumentId(document), vector)
-        found = {limit: sorted(store.vectors.nearest_files(query, limit)) for limit in range(1, 8)}
-        of_files = store.vectors.of_files(query, map(DocumentId, range(1, 7)))
-        assert store.vectors.nearest_files(query, 9) == pytest.approx(of_files)
+        found = {limit: sorted(store.vectors.find_nearest_files(query, limit)) for limit in range(1, 8)}
+        of_files = store.vectors.measure_files(query, map(DocumentId, range(1, 7)))
+        assert store.vectors.find_nearest_files(query, 9) == pytest.approx(of_files)
     assert found == {1: [2], 2: [2, 3, 5], 3: [2, 3, 5], **{limit: [1, 2, 3, 4, 5, 6] for limit in range(4, 8)}}
 
 
@@ -94,7 +94,7 @@ def test_removed_vectors_are_not_found(tmp_path: Path, few: dict[int, Sequence[b
         with store.writing():
             store.vectors.remove([(UnitId(unit), len(few[unit])) for unit in few if unit % 2])
         left = {unit: pieces for unit, pieces in few.items() if unit % 2 == 0}
-        assert alike(store.vectors.nearest(query, None, 30), nearest(left, query, 30))
+        assert alike(store.vectors.find_nearest(query, None, 30), nearest(left, query, 30))
 
 
 @pytest.mark.slow
@@ -104,13 +104,13 @@ def test_many_vectors_are_nearly_exact_in_any_order_of_storing(tmp_path: Path) -
     query = made(chance)
     shuffled = random.Random(7).sample(sorted(many), len(many))
     with store_with(tmp_path / "a.db", many, many) as one, store_with(tmp_path / "b.db", many, shuffled) as other:
-        found = one.vectors.nearest(query, None, 20)
-        assert found == other.vectors.nearest(query, None, 20)
+        found = one.vectors.find_nearest(query, None, 20)
+        assert found == other.vectors.find_nearest(query, None, 20)
         exact = {unit for unit, _ in nearest(many, query, 20)}
         assert len(exact & {unit for unit, _ in found}) >= 19
         renamed = {len(many) + 1 - unit: pieces for unit, pieces in many.items()}
     with store_with(tmp_path / "c.db", renamed, renamed) as third:
-        again = third.vectors.nearest(query, None, 20)
+        again = third.vectors.find_nearest(query, None, 20)
     assert [(len(many) + 1 - unit, far) for unit, far in again] == found, "which ids they have does not matter"
 
 
@@ -124,7 +124,7 @@ def test_a_process_that_asks_again_finds_the_same(tmp_path: Path, count: int) ->
         assert store.load_vectors()
         for _ in range(2):
             query = made(chance)
-            answers = [store.vectors.nearest(query, None, 20) for _ in range(3)]
+            answers = [store.vectors.find_nearest(query, None, 20) for _ in range(3)]
             assert answers == [answers[0]] * len(answers)
             assert len(answers[0]) == min(20, count)
 
@@ -148,12 +148,14 @@ def test_vectors_in_memory_are_as_near_as_sqlite_vec_finds_them(
     for query in (made(chance), next(iter(held.values()))):
         for within in (None, *sets):
             for limit in (0, 1, 40, 10_000):
-                assert warm.vectors.nearest(query, within, limit) == plain.vectors.nearest(query, within, limit)
-            below = plain.vectors.nearest_below(query, within, 30, 50)
-            assert warm.vectors.nearest_below(query, within, 30, 50) == below
+                assert warm.vectors.find_nearest(query, within, limit) == plain.vectors.find_nearest(
+                    query, within, limit
+                )
+            below = plain.vectors.find_nearest_below(query, within, 30, 50)
+            assert warm.vectors.find_nearest_below(query, within, 30, 50) == below
         for within in (*sets, UnitSet(map(UnitId, units))):
-            found = warm.vectors.distances(within, query)
-            assert [*found.items()] == [*plain.vectors.distances(within, query).items()]
+            found = warm.vectors.measure_units(within, query)
+            assert [*found.items()] == [*plain.vectors.measure_units(within, query).items()]
     assert warm.vectors._array
 
 
@@ -162,10 +164,10 @@ def test_equally_near_vectors_in_memory_stay_in_order_of_id(tmp_path: Path, monk
     vectors: dict[int, Sequence[bytes]] = {unit: [same, other, same] for unit in range(1, 50)}
     with store_with(tmp_path / "a.db", vectors, vectors) as store:
         store.set_meta("state", "complete")
-        expected = store.vectors.nearest(same, None, 33)
+        expected = store.vectors.find_nearest(same, None, 33)
     monkeypatch.setattr(vectors_module, "ASKED_BEFORE", 0)
     with Store.read(tmp_path / "a.db") as reader:
-        assert reader.vectors.nearest(same, None, 33) == expected
+        assert reader.vectors.find_nearest(same, None, 33) == expected
     assert [unit for unit, _ in expected] == sorted(unit for unit, _ in expected)
 
 
@@ -175,7 +177,9 @@ def test_vectors_in_memory_are_read_once(warm: Store) -> None:
             with Store.read(warm.path) as store:
                 for _ in range(times):
                     query = made(random.Random(times))
-                    store.vectors.distances(UnitSet(unit for unit, _ in store.vectors.nearest(query, None, 20)), query)
+                    store.vectors.measure_units(
+                        UnitSet(unit for unit, _ in store.vectors.find_nearest(query, None, 20)), query
+                    )
 
         return statements(run)
 
@@ -186,7 +190,7 @@ def test_all_equal_vectors_are_found(tmp_path: Path) -> None:
     same = made(random.Random(8))
     many: dict[int, Sequence[bytes]] = {unit: [same] for unit in range(1, FIRST_PASS + 100)}
     with store_with(tmp_path / "a.db", many, many) as store:
-        assert store.vectors.nearest(same, None, 50)[49][1] == 0
+        assert store.vectors.find_nearest(same, None, 50)[49][1] == 0
 
 
 def sign_distance(query: bytes, vector: bytes) -> int:
@@ -271,7 +275,7 @@ def test_the_first_pass_keeps_the_nearest_vectors_of_real_code(tmp_path: Path) -
                 far = ((matrix - numpy.frombuffer(query, dtype=numpy.int8)) ** 2).sum(axis=1)
                 count = itertools.count()
                 store._connection.set_progress_handler(lambda count=count: bool(next(count) < 0), 100)
-                found = store.vectors.nearest(query, None, 200)
+                found = store.vectors.find_nearest(query, None, 200)
                 steps.append(next(count))
                 last = numpy.sqrt(numpy.partition(far, 199)[199])
                 recalls.append(sum(distance <= last + 1e-3 for _, distance in found) / 200)

@@ -74,7 +74,7 @@ class IndexedCalls:
             self.by_path[document.path] = units = store.units.list_in_document(document.id)
             self.units |= {unit.id: unit for unit in units}
         self.documents = {document.id: document for document in store.documents.read_rows()}
-        every = list(store.edges.every({"calls", "tests", "overrides", "extends", "implements"}))
+        every = list(store.edges.list_all({"calls", "tests", "overrides", "extends", "implements"}))
         self.calls = [edge for edge in every if edge.kind in ("calls", "tests")]
         self.above: dict[Name, set[Name]] = {}
         """Method → those that it overrides, and type → its bases, at any distance."""

@@ -80,7 +80,7 @@ def read_package(index: Path, tasks: Sequence[Task]) -> Package:
             for unit in store.units.list_in_document(document):
                 if unit.local or unit.kind in CHUNK_KINDS or ASIDE.intersection(unit.roles):
                     continue
-                pieces = store.vectors.of_units([(unit.id, MOST_PIECES)])
+                pieces = store.vectors.read_vectors([(unit.id, MOST_PIECES)])
                 vectors += pieces
                 names += [(unit.qualified_name, path)] * len(pieces)
     code = normalise(np.array([np.frombuffer(vector, np.int8) for vector in vectors], np.float32))[0]

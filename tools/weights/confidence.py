@@ -64,7 +64,7 @@ def ask(index: Path, tasks: Sequence[Task]) -> Iterator[Asked]:
 def absent_tasks(store: Store, words: Sequence[str], wanted: int, seed: int) -> Iterator[Task]:
     """Queries of one to three words that the index does not have."""
     luck = random.Random(seed)
-    missing = [word for word in words if not store.postings.document_frequency(word)]
+    missing = [word for word in words if not store.postings.count_units(word)]
     luck.shuffle(missing)
     for number in range(wanted):
         chosen = [missing.pop() for _ in range(luck.choice((1, 2, 2, 3))) if missing]

@@ -379,7 +379,7 @@ def store_implementations(store: Store, catalog: Catalog, known: PreciseIndexes)
         source, target = (catalog.read_facts(known.documents_of[unit]).by_id[unit] for unit in pair)
         if source.kind in TYPE_KINDS and target.kind in TYPE_KINDS:
             kind = "implements"
-            named = store.edges.outgoing([source.id], ["extends", "implements"])
+            named = store.edges.find_outgoing([source.id], ["extends", "implements"])
             if any(edge.target == target.id and edge.line for edge in named):
                 continue
         elif source.kind in FUNCTIONS and target.kind in FUNCTIONS:

@@ -51,7 +51,7 @@ def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
         matches = rank_whole_words(run, list(terms), limit)
     elif terms:
         columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
-        frequencies = run.store.postings.document_frequencies(terms)
+        frequencies = run.store.postings.count_units_by_term(terms)
         scores = run.store.postings.bm25(list(terms), fields, run.within, limit, columns, choose_rarest(frequencies))
         matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in scores]
     matches = put_names_first(run, matches, limit)
@@ -63,7 +63,7 @@ def find_by_related_words(run: SearchRun, limit: int) -> ChannelResult:
     terms = [term.text for term in run.terms.related]
     if not terms:
         return ChannelResult([])
-    frequencies = run.store.postings.document_frequencies(terms)
+    frequencies = run.store.postings.count_units_by_term(terms)
     scores = run.store.postings.bm25(terms, run.profile.fields, run.within, limit, (), choose_rarest(frequencies))
     return ChannelResult([Match(unit, score, f"BM25 {score:.2f} of related words") for unit, score in scores])
 
@@ -145,7 +145,7 @@ def _count_words(
             continue
         counts, length = dict[str, float](), 0
         for name, text in fields.items():
-            words = Counter(store.postings.words(index_terms(text)))
+            words = Counter(store.postings.fold_terms(index_terms(text)))
             length += words.total()
             for term in terms if weights.get(name) else ():
                 begun = term[:-1] if term.endswith(BEGINNING) else ""

@@ -95,7 +95,7 @@ def _find_named(run: SearchRun, unknown: Mapping[str, float], limit: int) -> dic
         part, said = fold_identifier(term.text), describe_name(term)
         store.budget.check()
         if len(part) >= TRIGRAM:
-            for unit, _, letters in store.postings.names_with(*_name_question(term, run, limit)[1]):
+            for unit, _, letters in store.postings.find_names_with(*_name_question(term, run, limit)[1]):
                 matches.setdefault(unit, Match(unit, _share_of_name(part, letters), f"its name has {said}"))
         elif part:
             for unit in store.units.find_by_prefix(part, run.within, limit):
@@ -109,9 +109,7 @@ def _find_unknown(run: SearchRun) -> dict[str, float]:
     names = [t.text for t in query.names if t.tier not in ("pair", "prefix")]
     words = [t.text for t in query.words if t.tier == "component"]
     alone = not names and len(words) == 1
-    unknown = {
-        fold_identifier(w): 1.0 if alone else OF_A_WORD for w in words if not store.postings.document_frequency(w)
-    }
+    unknown = {fold_identifier(w): 1.0 if alone else OF_A_WORD for w in words if not store.postings.count_units(w)}
     unknown |= {name: 1.0 for name in names if not store.units.find_by_name(name, None, 1)}
     unknown = {w: certainty for w, certainty in unknown.items() if MIN_NAME_LETTERS <= len(w) <= LONGEST_NAME}
     if len(unknown) > MOST_UNKNOWN:
@@ -126,7 +124,7 @@ def _name_question(term: Term, run: SearchRun, limit: int) -> Expected:
     part = fold_identifier(term.text)
     if len(part) < TRIGRAM:
         return "units.find_by_prefix", (part, run.within, limit)
-    return "postings.names_with", (part, run.within, limit, split_qualified(term.origin)[1])
+    return "postings.find_names_with", (part, run.within, limit, split_qualified(term.origin)[1])
 
 
 def _share_of_name(part: str, letters: int) -> float:
@@ -140,12 +138,12 @@ def _find_by_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     parts_of: dict[UnitId, dict[str, tuple[float, str]]] = {}
     named: set[DocumentId] = set()
     asked = {text: _name_question(term, run, MOST_NAMED) for text, term in terms.items()}
-    store.foresee(*(question for question in asked.values() if question[0] == "postings.names_with"))
+    store.foresee(*(question for question in asked.values() if question[0] == "postings.find_names_with"))
     for text, term in terms.items():
         part = fold_identifier(text)
         store.budget.check()
         if len(part) >= TRIGRAM:
-            for unit, document, letters in store.postings.names_with(*asked[text][1]):
+            for unit, document, letters in store.postings.find_names_with(*asked[text][1]):
                 parts_of.setdefault(unit, {})[text] = (
                     _share_of_name(part, letters),
                     f"its name has {describe_name(term)}",
@@ -191,7 +189,7 @@ def _find_in_names(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]
     folded = fold_identifier(last)
     values: dict[UnitId, float] = {}
     if len(folded) >= TRIGRAM and not re.search(r"[^\w.]", dotted):
-        units = run.store.postings.names_containing(folded, run.within, limit)
+        units = run.store.postings.find_names_containing(folded, run.within, limit)
         run.prefetch(units)
         for row in run.store.units.read_rows(units).values():
             if dotted in row.qualified_name.lower():
@@ -205,7 +203,7 @@ def _find_resembling(word: str, run: SearchRun) -> list[tuple[UnitId, str, int]]
     """(unit, name, slips), fewest slips first. A swap of neighbours is one slip."""
     store = run.store
     store.budget.check()
-    proposed = store.postings.names_resembling(word, run.within, RESEMBLING)
+    proposed = store.postings.find_names_resembling(word, run.within, RESEMBLING)
     if not proposed:
         return []
     from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake

@@ -237,5 +237,5 @@ def path_terms(run: SearchRun) -> list[str]:
 
 def names_place(text: str, run: SearchRun) -> bool:
     """True if not too many files have it at the beginning of their name or of a folder's."""
-    most = max(FEW_FILES, COMMON_ON_PATHS * run.store.occurrences.files())
+    most = max(FEW_FILES, COMMON_ON_PATHS * run.store.occurrences.count_files())
     return run.store.documents.count_on_paths(text) <= most

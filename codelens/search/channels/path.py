@@ -30,7 +30,7 @@ def find_by_path(run: SearchRun, limit: int) -> ChannelResult:
     """
     query, store = run.terms, run.store
     most = COMMON_ON_PATHS * store.units.count()
-    frequencies = store.postings.document_frequencies((t.text for t in query.words), tuple(COLUMNS))
+    frequencies = store.postings.count_units_by_term((t.text for t in query.words), tuple(COLUMNS))
     telling = {term: n for term, n in frequencies.items() if 0 < n <= most}
     proposing, columns = choose_rarest(telling), tuple(COLUMNS)
     scores = store.postings.bm25([*telling], COLUMNS, run.within, limit, columns, proposing) if telling else []

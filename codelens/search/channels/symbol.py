@@ -66,13 +66,13 @@ def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
         few = len(matches) < SUBSTRING_BELOW
         run.store.foresee(
             *(("units.find_by_prefix", (t.text, within, PREFIX_CAP)) for t in (*primary, *pairs, *words)),
-            *(("postings.names_containing", (t.text, within, SUBSTRING_CAP)) for t in parts if few),
+            *(("postings.find_names_containing", (t.text, within, SUBSTRING_CAP)) for t in parts if few),
         )
     for terms in (primary, pairs, words):
         if len(matches) < PREFIX_BELOW:
             for term in terms:
                 add(units.find_by_prefix(term.text, within, PREFIX_CAP), BEGINS, "begins with", term, PREFIX_CAP)
     for term in parts if len(matches) < SUBSTRING_BELOW else ():
-        named = run.store.postings.names_containing(term.text, within, SUBSTRING_CAP)
+        named = run.store.postings.find_names_containing(term.text, within, SUBSTRING_CAP)
         add(named, HOLDS, "has", term, SUBSTRING_CAP)
     return ChannelResult(list(matches.values())[:limit])

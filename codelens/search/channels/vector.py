@@ -25,7 +25,7 @@ def find_by_meaning(run: SearchRun, limit: int) -> ChannelResult:
         return ChannelResult([])
     best: dict[UnitId, float] = {}
     for times in OVERFETCH:
-        pieces = store.vectors.nearest(vector, run.within, int(limit * times))
+        pieces = store.vectors.find_nearest(vector, run.within, int(limit * times))
         best, enough = _drop_far(pieces, int(limit * times), least)
         if enough or len(best) >= limit:
             break
@@ -40,7 +40,7 @@ def query_vector(run: SearchRun) -> tuple[bytes, float]:
     embedder, terms = run.embedder(), run.terms
     if embedder is None:
         return b"", 1.0
-    frequency = run.store.postings.document_frequency
+    frequency = run.store.postings.count_units
     if not (terms.vector or embedder.knows(terms.text) or any(frequency(t.text) for t in (*terms.words, *terms.extra))):
         return b"", embedder.least_cosine
     vector = run.query_vector()

@@ -161,11 +161,11 @@ def _collect_pool(
 
 def _read_confidences(units: Collection[UnitId], store: Store) -> dict[int, float]:
     """Unit → confidence of the surest edge that leads to it, those between a container and its members included."""
-    members = ("edges.outgoing", (units, {"member_of"}))
-    store.foresee(("edges.surest_into", (units,)), ("edges.find_nested", (units,)), members)
-    surest = store.edges.surest_into(units)
+    members = ("edges.find_outgoing", (units, {"member_of"}))
+    store.foresee(("edges.find_best_confidences", (units,)), ("edges.find_nested", (units,)), members)
+    surest = store.edges.find_best_confidences(units)
     contained = [node for node, _, _ in store.edges.find_nested(units)]
-    contained += [edge.source for edge in store.edges.outgoing(*members[1])]
+    contained += [edge.source for edge in store.edges.find_outgoing(*members[1])]
     for node in contained:
         surest[node] = max(CONTAINED, surest.get(node, 0.0))
     return surest
@@ -189,7 +189,7 @@ def _describe_ways(
     rows = store.units.read_rows(one for one in others if is_unit(one))
     names = {row.id: row.qualified_name for row in (*pool.values(), *rows.values())}
     walked.around.read_kinds({station for way in ways.values() for station in way[:-1]})
-    names |= {UnitId(node): name for node, _, name in store.edges.contents(others - rows.keys())}
+    names |= {UnitId(node): name for node, _, name in store.edges.read_content_keys(others - rows.keys())}
     told = dict.fromkeys(pool, "not reached") | {one: "a seed of the walk" for one, way in ways.items() if way}
     return told | {one: describe_walk(way, names, walked.around) for one, way in ways.items() if len(way) > 1}
 
@@ -218,9 +218,9 @@ def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most
 def read_directed_edges(nodes: Sequence[Node], kinds: Collection[str], store: Store) -> Adjacency:
     """The edges of these kinds among these nodes as they point, stored ones and the nesting of units, each of weight 1."""
     among, stored = frozenset(nodes), [kind for kind in kinds if kind not in ("contains", "member_of")]
-    store.foresee(("edges.outgoing", (among, stored)), ("edges.find_nested", (among,)))
+    store.foresee(("edges.find_outgoing", (among, stored)), ("edges.find_nested", (among,)))
     targets: dict[Node, set[Node]] = {node: set() for node in sorted(among)}
-    for edge in store.edges.outgoing(among, stored):
+    for edge in store.edges.find_outgoing(among, stored):
         if edge.target in among and edge.target != edge.source:
             targets[edge.source].add(edge.target)
     for node, other, down in store.edges.find_nested(among):
@@ -309,11 +309,11 @@ def rank_by_neighbours(run: SearchRun, named: Sequence[Match]) -> list[Match]:
     rows = store.units.read_rows(best)
     seeds = {unit: rows[unit].name for unit in best if rows[unit].kind not in CHUNK_KINDS}
     around: dict[UnitId, set[UnitId]] = {unit: set() for unit in seeds}
-    store.foresee(*((f"edges.{way}", ([*seeds], {"calls"}, MOST_EDGES)) for way in ("outgoing", "incoming")))
-    for edge in store.edges.outgoing([*seeds], {"calls"}, MOST_EDGES):
+    store.foresee(*((f"edges.{way}", ([*seeds], {"calls"}, MOST_EDGES)) for way in ("find_outgoing", "find_incoming")))
+    for edge in store.edges.find_outgoing([*seeds], {"calls"}, MOST_EDGES):
         if is_unit(edge.target):
             around[UnitId(edge.source)].add(UnitId(edge.target))
-    for edge in store.edges.incoming([*seeds], {"calls"}, MOST_EDGES):
+    for edge in store.edges.find_incoming([*seeds], {"calls"}, MOST_EDGES):
         if is_unit(edge.source):
             around[UnitId(edge.target)].add(UnitId(edge.source))
     names = {
@@ -489,7 +489,7 @@ def put_largest_folder_first(units: Sequence[UnitRow]) -> list[UnitRow]:
 def _find_implementors(units: Sequence[UnitRow], store: Store) -> list[UnitRow]:
     """Implementations of the types among these units: type by type, each by path and place."""
     interfaces = {unit.id: place for place, unit in enumerate(units) if unit.kind in TYPE_KINDS}
-    edges = [e for e in store.edges.incoming(interfaces, {"implements"}) if is_unit(e.source)]
+    edges = [e for e in store.edges.find_incoming(interfaces, {"implements"}) if is_unit(e.source)]
     rows = store.units.read_rows({UnitId(e.source) for e in edges})
     first: dict[UnitId, int] = {}
     for edge in edges:

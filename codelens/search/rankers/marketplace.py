@@ -143,7 +143,7 @@ def read_signals(
 ) -> dict[UnitId, UnitQuality]:
     """Unit → its signals. `now` is the value of --now, in unix seconds."""
     columns = metadata.columns
-    using = {} if "stars" in columns else store.edges.files_using([u.id for u in units])
+    using = {} if "stars" in columns else store.edges.count_using_files([u.id for u in units])
     histories = store.history.find_changes({unit.document for unit in units})
     repositories = store.documents.list_repositories()
     store.foresee(*(("history.read", (row.id,)) for row in repositories))

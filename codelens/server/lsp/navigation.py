@@ -138,7 +138,7 @@ def describe_meaning(name: NameInFile) -> Iterator[str]:
     """Describe what a name means, in paragraphs."""
     reader, meaning = name.reader, name.meaning
     for unit in name.units[:MOST_HOVERED]:
-        edges = list(reader.edges.incoming([unit.id], ("calls", "tests")))
+        edges = list(reader.edges.find_incoming([unit.id], ("calls", "tests")))
         callers, tests = ({e.source for e in edges if e.kind == kind} for kind in ("calls", "tests"))
         counts = f", {quantity(len(callers), 'caller')}, {quantity(len(tests), 'test')}" if edges else ""
         yield f"```{unit.language}\n{unit.signature or f'{unit.kind} {unit.qualified_name}'}\n```"

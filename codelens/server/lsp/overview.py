@@ -110,7 +110,7 @@ def find_lenses(request: LspRequest, params: types.CodeLensParams) -> list[types
     with request.find_folder(uri).open_reader(request) as reader:
         document = reader.find_document(path_from_uri(uri))
         units = [u for u in reader.units.list_in_document(document.id) if u.kind not in CHUNK_KINDS and not u.local]
-        edges = set(reader.edges.incoming([unit.id for unit in units]))
+        edges = set(reader.edges.find_incoming([unit.id for unit in units]))
         uses = Counter[int](edge.target for edge in edges if edge.line)
         tests = Counter[int](edge.target for edge in edges if edge.kind == "tests")
         for unit in units:
