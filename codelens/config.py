@@ -285,13 +285,13 @@ def _lies_below(path: Path, folder: Path) -> bool:
 
 
 def _make_paths_absolute(values: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
-    """The values with absolute paths. Values that are not text stay as they are, for the check of types."""
+    """Make paths among the values absolute. Values that are not text stay as they are, for the check of types."""
     named = {key: values[key] for key in PATHS & values.keys() if _names_a_file(key, values[key])}
     return {**values, **{key: str(path.parent.absolute() / value) for key, value in named.items()}}
 
 
 def resolve_paths(settings: Settings) -> Settings:
-    """The settings with absolute paths, for a process that works in another folder."""
+    """Make the paths of settings absolute, for a process that works in another folder."""
     here = Path("here")
     return replace(settings, **_make_paths_absolute({key: getattr(settings, key) for key in PATHS}, here))
 
@@ -312,7 +312,7 @@ USER_PLACES: Mapping[str, tuple[str, str, str]] = {
 
 
 def find_user_place(name: str) -> Path | None:
-    """The path of a file or folder of the user's, by its name in USER_PLACES; None without a home directory. It may not exist."""
+    """Find a file or folder of the user's by its name in USER_PLACES; None without a home directory. It may not exist."""
     variable, windows, below_home = USER_PLACES[name]
     base = os.environ.get(variable) or (os.environ.get(windows) if os.name == "nt" else None)
     try:

@@ -74,7 +74,7 @@ class QueryError(CodelensError):
         self.position = position
 
     def format_pointer(self) -> str:
-        """The query with a caret under the fault, two lines."""
+        """Format the query with a caret under the fault, two lines."""
         line = self.query.replace("\n", " ").replace("\t", " ")
         return f"{line}\n{' ' * self.position}^"
 
@@ -96,7 +96,7 @@ READ_ONLY = "nothing can be written there: keep the index elsewhere with `--db F
 
 
 def build_write_error(path: object, fault: OSError) -> CannotWrite:
-    """The error for a file or folder of the index that the system refuses to write."""
+    """Build the error for a file or folder of the index that the system refuses to write."""
     full = {getattr(errno, name, 0) for name in ("EDQUOT", "EIO", "ENOSPC")}
     hint = "" if fault.errno in full else READ_ONLY
     return CannotWrite(f"{path} cannot be written: {fault.strerror or fault}", hint)

@@ -122,7 +122,7 @@ def collect_parameters(flags: type[Any]) -> dict[str, Parameter]:
 
 
 def make_default_flags(flags: type[F]) -> F:
-    """An instance of `flags` in which every option has its default."""
+    """Make an instance of `flags` in which every option has its default."""
     filled = flags()
     vars(filled).update({name: parameter.default for name, parameter in collect_parameters(flags).items()})
     return filled

@@ -187,7 +187,7 @@ def _check_place(flags: CommonFlags) -> Iterator[Check]:
 
 
 def format_versions() -> Iterator[str]:
-    """Tool, schema, SQLite, sqlite-vec and model, one a line."""
+    """List tool, schema, SQLite, sqlite-vec and model, one a line."""
     from codelens.embed.registry import SHIPPED, open_embedder
     from codelens.store.connection import probe_abilities
     from codelens.store.migrate import newest_version

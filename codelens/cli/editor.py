@@ -29,7 +29,7 @@ def open_at_line(file: Path, line: int) -> None:
 
 
 def build_editor_arguments(editor: str, file: Path, line: int) -> list[str]:
-    """The arguments by which an editor opens a file at a line; the file alone for one that is not known."""
+    """Build the arguments by which an editor opens a file at a line; the file alone for one that is not known."""
     name = Path(editor).name.casefold()
     stem, _, ending = name.rpartition(".")
     name = stem if ending in SHELLS else name
@@ -47,7 +47,7 @@ def _run(command: Sequence[str], hint: str = "") -> None:
 
 
 def find_editor_command() -> list[str]:
-    """VISUAL, else EDITOR, from the environment alone, since a project's file may name no command; empty if not set."""
+    """Find VISUAL, else EDITOR, in the environment alone, since a project's file may name no command; empty if not set."""
     for variable in ("VISUAL", "EDITOR"):
         if text := os.environ.get(variable, "").strip():
             try:

@@ -26,7 +26,7 @@ MOST_NAMED = 3  # Changed files that the line names
 
 @contextmanager
 def open_current_index(place: Workplace, flags: CommonFlags) -> Iterator[Index]:
-    """The index for a command that answers from it, open for reading. After the answer, a line on stderr if it is behind."""
+    """Open the index for a command that answers from it. After the answer, a line on stderr if it is behind."""
     index = place.open()
     if place.settings.refresh == "auto" and is_behind(index.info()) and index.seconds_to_update() < AUTO_SECONDS:
         index.close()
@@ -101,7 +101,7 @@ def is_behind(info: IndexInfo) -> bool:
 
 
 def _say_if_behind(info: IndexInfo, flags: CommonFlags) -> None:
-    """Scripts read of changes too; that a look was not complete, only people do."""
+    """Say how the trees differ from the index. That a look was not complete, only people read."""
     trees = [row.tree for row in info.repositories if row.tree]
     gone = [row.root for row in info.repositories if row.tree and row.tree.state is TreeState.GONE]
     if gone:

@@ -31,7 +31,7 @@ def _read_table() -> dict[str, Any]:
 
 
 def list_agents() -> list[str]:
-    """The agents."""
+    """List the agents of the table."""
     return list(_read_table()["agents"])
 
 
@@ -62,11 +62,11 @@ class Site(NamedTuple):
     root: Path
 
     def list_settings_files(self) -> list[Path]:
-        """Files that may list MCP servers, the one to write first."""
+        """List files that may list MCP servers, the one to write first."""
         return self._list_files(self.row[self.scope])
 
     def list_instruction_files(self) -> list[Path]:
-        """Files with instructions, the one to write first; empty if the agent reads none."""
+        """List files with instructions, the one to write first; empty if the agent reads none."""
         return self._list_files(self.row.get(f"{self.scope}_text"))
 
     def _list_files(self, place: Row | None) -> list[Path]:
@@ -190,7 +190,7 @@ def _plan_edits(site: Site, entry: dict[str, Any], block: str, others: list[Site
 
 
 def _edit_file(path: Path, change: Callable[[str], str]) -> Edit:
-    """The change of a file. A file of ours that is left with nothing goes."""
+    """Plan the change of a file. A file of ours that is left with nothing goes."""
     before = _read(path)
     try:
         after = change(before or "")

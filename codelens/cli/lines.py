@@ -106,7 +106,7 @@ def _has_headings(flags: SearchFlags) -> bool:
 
 
 def build_output_options(flags: SearchFlags, place: Workplace, index: Index, options: SearchOptions) -> OutputOptions:
-    """How hits and lines are written."""
+    """Choose how hits and lines are written."""
     width = 0
     if sys.stdout.isatty():
         from shutil import get_terminal_size

@@ -77,7 +77,7 @@ def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
 
 
 def _resolve_below_root(name: str, root: Path) -> str:
-    """A path is meant from the working directory where it is there, else from the root; a name stays what it is."""
+    """Resolve a path from the working directory where it is there, else from the root; a name stays what it is."""
     path, line = split_line_number(name)
     here = (find_working_folder() / path).resolve()
     if not here.is_file():

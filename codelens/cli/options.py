@@ -67,7 +67,7 @@ def read_query(positional: str | None, flags: RankingFlags) -> QueryText:
 
 
 def collect_overrides(flags: RankingFlags) -> Mapping[str, Any]:
-    """The settings that flags of `search` and `why` override."""
+    """Collect the settings that flags of `search` and `why` override."""
     names = ("color", "path_style", "memory", "metadata")
     return {name: getattr(flags, name) for name in names} | {"allow_network": flags.allow_network or None}
 
@@ -95,7 +95,7 @@ def build_search_options(
     query: QueryText | None = None,
     like: tuple[str, str, str] = ("", "", ""),
 ) -> SearchOptions:
-    """The options of a search: the flags that were given, then what settings, scope and query decide."""
+    """Build the options of a search: the flags that were given, then what settings, scope and query decide."""
     if flags.ignore_case and flags.case_sensitive:
         raise UsageError("use either -i or -s, not both")
     values = collect_given_options(flags)
@@ -125,7 +125,7 @@ FILE_FILTERS = ("languages", "languages_not", "globs")
 
 
 def collect_given_options(flags: object, names: Collection[str] = tuple(OPTIONS)) -> dict[str, Any]:
-    """Search option → its value, for each of these that was given. Raises UsageError for a value that is not allowed."""
+    """Collect the values of the search options that were given. Raises UsageError for a value that is not allowed."""
     values: dict[str, Any] = {}
     for name in names:
         row = OPTIONS[name]
@@ -156,7 +156,7 @@ def read_diff(name: str, cwd: Path) -> bytes:
 
 
 def find_only_flag(flags: object, names: Sequence[str], spelling: Mapping[str, str] | None = None) -> str:
-    """The one of these flags that was given, or "". Raises UsageError for two of them."""
+    """Find the one of these flags that was given, or "". Raises UsageError for two of them."""
     given = [name for name in names if getattr(flags, name, None) not in (False, None)]
     if len(given) > 1:
         first, second = ((spelling or {}).get(name, f"--{name.replace('_', '-')}") for name in given[:2])

@@ -315,7 +315,7 @@ def _show_relations(result: RelationAnswer, flags: GraphFlags, place: Workplace,
 
 
 def parse_kinds(text: str) -> tuple[str, ...]:
-    """The kinds of edges in a list with commas. Raises UsageError for an unknown one."""
+    """Parse the kinds of edges in a list with commas. Raises UsageError for an unknown one."""
     named = tuple(dict.fromkeys(filter(None, (k.strip() for k in text.split(",")))))
     known = (*KINDS, *(k for k in IMPLIED_KINDS if k not in KINDS))
     for kind in named:
@@ -327,7 +327,7 @@ def parse_kinds(text: str) -> tuple[str, ...]:
 def read_file_selection(
     flags: FileFlags, place: Workplace, index: Index, below: Sequence[Path]
 ) -> SearchOptions | None:
-    """The files that -t, -T, -g and PATH select; None if none of them is given, for the whole index."""
+    """Read which files -t, -T, -g and PATH select; None if none of them is given, for the whole index."""
     if not (below or flags.languages or flags.languages_not or flags.globs):
         return None
     for each in below:

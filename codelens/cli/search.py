@@ -124,7 +124,7 @@ def _list_types() -> int:
 
 
 def _find_place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
-    """The index to search. At a terminal the first search in a tree builds it."""
+    """Find the index to search. At a terminal the first search in a tree builds it."""
     overrides = collect_overrides(flags)
     try:
         place = find_reading_place(flags, overrides, named)
@@ -140,7 +140,7 @@ def _find_place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
 def _choose_display_options(
     flags: SearchFlags, place: Workplace, query: Query, lines: bool, screen: bool
 ) -> dict[str, Any]:
-    """The search options that decide how much of an answer is shown."""
+    """Choose the search options that decide how much of an answer is shown."""
     both = flags.context if flags.context is not None else place.settings.context_lines
     values: dict[str, Any] = {
         "context_before": both if flags.context_before is None else flags.context_before,
@@ -163,7 +163,7 @@ OF_COMMITS = {"query", "history", "limit", "offset", "no_pager", "refresh", "req
 
 
 def _list_commits(index: Index, query: Query, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
-    """The past commits whose messages have words of the query, best first."""
+    """List the past commits whose messages have words of the query, best first."""
     values = {name: value for name, value in vars(flags).items() if name[0] != "_" and name not in OF_COMMITS}
     parameters = collect_parameters(SearchFlags)
     others = [name for name, value in values.items() if value != parameters[name].default]
@@ -193,7 +193,7 @@ def _list_commits(index: Index, query: Query, options: SearchOptions, flags: Sea
 
 
 def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
-    """The paths of all indexed files in scope."""
+    """List the paths of all indexed files in scope."""
     if other := next((name for name in FORMATS if name not in ("json", "files") and getattr(flags, name)), ""):
         raise UsageError(
             f"a list of files has no --{other.replace('_', '-')}", "--json prints its fields, -0 ends paths by NUL"
@@ -229,7 +229,7 @@ def _open_hit(index: Index, result: SearchResult, number: int) -> None:
 
 
 def _resolve_path(path: Path, index: Index, place: Workplace, flags: SearchFlags) -> Path:
-    """A PATH from the working directory, where the disk or the index has it there; else as the index names it."""
+    """Resolve a PATH from the working directory, where the disk or the index has it there; else as the index names it."""
     roots = [Path(row.root) for row in index.info().repositories]
     places = [place.cwd / path, *(root / path for root in roots)]
     if existing := next((at for at in places if at.exists()), None):
@@ -277,7 +277,7 @@ def _time_steps(result: SearchResult, started: float) -> Mapping[str, float]:
 
 
 def _format_seconds(stats: Mapping[str, float]) -> str:
-    """The steps in order, each with its share of the total."""
+    """Format the steps in order, each with its share of the total."""
     total = stats["total"] or 1.0
     return ", ".join(f"{step} {seconds * 1000:.1f} ms ({seconds / total:.0%})" for step, seconds in stats.items())
 
@@ -342,7 +342,7 @@ def _say_about(query: Query, result: SearchResult, flags: SearchFlags, screen: b
 
 
 class FilesFlags(SearchFlags):
-    """Those of `search`, without the ones about lines; these are known, to answer them by name."""
+    """Options of `search` without those about lines, which are known only to be refused by name."""
 
     only_matching: bool = option("-o --only-matching", "Not for files", is_hidden=True)
     invert: bool = option("-v --invert-match", "Not for files", is_hidden=True)

@@ -42,7 +42,7 @@ class State(NamedTuple):
 
 
 def collect_facts(names: Sequence[str], place: Workplace | None, cwd: Path) -> list[list[SnapshotDocument]]:
-    """The facts of each state, in that order; `place` is None where there is no index. An empty name is what is indexed now.
+    """Collect the facts of each state in order; `place` is None where there is no index. An empty name is what is indexed now.
 
     Raises UsageError for what names no state, and what building an index raises.
     """

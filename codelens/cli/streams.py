@@ -22,7 +22,7 @@ PAGER_OPTIONS = {"LESS": "FRX", "LV": "-c"}  # With which git runs less and lv, 
 
 
 def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> None:
-    """Results to stdout. Paths keep their own bytes; what cannot be encoded becomes an escape.
+    """Write results to stdout. Paths keep their own bytes; what cannot be encoded becomes an escape.
 
     On a terminal control characters become visible, unless a renderer that styles its text has seen to that; and if `paged`,
     what does not fit on the screen goes through the user's pager.
@@ -95,28 +95,28 @@ def _run_pager(chunks: Iterable[bytes]) -> bool:
 
 
 def write_json(texts: Iterable[str]) -> None:
-    """JSON is UTF-8 whatever the terminal speaks. A lone surrogate becomes \\udcNN, which JSON reads as itself."""
+    """Write JSON, which is UTF-8 whatever the terminal speaks. A lone surrogate becomes \\udcNN, which JSON reads as itself."""
     for text in texts:
         sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
     sys.stdout.buffer.flush()
 
 
 def write_record(record: Mapping[str, Any]) -> None:
-    """One JSON object."""
+    """Write one JSON object."""
     from codelens.render.records import to_json
 
     write_json([to_json(record)])
 
 
 def write_fields(exit_code: int = 0, **fields: Any) -> None:
-    """One JSON object with these fields, between the version of the format and the exit code."""
+    """Write one JSON object with these fields, between the version of the format and the exit code."""
     from codelens.render.records import SCHEMA
 
     write_record({"schema": SCHEMA, **fields, "exit_code": exit_code})
 
 
 def write_answer(flags: Any, record: Callable[[], Mapping[str, Any]], lines: Callable[[], Iterable[str]]) -> None:
-    """An answer as an object with --json, else as text; nothing with --quiet."""
+    """Write an answer as an object with --json, else as text; nothing with --quiet."""
     if flags.quiet:
         return
     if flags.json:
@@ -126,7 +126,7 @@ def write_answer(flags: Any, record: Callable[[], Mapping[str, Any]], lines: Cal
 
 
 def say(text: str) -> None:
-    """A line for the person, on stderr. What comes from files or queries cannot control the terminal."""
+    """Write a line for the person, on stderr. What comes from files or queries cannot control the terminal."""
     encoding = sys.stderr.encoding or "utf-8"
     sys.stderr.write(f"codelens: {_make_visible(text)}\n".encode(encoding, "backslashreplace").decode(encoding))
     sys.stderr.flush()
@@ -154,7 +154,7 @@ def user_agrees(question: str, what: str) -> bool:
 
 
 def say_plain(texts: Iterable[str]) -> None:
-    """Lines on stderr without the program's name."""
+    """Write lines to stderr without the program's name."""
     for text in texts:
         sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())
     sys.stderr.flush()
@@ -172,7 +172,7 @@ def report(fault: CodelensError) -> None:
 
 
 def read_stdin(hint: str) -> bytes:
-    """All of stdin. Raises UsageError, with that hint, on a terminal: codelens never waits for typing."""
+    """Read all of stdin. Raises UsageError, with that hint, on a terminal: codelens never waits for typing."""
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("stdin is a terminal", hint)
     return sys.stdin.buffer.read()

@@ -217,7 +217,7 @@ class LazyGroup(TyperGroup):
 
 
 def build_root_group(places: Mapping[str, Mapping[str, str]]) -> LazyGroup:
-    """All commands of codelens, by their groups in help: name → place."""
+    """Build the group of all commands, by their groups in help: name → place."""
 
     def show_version(is_given: bool) -> None:
         if is_given:
@@ -301,7 +301,7 @@ SHELLS = (*SCRIPTS, "powershell")
 
 
 def make_completion_script(shell: str) -> str:
-    """The completion script of a shell. Raises UsageError unless it is one of SHELLS."""
+    """Make the completion script of a shell. Raises UsageError unless it is one of SHELLS."""
     if shell not in SHELLS:
         raise UsageError(f"no completion for '{shell}'", f"shells: {', '.join(SHELLS)}")
     if shell in SCRIPTS:
@@ -346,7 +346,7 @@ def complete(shell: str, words: Sequence[str], group: LazyGroup) -> None:
 
 
 def _find_offer(parameter: Parameter) -> Any:
-    """The words that shells offer for a parameter; several values with commas between them if its metavar ends in ",…".
+    """Find the words that shells offer for a parameter; several values with commas between them if its metavar ends in ",…".
 
     A module that lists the values is imported only when a shell asks.
     """

@@ -50,12 +50,12 @@ class Workplace(NamedTuple):
         return "never" if refused and self.loaded.origin["color"] != "flag" else wanted
 
     def add_notices(self, answer: T) -> T:
-        """An answer for JSON, with what of the project's settings does not count; text has it on stderr."""
+        """Add what of the project's settings does not count to an answer for JSON; text has it on stderr."""
         ignored = tuple(Notice("settings", text) for text in self.loaded.ignored)
         return replace(answer, notices=(*ignored, *answer.notices)) if ignored else answer
 
     def make_path_style(self, repositories: Sequence[RepositoryInfo]) -> PathStyle:
-        """How text shows paths of these repositories."""
+        """Choose how text shows paths of these repositories."""
         return PathStyle(self.settings.path_style, str(self.cwd), repositories)
 
     def open(self) -> Index:
@@ -66,7 +66,7 @@ class Workplace(NamedTuple):
 
 
 def find_working_folder() -> Path:
-    """Raises UsageError where somebody removed it under our feet."""
+    """Find the working directory. Raises UsageError where somebody removed it under our feet."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -74,7 +74,7 @@ def find_working_folder() -> Path:
 
 
 def resolve_named_index(flags: CommonFlags) -> Path | None:
-    """--db, absolute. Raises UsageError for a folder."""
+    """Make --db absolute. Raises UsageError for a folder."""
     if flags.db is None:
         return None
     if flags.db.is_dir():
@@ -85,7 +85,7 @@ def resolve_named_index(flags: CommonFlags) -> Path | None:
 def find_reading_place(
     flags: CommonFlags, overrides: Mapping[str, Any] | None = None, paths: Sequence[Path] = ()
 ) -> Workplace:
-    """For a command that reads: --db, the nearest index upwards, or else that of the first of `paths`. Raises NoIndex."""
+    """Find the index that a command reads: --db, the nearest upwards, or else that of the first of `paths`. Raises NoIndex."""
     if isinstance(flags, FleetFlags):
         for name in ("refresh", "require_fresh"):
             if getattr(flags, name, None):
@@ -109,7 +109,7 @@ def find_reading_place(
 def find_fleet_place(
     flags: CommonFlags, store: str | None, scheduler: str | None, overrides: Mapping[str, Any] | None = None
 ) -> Workplace:
-    """A store, else that of the settings, with the settings of the working directory. Raises UsageError.
+    """Find the store, else that of the settings, with the settings of the working directory. Raises UsageError.
 
     Nothing is remembered of the use of fleets.
     """
@@ -128,7 +128,7 @@ def find_fleet_place(
 def load_settings_at(
     cwd: Path, index: Path | None, flags: CommonFlags, overrides: Mapping[str, Any] | None = None
 ) -> LoadedSettings:
-    """Settings files are looked for up to the folder that the index serves, else to the top of the work tree.
+    """Load the settings, whose files are looked for up to the folder that the index serves, else to the top of the work tree.
 
     The index of another tree says nothing about the folders above this one: then only `cwd` is looked at.
     """
@@ -146,13 +146,13 @@ def load_settings_at(
 
 
 def load_settings_here(flags: CommonFlags) -> LoadedSettings:
-    """The settings that apply in the working directory, with their origins."""
+    """Load the settings that apply in the working directory, with their origins."""
     cwd = find_working_folder()
     return load_settings_at(cwd, resolve_named_index(flags) or find_index(cwd), flags)
 
 
 def _check_file(key: str, value: Any, source: str) -> None:
-    """A file that a project names is read before it counts: one that is broken must not stop the user's searches."""
+    """Read a file that a project names before it counts: one that is broken must not stop the user's searches."""
     if not value or key not in ("aliases", "classes", "metadata", "weights"):
         return
     from codelens.query.facts import load_metadata
@@ -173,7 +173,7 @@ def _check_file(key: str, value: Any, source: str) -> None:
 
 
 def select_present_roots(roots: list[Path]) -> list[Path]:
-    """A drive that is not mounted must neither stop the other trees nor empty the index of its own."""
+    """Leave out roots that are gone: a drive that is not mounted must neither stop the other trees nor empty its index."""
     gone = [root for root in roots if not root.is_dir()]
     if len(gone) == len(roots):
         raise UsageError(f"no such folder: {gone[0]}", "name the folder to index instead")
@@ -192,7 +192,7 @@ class Scope(NamedTuple):
 def resolve_scope(
     repositories: Sequence[RepositoryInfo], cwd: Path, arguments: Sequence[Path], whole: bool = False
 ) -> Scope:
-    """PATH arguments, else the working directory, as repositories and paths below their roots.
+    """Resolve PATH arguments, else the working directory, to repositories and paths below their roots.
 
     A folder above a root, or outside all of them, limits nothing when it is the working directory; a PATH that lies
     outside all roots is a UsageError.
@@ -234,7 +234,7 @@ def _find_path_below(path: str, root: str) -> str | None:
 
 
 def locate_target(text: str, place: Workplace, index: Index) -> str:
-    """A path is meant from the working directory where the disk or the index has it there; else as the index names it.
+    """Resolve a target: a path from the working directory where the disk or the index has it there; else as the index names it.
 
     The bare name of a folder is a name first.
     """
@@ -274,7 +274,7 @@ class Trees(NamedTuple):
 
 
 def choose_trees(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> Trees:
-    """The folders that were named, else those of the index that is there, else the top of the repository."""
+    """Choose the folders that were named, else those of the index that is there, else the top of the repository."""
     cwd = find_working_folder()
     named = [cwd / root for root in paths]
     for root in named:
@@ -304,7 +304,7 @@ MOST_SYMBOLS = 200  # Symbols that a shell is offered: a screen or two
 
 
 def list_symbol_names(db: Path | None, begun: str) -> list[str]:
-    """Names in the index that begin like this; after `Class.`, its members. Raises NoIndex and its like."""
+    """List names in the index that begin like this; after `Class.`, its members. Raises NoIndex and its like."""
     flags = make_default_flags(CommonFlags)
     flags.db, flags.quiet = db, True
     with find_reading_place(flags).open() as index:

@@ -52,7 +52,7 @@ def compute_digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dic
     }
 
     def describe(kind: str, outgoing: bool, unit: UnitId) -> str:
-        """Names and content of a neighbour; its row number would depend on the index's history."""
+        """Describe a neighbour by names and content; its row number would depend on the index's history."""
         row = rows[unit]
         if kind == "contains":  # only the signature of a container: its other members are not neighbours
             return "\0".join((kind, row.path, row.qualified_name, row.kind, row.signature))
@@ -191,7 +191,7 @@ class MemoryNotebook:
         return list(dict.fromkeys(shown.place for shown in places))
 
     def _require_last_answer(self) -> RecordedAnswer:
-        """The last recorded answer of this session. Raises UsageError without one, and MemoryOff."""
+        """Find the last recorded answer of this session. Raises UsageError without one, and MemoryOff."""
         self._must_be_on()
         if (last := self.find_last_answer()) is None:
             raise UsageError(*NO_ANSWER)
@@ -207,12 +207,12 @@ class MemoryNotebook:
         return hits[number]
 
     def find_last_answer(self) -> RecordedAnswer | None:
-        """The last recorded answer of this session."""
+        """Find the last recorded answer of this session."""
         with Memory.reading(self.path) as memory:
             return memory.last_answer(self._session)
 
     def export_records(self) -> dict[str, list[dict[str, Any]]]:
-        """All records, as objects."""
+        """Export all records as objects."""
         with Memory.reading(self.path) as memory:
             return memory.everything()
 
@@ -241,7 +241,7 @@ class MemoryNotebook:
             raise MemoryFault(f"{self.path} cannot be removed: {fault.strerror}", "remove it yourself") from None
 
     def _find_meant(self, target: str, among: Iterable[Place]) -> set[Place]:
-        """The recorded places that a target names: by their own names, else by the index."""
+        """Find the recorded places that a target names: by their own names, else by the index."""
         wanted = target.replace("::", ".").replace("#", ".").removesuffix("()")
         meant = {p for p in among if target in (p.path, f"{p.repository}/{p.path}") or p.label() == target}
         if not meant:
@@ -255,7 +255,7 @@ class MemoryNotebook:
         return meant
 
     def _resolve_place(self, target: str) -> Place:
-        """The place of a target: a unit for a symbol or PATH:LINE, a file for a PATH."""
+        """Resolve a target to a place: a unit for a symbol or PATH:LINE, a file for a PATH."""
         with self._store.reading():
             named: UserTarget = resolve_target(target, self._store)
             if named.document is not None and named.line is None:

@@ -73,7 +73,7 @@ class AnchorFinder:
         self._texts = Texts(store)
 
     def find(self, anchor: Anchor) -> AnchorPlace:
-        """The current place of an anchor."""
+        """Find the current place of an anchor."""
         document = self._find_document(anchor.path)
         unit = self._find_by_symbol(anchor, document) if anchor.symbol else None
         if unit:
@@ -86,7 +86,7 @@ class AnchorFinder:
         return AnchorPlace(anchor, AnchorState.HERE if unmoved else AnchorState.MOVED, path, line, symbol)
 
     def renew(self, place: AnchorPlace) -> Anchor:
-        """The anchor of the current place; a lost anchor is unchanged."""
+        """Make the anchor of the current place; a lost anchor is unchanged."""
         document = self._find_document(place.path)
         if place.state is AnchorState.LOST or document is None:
             return place.anchor
@@ -97,7 +97,7 @@ class AnchorFinder:
         return next((row for row in rows if row.repository == self._repository), None)
 
     def _find_by_symbol(self, anchor: Anchor, document: DocumentRow | None) -> UnitRow | None:
-        """The definition that was around it."""
+        """Find the definition that was around an anchor."""
         units = self._find_symbols(anchor.symbol)
         if in_file := [u for u in units if document is not None and u.document == document.id]:
             return min(in_file, key=lambda u: (abs(u.start_line - anchor.line), u.start_line))
@@ -129,7 +129,7 @@ class AnchorFinder:
         return any(fits(lines, n) for n in range(unit.start_line, unit.end_line + 1))
 
     def _find_line_in(self, unit: UnitRow, anchor: Anchor) -> int:
-        """The anchored line in a definition: identical lines, else the same line text, else the line of its name."""
+        """Find the anchored line in a definition: identical lines, else the same line text, else the line of its name."""
         lines = self._read_lines(unit)
         inside = range(unit.start_line, min(unit.end_line, len(lines)) + 1)
         same = [n for n in inside if anchor.digest and compute_digest(lines, n) == anchor.digest]
@@ -161,7 +161,7 @@ class AnchorFinder:
         return (other.path, line, self._find_enclosing_name(other.id, line)) if anchor.line else (other.path, 0, "")
 
     def _find_line(self, anchor: Anchor, lines: Sequence[str]) -> int | None:
-        """The anchored line in its own file; None if it is gone, 0 for a whole file."""
+        """Find the anchored line in its own file; None if it is gone, 0 for a whole file."""
         if not anchor.line:
             return None if anchor.symbol else 0
         if not anchor.digest:
@@ -178,7 +178,7 @@ class AnchorFinder:
         return same[0] if len(same) == 1 and len(anchor.text) >= LEAST_LETTERS else None
 
     def _find_enclosing_name(self, document: DocumentId, line: int) -> str:
-        """The qualified name of the innermost definition around a line."""
+        """Find the qualified name of the innermost definition around a line."""
         units = self._store.units.list_in_document(document)
         around = [u for u in units if u.kind not in CHUNK_KINDS and u.start_line <= line <= u.end_line and not u.local]
         return max(around, key=lambda u: (u.start_line, -u.end_line)).qualified_name if around else ""
@@ -208,7 +208,7 @@ def _make_anchor(path: str, line: int, symbol: str, lines: Sequence[str]) -> Anc
 
 
 def create_disk_anchor(text: str, root: Path) -> Anchor:
-    """The anchor of a place without an index. Raises TargetError unless the line exists in a file below the root."""
+    """Create the anchor of a place without an index. Raises TargetError unless the line exists in a file below the root."""
     path, line = split_line_number(text)
     if not line and not is_path(path) and not (root / path).is_file():  # a symbol, which no index can confirm yet
         try:

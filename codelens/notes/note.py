@@ -49,7 +49,7 @@ class Anchor:
         return f"{self.path}:{self.line}" if self.line else self.path or self.symbol
 
     def to_item(self) -> Item:
-        """The mapping for front matter, with the known fields only."""
+        """Make the mapping for front matter, with the known fields only."""
         fields = {"path": self.path, "line": self.line, "symbol": self.symbol, "hash": self.digest, "text": self.text}
         return {key: value for key, value in fields.items() if value}
 
@@ -92,7 +92,7 @@ def is_path(text: str) -> bool:
 
 
 def normalize_path(path: str) -> str:
-    """The normalised path below the root. Raises BadPlaceError for a path that is absolute or leads out of the root."""
+    """Normalise a path below the root. Raises BadPlaceError for a path that is absolute or leads out of the root."""
     tidy = posixpath.normpath(path)
     if path.startswith("/") or "\\" in path or "\0" in path or _DRIVE.match(path):
         raise BadPlaceError(f"{path[:80]!r} is not a path below the root")
@@ -102,7 +102,7 @@ def normalize_path(path: str) -> str:
 
 
 def compute_digest(lines: Sequence[str], line: int) -> str:
-    """Hash of the text at a line (from 1) in 16 hex digits: WINDOW non-blank lines, stripped.
+    """Hash the text at a line (from 1) in 16 hex digits: WINDOW non-blank lines, stripped.
 
     Empty if the line does not exist.
     """
@@ -114,7 +114,7 @@ def compute_digest(lines: Sequence[str], line: int) -> str:
 
 
 def extract_text(lines: Sequence[str], line: int) -> str:
-    """The line (from 1) as stored in an anchor."""
+    """Extract the line (from 1) as stored in an anchor."""
     return "".join(c for c in lines[line - 1].strip() if ord(c) >= 32)[:MOST_TEXT] if 0 < line <= len(lines) else ""
 
 
@@ -148,7 +148,7 @@ class Note:
 
 
 def classify_path(path: str) -> str:
-    """note or skill by a file's path relative to the root; empty for other files."""
+    """Tell note or skill by a file's path relative to the root; empty for other files."""
     if path.rpartition("/")[2] == SKILL_FILE:
         return "skill"
     return "note" if _IN_FOLDER.fullmatch(path) else ""
@@ -193,7 +193,7 @@ def read_note(text: str, path: str) -> Note:
 
 
 def _find_title(front: FrontMatter, text: str, path: str) -> str:
-    """The title in the front matter, else the first heading, else the name of the file or of a skill's folder."""
+    """Find the title in the front matter, else the first heading, else the name of the file or of a skill's folder."""
     heading = _HEADING.search(text, front.body)
     folder, _, name = path.rpartition("/")
     file = folder.rpartition("/")[2] if name == SKILL_FILE else ""
@@ -228,7 +228,7 @@ class NoteFolder:
         self.folder = locate_notes(root)
 
     def read_notes(self) -> Iterator[NoteFile]:
-        """All readable notes, by path. Symbolic links are not followed."""
+        """Read all readable notes, by path. Symbolic links are not followed."""
         if self.folder.is_symlink() or self.folder.parent.is_symlink():
             return
         for here, folders, names in os.walk(self.folder):
@@ -247,7 +247,7 @@ class NoteFolder:
         return NoteFile(file, path, text, read_note(text, path))
 
     def find(self, name: str) -> NoteFile:
-        """The note with an id, or the only one whose id starts with it. Raises TargetError."""
+        """Find the note with an id, or the only one whose id starts with it. Raises TargetError."""
         known = list(self.read_notes())
         if exact := [n for n in known if n.note.id == name]:
             return exact[0]

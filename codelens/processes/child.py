@@ -75,7 +75,7 @@ def _await_eof(number: signal.Signals, parent: int) -> None:
 
 
 def claim_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """The pipes (from parent, to parent) of a worker, for our frames only: what a library prints goes to stderr instead, and
+    """Claim the pipes (from parent, to parent) of a worker for our frames only: what a library prints goes to stderr instead, and
     programs that the worker starts have an empty stdin."""
     inbox, outbox = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -95,7 +95,7 @@ def write_frame(pipe: IO[bytes], payload: bytes) -> None:
 
 
 def read_frame(pipe: IO[bytes]) -> bytes | None:
-    """The next message; None if the other side has ended, even in the middle of one."""
+    """Read the next message; None if the other side has ended, even in the middle of one."""
     head = pipe.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         return None

@@ -100,7 +100,7 @@ class WorkerPool:
         return call.future
 
     def take_call(self, is_busy: bool) -> PendingCall | None:
-        """For a worker's thread: the next call. An idle worker waits for it until the pool is closed. A busy one gets None
+        """Take the next call, for a worker's thread. An idle worker waits for it until the pool is closed. A busy one gets None
         instead of a large call: its process may be writing a result, and would not read a large message from the pipe."""
         with self._changed:
             if not is_busy:
@@ -224,7 +224,7 @@ class _Worker:
         self._calls.popleft()
 
     def _receive(self, process: WorkerProcess) -> tuple[str, Any]:
-        """The next answer of `_pickle_answers`; a fault if the process has ended."""
+        """Receive the next answer of `_pickle_answers`; a fault if the process has ended."""
         try:
             if (frame := process.receive(more=len(self._calls) > 1)) is not None:
                 is_trusted = self._pool.rules.trusted
@@ -263,7 +263,7 @@ class WorkerProcess:
         self.send(pickle.dumps(rules.initializer))
 
     def wait_until_ready(self) -> None:
-        """Raises CodelensError if the process ends before it is ready, unless we killed it."""
+        """Wait until the process is ready. Raises CodelensError if it ends before, unless we killed it."""
         if self.receive(more=False) is not None or self._was_killed:
             return
         cause = f"exit code {self._process.wait()}"
@@ -279,7 +279,7 @@ class WorkerProcess:
             write_frame(self._inbox, message)
 
     def receive(self, more: bool) -> bytes | None:
-        """The next answer; None if the process has ended. `more` says that further answers are due."""
+        """Receive the next answer; None if the process has ended. `more` says that further answers are due."""
         self._busy_since = self._busy_since or time.monotonic()
         answer = read_frame(self._outbox)
         self._busy_since = time.monotonic() if more else None
@@ -358,7 +358,7 @@ def main() -> None:
 
 
 def _pickle_answers(call: bytes) -> Iterator[bytes]:
-    """Pickled pairs: (item, what a generator yields), then (result, result) or (fault, exception)."""
+    """Yield pickled pairs: (item, what a generator yields), then (result, result) or (fault, exception)."""
     try:
         function, arguments, keywords = pickle.loads(call)
         result = function(*arguments, **keywords)

@@ -37,14 +37,14 @@ def start(
 
 
 def build_python_command() -> list[str]:
-    """The command line of a Python that ignores the current folder, PYTHON* variables and the user's own packages."""
+    """Build the command line of a Python that ignores the current folder, PYTHON* variables and the user's own packages."""
     # File names must mean the same bytes in both processes, and -B carries over.
     options = ["-I", "-X", f"utf8={sys.flags.utf8_mode}", *(["-B"] if sys.dont_write_bytecode else [])]
     return [sys.executable, *options]  # noqa: TID251 - the one place
 
 
 def build_codelens_command() -> list[str]:
-    """The command line for other programs to start codelens where its script is not on the PATH. They start it inside a
+    """Build the command line for other programs to start codelens where its script is not on the PATH. They start it inside a
     repository, hence -P. Not -I: only the user's PYTHONPATH or home folder may lead to our packages."""
     return [sys.executable, "-P", "-m", "codelens"]  # noqa: TID251
 
@@ -59,7 +59,7 @@ def filter_environment() -> dict[str, str]:
 
 
 def build_import_path() -> list[str]:
-    """The import path for another process: ours with the folder of this package, without the current folder, which `python -m`
+    """Build the import path for another process: ours with the folder of this package, without the current folder that `python -m`
     puts first. Anywhere else in the path it was named on purpose."""
     path = [entry for entry in sys.path if Path(entry).is_absolute()]
     with suppress(FileNotFoundError):  # the current folder is gone

@@ -41,7 +41,7 @@ SPANS = ("scopeSpans", "instrumentationLibrarySpans")  # The second name was use
 
 
 def read_spans(content: bytes, name: str) -> Iterator[SpanRun | None]:
-    """The code of each span, in order; None for a span without function or time. Raises TracesFault.
+    """Read the code of each span, in order; None for a span without function or time. Raises TracesFault.
 
     A file is one object, or one object per line as the OpenTelemetry Collector's file exporter writes.
     """
@@ -75,7 +75,7 @@ def _read_span(span: dict[str, Any]) -> SpanRun | None:
 
 
 def _read_text(attributes: dict[str, Any], names: tuple[str, ...]) -> str:
-    """The first of these attributes with a value: a string, or a 64-bit number, which OTLP/JSON writes as a string."""
+    """Read the first of these attributes with a value: a string, or a 64-bit number, which OTLP/JSON writes as a string."""
     for name in names:
         value = attributes.get(name)
         if isinstance(value, dict):
@@ -86,7 +86,7 @@ def _read_text(attributes: dict[str, Any], names: tuple[str, ...]) -> str:
 
 
 def _read_number(value: Any) -> int | None:
-    """The integer of a value. 64-bit numbers are strings in OTLP/JSON, but some exporters write numbers."""
+    """Read the integer of a value. 64-bit numbers are strings in OTLP/JSON, but some exporters write numbers."""
     text = str(value)
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else None
 
@@ -103,7 +103,7 @@ class SymbolMatcher:
             self._by_name.setdefault(parts[-1], []).append((parts, document.id))
 
     def find(self, ran: SpanRun) -> Place | None:
-        """The place of the symbol; None if no symbol matches, or several."""
+        """Find the place of the symbol; None if no symbol matches, or several."""
         key = (ran.name, ran.namespace, ran.path, ran.line)
         if key not in self._known:
             unit = self._find_unit(ran)
@@ -123,7 +123,7 @@ class SymbolMatcher:
         return _choose_in_file(named, parts, ran.line)
 
     def _find_documents(self, path: str) -> list[DocumentId]:
-        """The documents that share the longest end of the path; none for installed packages."""
+        """Find the documents that share the longest end of the path; none for installed packages."""
         parts = _split_path(path.replace("\\", "/"))
         candidates = self._by_name.get(parts[-1], ()) if parts else ()
         shared = [(_count_shared(parts, other), len(other), document) for other, document in candidates]
@@ -154,7 +154,7 @@ class SymbolMatcher:
 
 
 def _split_name(ran: SpanRun) -> tuple[str, ...]:
-    """The parts of namespace and name in any language's notation: a.b, a::b, a#b, a/b.(*T).m; without Go's closures."""
+    """Split namespace and name in any language's notation: a.b, a::b, a#b, a/b.(*T).m; without Go's closures."""
     name = ran.name if not ran.namespace or ran.name.startswith(ran.namespace) else f"{ran.namespace}.{ran.name}"
     parts = [part for part in _BETWEEN.split(name) if part]
     while len(parts) > 1 and _CLOSURE.fullmatch(parts[-1]):
@@ -183,7 +183,7 @@ def _split_path(path: str) -> tuple[str, ...]:
 
 
 def _count_shared(left: Sequence[str], right: Sequence[str]) -> int:
-    """The number of components at the end that two paths share."""
+    """Count the components at the end that two paths share."""
     count = 0
     while count < min(len(left), len(right)) and left[-1 - count] == right[-1 - count]:
         count += 1

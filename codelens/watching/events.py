@@ -28,7 +28,7 @@ def require_watchfiles(otherwise: str = "") -> None:
 
 
 def yield_changes(folders: Sequence[Path], stop: Event) -> Generator[frozenset[str], None, None]:
-    """Batches of absolute paths that changed in or below the folders, until `stop` is set. The first comes when the watch is
+    """Yield batches of absolute paths that changed in or below the folders, until `stop` is set. The first comes when the watch is
     set up. Raises NoEvents, FileNotFoundError for a folder that is gone, and UsageError without watchfiles."""
     require_watchfiles("walk the trees instead with --poll 2")
     from watchfiles import Change, watch
@@ -64,7 +64,7 @@ def yield_changes(folders: Sequence[Path], stop: Event) -> Generator[frozenset[s
 
 
 def yield_ticks(stop: Event) -> Generator[frozenset[str], None, None]:
-    """Empty batches until `stop` is set, in place of events."""
+    """Yield empty batches until `stop` is set, in place of events."""
     yield frozenset()
     while not stop.wait(TICK_SECONDS):
         yield frozenset()

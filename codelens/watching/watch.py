@@ -53,7 +53,7 @@ class Roots:
         return [root for root in self.all if root in self._identities]
 
     def find_root_changes(self) -> tuple[list[Path], list[Path]]:
-        """Roots that disappeared, and roots that appeared or were replaced, since the last call. Both need a new watch."""
+        """Find roots that disappeared, and roots that appeared or were replaced, since the last call. Both need a new watch."""
         before, now = self._identities, self._read_identities()
         self._identities = now
         gone = [root for root in self.all if root in before and root not in now]
@@ -98,7 +98,7 @@ class Roots:
         return self._filters[root]
 
     def _read_heads(self) -> list[tuple[int, int]]:
-        """Times and sizes of files, which change when HEAD moves."""
+        """Read times and sizes of files, which change when HEAD moves."""
         folders = [repository.git_folder for repository in self._repositories.values() if repository]
         heads = []
         for file in (folder / name for folder in folders for name in _MARKS):

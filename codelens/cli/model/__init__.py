@@ -66,7 +66,7 @@ def describe_model(setting: str, allow_network: bool = False) -> ModelDescriptio
 
 
 def find_model_file(setting: str) -> ModelFile:
-    """The file of a model. Raises UsageError for what has none."""
+    """Find the file of a model. Raises UsageError for what has none."""
     path = find_model(setting)
     if path is None or path.is_dir():
         raise UsageError(f"'{setting}' has no model file here", "`codelens model list` shows which models have one")
