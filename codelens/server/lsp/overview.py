@@ -29,7 +29,7 @@ from codelens.render.relations import build_answer_record, format_relations
 from codelens.render.why import WhyView, find_first_reason, render_why
 from codelens.render.why_json import build_why_record
 from codelens.server.lsp.navigation import find_places, to_symbol_kind
-from codelens.server.lsp.workspace import UNREADABLE, LspRequest, NameInFile, path_from_uri
+from codelens.server.lsp.workspace import UNREADABLE, LspRequest, NameInFile, parse_uri
 from codelens.text.counts import quantity
 
 MOST_SYMBOLS = 100  # Symbols of a workspace that one answer lists
@@ -108,7 +108,7 @@ def find_lenses(request: LspRequest, params: types.CodeLensParams) -> list[types
     if not request.options["lens"]:
         return lenses
     with request.find_folder(uri).open_reader(request) as reader:
-        document = reader.find_document(path_from_uri(uri))
+        document = reader.find_document(parse_uri(uri))
         units = [u for u in reader.units.list_in_document(document.id) if u.kind not in CHUNK_KINDS and not u.local]
         edges = set(reader.edges.find_incoming([unit.id for unit in units]))
         uses = Counter[int](edge.target for edge in edges if edge.line)
@@ -150,7 +150,7 @@ def search_code(request: LspRequest, argument: Argument) -> Record:
 def explain_rank(request: LspRequest, argument: Argument) -> Record:
     """{query, uri, position} → the object of `why --json`, and its text."""
     query, uri, line = read_fields(argument, query=str, uri=str, position_line=int)
-    target = f"{os.path.realpath(path_from_uri(uri))}:{line + 1}"
+    target = f"{os.path.realpath(parse_uri(uri))}:{line + 1}"
     with request.find_folder(uri).open_reader(request) as reader:
         result = reader.index.why(query, [target], reader.folder.make_options())
     return {**build_why_record(result, 0), "text": "".join(render_why(result, WhyView(PathStyle("root", ""))))}
@@ -159,7 +159,7 @@ def explain_rank(request: LspRequest, argument: Argument) -> Record:
 def pack_context(request: LspRequest, argument: Argument) -> Record:
     """{uri, range, budget?} → {text, tokens, notices}: the code that a part of a file is about."""
     uri, first, last = read_fields(argument, uri=str, range_start_line=int, range_end_line=int)
-    file, lines = path_from_uri(uri), request.read_text(uri).utf8.split(b"\n")[first : last + 1]
+    file, lines = parse_uri(uri), request.read_text(uri).utf8.split(b"\n")[first : last + 1]
     head = f"--- a/{file.name}\n+++ b/{file.name}\n@@ -{first},0 +{first + 1},{len(lines)} @@\n"
     diff = head.encode() + b"".join(b"+%s\n" % line for line in lines)
     with request.find_folder(uri).open_reader(request) as reader:

@@ -31,7 +31,7 @@ from codelens.server.lsp.workspace import (
     Serve,
     SourceText,
     WorkspaceFolder,
-    path_from_uri,
+    parse_uri,
 )
 from codelens.server.mcp.door import take_stdout
 
@@ -146,7 +146,7 @@ class CodelensServer(LanguageServer):
     def update_folders(self) -> None:
         """Serve the folders that the client has now."""
         uris = [*self.workspace.folders] or filter(None, [self.workspace.root_uri])
-        wanted = {path for path in map(path_from_uri, uris) if path.is_dir()}
+        wanted = {path for path in map(parse_uri, uris) if path.is_dir()}
         for path in self.folders.keys() - wanted:
             self._tasks.pop(path).cancel()
             self.folders.pop(path).upkeep.close()
@@ -239,12 +239,12 @@ def create_server(serve: Serve) -> CodelensServer:
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def take_text(params: types.DidOpenTextDocumentParams | types.DidChangeTextDocumentParams) -> None:
         document = server.workspace.get_text_document(params.text_document.uri)
-        path = path_from_uri(document.uri)
+        path = parse_uri(document.uri)
         server.texts[path] = SourceText.from_editor(path, document.source, server.encoding)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def drop_text(params: types.DidCloseTextDocumentParams) -> None:
-        server.texts.pop(path_from_uri(params.text_document.uri), None)
+        server.texts.pop(parse_uri(params.text_document.uri), None)
 
     return server
 

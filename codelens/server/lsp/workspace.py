@@ -273,7 +273,7 @@ class LspRequest(NamedTuple):
 
     def read_text(self, uri: str) -> SourceText:
         """The text of a file, open or on the disk; empty if it cannot be read."""
-        path, text = path_from_uri(uri), ""
+        path, text = parse_uri(uri), ""
         if path not in self.texts:
             with suppress(OSError):
                 text = path.read_bytes().decode("utf-8", "replace")
@@ -281,7 +281,7 @@ class LspRequest(NamedTuple):
 
     def find_folder(self, uri: str) -> WorkspaceFolder:
         """The innermost folder around a file. Raises NoIndex."""
-        path = path_from_uri(uri)
+        path = parse_uri(uri)
         if not (around := [folder for folder in (path, *path.parents) if folder in self.folders]):
             raise NoIndex(f"{path} is not in a folder of the workspace")
         return self.folders[around[0]]
@@ -289,7 +289,7 @@ class LspRequest(NamedTuple):
     def answer_about_name(self, uri: str, position: types.Position, answer: Callable[[NameInFile], T]) -> T | None:
         """The answer about the name at a position of a text; None if no name stands there."""
         with self.find_folder(uri).open_reader(self) as reader:
-            document = reader.find_document(path_from_uri(uri))
+            document = reader.find_document(parse_uri(uri))
             source, resolver = reader.read_source(document), reader.find_resolver(document)
             read = NameReader.read_at(reader, resolver, document, source, source.to_utf8(source.to_offset(position)))
             if read is None:
@@ -299,6 +299,6 @@ class LspRequest(NamedTuple):
             return answer(NameInFile(reader, resolver, names, source, meaning, units))
 
 
-def path_from_uri(uri: str) -> Path:
+def parse_uri(uri: str) -> Path:
     """The file of a URI; something that does not exist for a text without a file."""
     return Path(to_fs_path(uri) or uri.replace("/", "_"))

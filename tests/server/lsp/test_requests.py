@@ -102,7 +102,7 @@ def test_implementations_are_subtypes_and_overriding_methods(asked: Asked) -> No
     assert asked.places("implementation", SHAPES, "make_square") == [line(SHAPES, "def make_square")]
 
 
-def test_references(asked: Asked) -> None:
+def test_references_are_found_with_their_declaration(asked: Asked) -> None:
     context = {"includeDeclaration": True}
     found = asked.places("references", SHAPES, "make_square", context=context)
     assert found == [
