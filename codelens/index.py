@@ -262,11 +262,11 @@ class Index:
 
     def files(self, options: SearchOptions) -> list[tuple[str, str]]:
         """(root, path as the operating system knows it) of the documents in the options' scope."""
-        from codelens.search.scope import documents_in_scope
+        from codelens.search.scope import list_documents_in_scope
 
         with self._store.reading():
             roots = {row.id: str(row.root) for row in self._store.documents.list_repositories()}
-            return [(roots[d.repository], d.os_path) for d in documents_in_scope(self._store, options)]
+            return [(roots[d.repository], d.os_path) for d in list_documents_in_scope(self._store, options)]
 
     def list_files(self, options: SearchOptions) -> list[IndexedFile]:
         """The documents in the options' scope, by repository and path."""
@@ -485,10 +485,10 @@ class GraphTopic:
     def map(self, budget: int, options: RelationOptions, focus: SearchOptions | None = None) -> RepositoryMap:
         """The most central symbols that fit in `budget` tokens; with a `focus`, as seen from the files in its scope."""
         from codelens.graph.map import map_repository
-        from codelens.search.scope import documents_in_scope
+        from codelens.search.scope import list_documents_in_scope
 
         with self._store.reading():
-            near = None if focus is None else {d.id for d in documents_in_scope(self._store, focus)}
+            near = None if focus is None else {d.id for d in list_documents_in_scope(self._store, focus)}
             return map_repository(self._view(options), budget, near)
 
     def tests_reaching(self, change: Change | Sequence[str], depth: int | None, least: float | None) -> ReachingTests:
@@ -496,19 +496,19 @@ class GraphTopic:
 
         Raises TargetError, and UsageError for a change that cannot be read.
         """
-        from codelens.context.test_scope import tests_reaching
+        from codelens.context.test_scope import find_tests_reaching
 
         with self._read_in_time():
-            return tests_reaching(self._view(RelationOptions(min_confidence=least), RESOLVED), change, depth)
+            return find_tests_reaching(self._view(RelationOptions(min_confidence=least), RESOLVED), change, depth)
 
     def unresolved_in_scope(
         self, change: Change | Sequence[str], depth: int | None, least: float | None
     ) -> RelationAnswer:
         """The calls that linking could not follow, and through which more tests than `tests_reaching` may be reached."""
-        from codelens.context.test_scope import unresolved_in_scope
+        from codelens.context.test_scope import find_unresolved_calls
 
         with self._store.reading():
-            return unresolved_in_scope(self._view(RelationOptions(min_confidence=least), RESOLVED), change, depth)
+            return find_unresolved_calls(self._view(RelationOptions(min_confidence=least), RESOLVED), change, depth)
 
     @contextmanager
     def stream(self, options: RelationOptions) -> Iterator[GraphStream]:
@@ -527,9 +527,9 @@ class GraphTopic:
     def _view(self, options: RelationOptions, least: float = 0.0) -> GraphView:
         """`least` is the default confidence of an edge."""
         from codelens.graph.view import GraphView
-        from codelens.search.scope import documents_in_scope
+        from codelens.search.scope import list_documents_in_scope
 
-        where = None if options.where is None else {d.id for d in documents_in_scope(self._store, options.where)}
+        where = None if options.where is None else {d.id for d in list_documents_in_scope(self._store, options.where)}
         enough = least if options.min_confidence is None else options.min_confidence
         return GraphView(self._store, self._info(), where, enough)
 

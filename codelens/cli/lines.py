@@ -81,7 +81,7 @@ def search_lines(flags: SearchFlags, index: Index, query: Query, options: Search
     taken = slice(options.offset, options.offset + options.limit) if about_files else slice(None)
     options = replace(options, offset=0, limit=EVERYTHING) if about_files else options
     with index.lines(query, options, every_match) as search:
-        counted = count(search.files_without() if flags.files_without else search.files())
+        counted = count(search.find_files_without() if flags.files_without else search.find_files())
         texts = _format_files(flags, islice(counted, taken.start, taken.stop), output)
         if flags.quiet:
             return 0 if any(texts) else 1

@@ -158,13 +158,13 @@ def _check_file(key: str, value: Any, source: str) -> None:
     from codelens.query.facts import load_metadata
     from codelens.search.channels.equivalence import load_user_classes
     from codelens.search.lexicon import load_aliases
-    from codelens.search.profiles import all_profiles
+    from codelens.search.profiles import load_all_profiles
 
     readers: Mapping[str, Callable[[str], object]] = {
         "aliases": load_aliases,
         "classes": load_user_classes,
         "metadata": load_metadata,
-        "weights": all_profiles,
+        "weights": load_all_profiles,
     }
     try:
         readers[key](value)

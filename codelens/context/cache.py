@@ -125,20 +125,20 @@ class PackCache:
             except BaseException:
                 Path(part).unlink(missing_ok=True)
                 raise
-            newest = sorted(self._packs(), key=lambda path: (-path.stat().st_mtime_ns, path.name))
+            newest = sorted(self._list_packs(), key=lambda path: (-path.stat().st_mtime_ns, path.name))
             for path in newest[MOST_KEPT:]:
                 path.unlink(missing_ok=True)
 
     def clear(self) -> int:
         """Remove all packs and return their number."""
-        packs = self._packs()
+        packs = self._list_packs()
         for pack in packs:
             pack.unlink(missing_ok=True)
         with suppress(OSError):
             self._folder.rmdir()
         return len(packs)
 
-    def _packs(self) -> list[Path]:
+    def _list_packs(self) -> list[Path]:
         try:
             return [path for path in self._folder.iterdir() if path.name.endswith(ENDING)]
         except OSError:

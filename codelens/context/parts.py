@@ -43,7 +43,7 @@ def write_token(request: ContextRequest, sent: SentParts) -> str:
     data = (
         sent.state + len(sent.forms).to_bytes(2) + len(digits).to_bytes(2) + digits + asked.encode("utf-8", "replace")
     )
-    return PREFIX + base64.urlsafe_b64encode(_checksum(data) + data).decode().rstrip("=")
+    return PREFIX + base64.urlsafe_b64encode(_compute_checksum(data) + data).decode().rstrip("=")
 
 
 def read_token(token: str) -> tuple[Mapping[str, Any], SentParts]:
@@ -54,7 +54,7 @@ def read_token(token: str) -> tuple[Mapping[str, Any], SentParts]:
     except ValueError:
         raw = b""
     data = raw[CHECKSUM:]
-    if not data or raw[:CHECKSUM] != _checksum(data) or not token.startswith(PREFIX):
+    if not data or raw[:CHECKSUM] != _compute_checksum(data) or not token.startswith(PREFIX):
         raise UsageError("this is not a token of codelens context", "copy it whole from the end of a pack")
     state, count, width = data[:STATE], int.from_bytes(data[6:8]), int.from_bytes(data[8:10])
     number, forms = int.from_bytes(data[10 : 10 + width], "little"), []
@@ -114,5 +114,5 @@ def continue_request(request: ContextRequest, token: str) -> ContextRequest:
     return replace(request, sent=sent)
 
 
-def _checksum(data: bytes) -> bytes:
+def _compute_checksum(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()[:CHECKSUM]

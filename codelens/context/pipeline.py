@@ -9,7 +9,7 @@ from codelens.context.cache import PackCache, hash_request
 from codelens.context.changes import read_change
 from codelens.context.pack import Offers, fit, select_forms
 from codelens.context.parts import hash_state
-from codelens.context.sources import document_states, find_for_change, find_for_files, find_for_task, make_offers
+from codelens.context.sources import check_documents, find_for_change, find_for_files, find_for_task, make_offers
 from codelens.errors import UsageError
 from codelens.model.code import Freshness, IndexInfo
 from codelens.model.context import CHANGE, TASK, ContextRequest, PackedText, PackLayout
@@ -38,7 +38,7 @@ def write_pack(
             known = {(name, path) for name, path, _ in cached[1]}  # files that are not indexed any more have no state
             rows = [d for _, path in sorted(known) for d in store.documents.find_by_path(path)]
             documents = {d.id: d for d in rows if (names[d.repository], d.path) in known}
-            now = document_states(documents.values(), store)
+            now = check_documents(documents.values(), store)
             states = sorted((names[d.repository], d.path, str(now[d.id])) for d in documents.values())
             if tuple(states) == cached[1]:
                 return cached[0]

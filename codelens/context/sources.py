@@ -23,7 +23,7 @@ from codelens.search.pipeline import UNKNOWN_WORDS, rank
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import knowing
 from codelens.search.recency import read_runtime_signals
-from codelens.search.scope import documents_in_scope
+from codelens.search.scope import list_documents_in_scope
 from codelens.search.walk import SpreadSettings, measure_nearness, spread
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
@@ -52,7 +52,7 @@ def make_offers(wanted: Sequence[WantedUnit], store: Store, texts: Texts) -> lis
     """The candidates in both forms, in the same order. Each document is read once; freshness is checked on disk."""
     documents = {d.id: d for d in store.documents.read_rows({w.unit.document for w in wanted})}
     roots = {int(r.id): str(r.root) for r in store.documents.list_repositories()}
-    states = document_states(documents.values(), store)
+    states = check_documents(documents.values(), store)
     offers = []
     for candidate in wanted:
         unit, document = candidate.unit, documents[candidate.unit.document]
@@ -74,7 +74,7 @@ def make_offers(wanted: Sequence[WantedUnit], store: Store, texts: Texts) -> lis
     return offers
 
 
-def document_states(documents: Iterable[DocumentRow], store: Store) -> dict[DocumentId, Freshness]:
+def check_documents(documents: Iterable[DocumentRow], store: Store) -> dict[DocumentId, Freshness]:
     """Document → state of its file on disk."""
     roots = {int(r.id): r.root for r in store.documents.list_repositories()}
     return {
@@ -111,7 +111,7 @@ def walk_around(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) 
         walked = knowing.walk_with_restart(
             dict.fromkeys(seed_ids, 1.0), knowing.WalkSettings(**profile.composite["walk"]), store
         )
-        masses = {unit: mass for unit, mass in walked.mass_of_units().items() if is_unit(unit)}
+        masses = {unit: mass for unit, mass in walked.sum_mass_by_unit().items() if is_unit(unit)}
         most = max(masses.values(), default=0.0) or 1.0
         shares = {unit: mass / most for unit, mass in masses.items()}
     elif profile.graph:
@@ -171,9 +171,9 @@ def find_for_files(request: ContextRequest, store: Store) -> WantedUnits:
     """
     options, notices = request.options, list[Notice]()
     for path in options.paths:
-        if not documents_in_scope(store, SearchOptions(paths=(path,), repositories=options.repositories)):
+        if not list_documents_in_scope(store, SearchOptions(paths=(path,), repositories=options.repositories)):
             raise TargetError(f"{path} is not in the index", hint="`codelens status --skipped` lists what was left out")
-    rows = store.units.read_rows(store.units.list_ids([d.id for d in documents_in_scope(store, options)]))
+    rows = store.units.read_rows(store.units.list_ids([d.id for d in list_documents_in_scope(store, options)]))
     units = {unit: row for unit, row in rows.items() if not row.local}
     callers = _read_in_scope(store, find_neighbours(store, units), replace(options, paths=()))
     counts = store.edges.count_sources([*units, *callers], CALLS)
@@ -209,7 +209,7 @@ def find_for_change(request: ContextRequest, store: Store, texts: Texts) -> Want
 
 def _read_in_scope(store: Store, units: Iterable[UnitId], options: SearchOptions) -> dict[UnitId, UnitRow]:
     rows = store.units.read_rows(units)
-    allowed = {d.id for d in documents_in_scope(store, options)} if rows else set()
+    allowed = {d.id for d in list_documents_in_scope(store, options)} if rows else set()
     return {unit: row for unit, row in rows.items() if row.document in allowed}
 
 

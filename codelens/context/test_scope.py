@@ -72,7 +72,7 @@ class RunnableTests:
             self._marks[node] = self._view.store.units.read_decorators([node]).get(unit.id, ())
         return bool(_TEST_NAME.match(unit.name)) or any(_TEST_MARK.search(mark) for mark in self._marks[node])
 
-    def stands_for_tests(self, document: DocumentRow) -> bool:
+    def is_test_file(self, document: DocumentRow) -> bool:
         """True if a test runner would take a file: by its name, or because it has tests."""
         if document.id not in self._holds:
             units = self._view.store.units.list_in_document(document.id)
@@ -138,27 +138,27 @@ KINDS = ("calls", "tests", "references", "extends", "implements", "inherits", "o
 DEPTH = 6  # Most hops
 
 
-def tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> ReachingTests:
+def find_tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> ReachingTests:
     """The tests for a change, or for targets as `impact` takes them.
 
     Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read.
     """
-    touched, reached, notices = _reach_from(view, targets, depth)
+    touched, reached, notices = _find_reach(view, targets, depth)
     unresolved = UnresolvedUses(view, KINDS, listed=False)
     uses = unresolved.find_uses_of(reached.links)
     notices = (*notices, *view.list_notices(()), *unresolved.list_notices(uses))
     return ReachingTests(touched, _list_tests(view, reached), len(uses), notices, view.info)
 
 
-def unresolved_in_scope(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> RelationAnswer:
-    """The calls that linking could not follow and that may reach more tests. Raises the errors of `tests_reaching`."""
-    touched, reached, notices = _reach_from(view, targets, depth)
+def find_unresolved_calls(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> RelationAnswer:
+    """The calls that linking could not follow and that may reach more tests. Raises the errors of `find_tests_reaching`."""
+    touched, reached, notices = _find_reach(view, targets, depth)
     unresolved = UnresolvedUses(view, KINDS, listed=True)
     relations = tuple(unresolved.list_relations(unresolved.find_uses_of(reached.links)))
     return RelationAnswer("test-scope", touched, relations, len(relations), len(relations), notices, view.info)
 
 
-def _reach_from(
+def _find_reach(
     view: GraphView, targets: Change | Sequence[str], depth: int | None
 ) -> tuple[tuple[NamedNode, ...], Reach, tuple[Notice, ...]]:
     """(the changed or named code, all that it reaches, notices about the change).
@@ -199,7 +199,7 @@ def _list_tests(view: GraphView, reached: Reach) -> tuple[ReachingTest, ...]:
             continue
         if (test := runnable.test_around(node)) is not None:
             functions.setdefault(test, node)
-        elif runnable.stands_for_tests(document):
+        elif runnable.is_test_file(document):
             files.setdefault(document_node(document.id), node)
     with_functions = {document_node(unit.document) for test in functions if (unit := view.find_unit(test)) is not None}
     runs_itself = {file for file in files if file in reached.first and reached.first[file][1].edge.kind != "imports"}

@@ -24,7 +24,7 @@ from codelens.lang.registry import detect_language
 from codelens.model.code import SeenFile
 from codelens.model.extraction import Unit
 from codelens.model.request import SearchOptions
-from codelens.search.fuse import fuse
+from codelens.search.fuse import fuse_rankings
 from codelens.search.pipeline import rank
 from codelens.store.store import Store
 from codelens.text.lines import TextMap, text_map
@@ -182,7 +182,7 @@ def ask_questions(questions: Questions, index: Path, settings: Settings) -> dict
             rows = store.units.read_rows({match.unit for match in (*words, *vectors)})
             for way, (fusion, word_weight, vector_weight) in FUSED.items():
                 weights = {"exact": word_weight, "vector": vector_weight}
-                fused = fuse({"exact": words, "vector": vectors}, weights, 60, rows, fusion)
+                fused = fuse_rankings({"exact": words, "vector": vectors}, weights, 60, rows, fusion)
                 orders[way] = [c.unit.id for c in sorted(fused, key=lambda c: (-c.score, c.unit.content_order()))]
             orders["codelens"] = [c.unit.id for c in ranking.candidates]
             for way, order in orders.items():

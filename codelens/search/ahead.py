@@ -15,7 +15,7 @@ from codelens.search.evidence import Evidence, Reading, read_rows
 from codelens.search.retrieve import MODES, OPTIONAL
 from codelens.search.run import SearchRun
 from codelens.search.terms import name_lookup
-from codelens.search.verbatim import IDENTIFIER, MOST_NAMED, is_like_code, last_name, split_as_typed
+from codelens.search.verbatim import IDENTIFIER, MOST_NAMED, is_like_code, split_as_typed, split_last_name
 from codelens.store.store import Expected, Store
 from codelens.text.identifiers import fold_identifier
 
@@ -46,7 +46,7 @@ def prefetch_matches(run: SearchRun) -> None:
         vector = query_vector(run)[0] if "vector" in taken else b""
         calls += [("vectors.find_nearest", (vector, run.within, 0))] if vector else []
     typed = split_as_typed(run) if "fuzzy" in taken and profile.channels.get("fuzzy") else []
-    folded = {word: fold_identifier(last_name(word)) for word in typed if IDENTIFIER.fullmatch(word)}
+    folded = {word: fold_identifier(split_last_name(word)) for word in typed if IDENTIFIER.fullmatch(word)}
     like_code = [folded[word] for word in folded if is_like_code(word)]
     run.store.foresee(
         *calls,

@@ -17,7 +17,7 @@ from codelens.model.search import ExpandedQuery
 from codelens.search.channels import Findings
 from codelens.search.lexicon import LEXICON
 from codelens.search.run import SearchRun
-from codelens.search.terms import LENGTH_SHARE, SATURATION, collect_words, load_words, stem
+from codelens.search.terms import LENGTH_SHARE, SATURATION, collect_words, load_words, strip_ending
 from codelens.store.postings import COLUMNS, Occurrences
 from codelens.store.store import Store
 from codelens.store.units import UnitSet
@@ -57,31 +57,31 @@ class _TermsOfNames(dict[str, str]):
     """Word of a name → the term of the query that it is a form of; empty if there is no such term."""
 
     def __init__(self, query: ExpandedQuery) -> None:
-        self.stems = {stem(t.text): t.text for t in reversed(query.words)}
+        self.stems = {strip_ending(t.text): t.text for t in reversed(query.words)}
         self._begun = {t.text.removesuffix(BEGINNING): t.text for t in query.words if t.text.endswith(BEGINNING)}
 
     def __missing__(self, word: str) -> str:
-        if not (term := self.stems.get(stem(word), "")) and self._begun:
+        if not (term := self.stems.get(strip_ending(word), "")) and self._begun:
             term = next((term for begun, term in self._begun.items() if word.startswith(begun)), "")
         self[word] = term
         return term
 
     def find(self, name: str) -> tuple[Sequence[str], Sequence[str]]:
         """(the words of a name, those of them that are forms of terms), single letters left out."""
-        words, stems = _words_and_stems(name)
+        words, stems = _split_name(name)
         if not self._begun and self.stems.keys().isdisjoint(stems):
             return words, ()
         return words, [word for word in words if self[word]]
 
 
 @lru_cache(maxsize=20_000)
-def _words_and_stems(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _split_name(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     words = tuple([word for word in words_in(name) if len(word) > 1])
-    return words, tuple(map(stem, words))
+    return words, tuple(map(strip_ending, words))
 
 
 @lru_cache(maxsize=10_000)
-def _fields_with(counts: bytes) -> tuple[tuple[tuple[int, int], ...], bool]:
+def _parse_counts(counts: bytes) -> tuple[tuple[tuple[int, int], ...], bool]:
     """((place of a field, count) for the fields that hold a word, whether name or container are among them)."""
     fields = tuple((field, n) for field, n in enumerate(counts) if n)
     return fields, any(field in _NAMED for field, _ in fields)
@@ -146,7 +146,7 @@ class Evidence:
         scope = re.match(r"[\w(/., -]{2,40}?\)?(?=!?: )", query.text)
         words = split_identifier(scope[0].replace("/", " ").replace("(", " ").replace(".", " ")) if scope else ()
         actions = load_words().action | _COMMIT_TYPES
-        self.scope = tuple(dict.fromkeys(stem(w) for w in words if len(w) > 1 and w not in actions))
+        self.scope = tuple(dict.fromkeys(strip_ending(w) for w in words if len(w) > 1 and w not in actions))
         self._path_words: dict[str, frozenset[str]] = {}
 
     def _count_terms(self) -> None:
@@ -248,7 +248,7 @@ class Evidence:
             parts: list[tuple[float, float]] = []
             related: list[tuple[float, float]] = []
             for place, counts in in_unit.counts.items():
-                fields, is_named = _fields_with(counts)
+                fields, is_named = _parse_counts(counts)
                 frequency = math.fsum([n * scales[field][lengths[field]] for field, n in fields])
                 (related if place in stands_for else parts).append((rarity[place], frequency))
                 if is_named:
@@ -303,16 +303,16 @@ class Evidence:
             return 0.0
         if unit.path not in self._path_words:
             self._path_words[unit.path] = frozenset(
-                stem(w) for part in unit.path.split("/") for w in split_identifier(part)
+                strip_ending(w) for part in unit.path.split("/") for w in split_identifier(part)
             )
-        name_words = frozenset(stem(w) for w in split_identifier(unit.qualified_name))
+        name_words = frozenset(strip_ending(w) for w in split_identifier(unit.qualified_name))
         return sum(w in name_words or w in self._path_words[unit.path] for w in self.scope) / len(self.scope)
 
     def share_in_file(self, document: DocumentId) -> float:
         """The share of the query's words, by rarity, that the file's units hold together."""
         return self._said_in_files[document]
 
-    def rarity_of(self, words: Iterable[str]) -> float:
+    def compute_rarity(self, words: Iterable[str]) -> float:
         """The share of the query's words, by rarity, that these words of a name are forms of."""
         places = {self.place[self._term_of[w]] for w in words}
         return math.fsum(self.rarity[p] for p in sorted(places)) / self.of_words if self.of_words else 0.0

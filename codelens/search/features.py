@@ -108,21 +108,21 @@ def _divide(values: Mapping[Key, float], whole: float, pool: Sequence[Key]) -> S
     return [values.get(one, 0.0) / whole for one in pool] if whole else ()
 
 
-def _square(column: Sequence[float], factor: float = 1.0) -> Sequence[float]:
+def _square_values(column: Sequence[float], factor: float = 1.0) -> Sequence[float]:
     return [value**2 * factor for value in column]
 
 
 def _measure_exact_name(pool: Pool, e: Evidence) -> Sequence[float]:
     names = {folded: term for folded, term in e.names.items() if term.tier != "pair"}
 
-    def value(unit: UnitRow, origin: str) -> float:
+    def score_unit(unit: UnitRow, origin: str) -> float:
         ends_so = fold_identifier(unit.qualified_name).endswith(fold_identifier(origin))
         if not ends_so and not unit.is_called(".".join(split_qualified(origin))):
             return OTHER_CONTAINER
         return 1.0 if unit.name in origin else OTHER_SPELLING
 
     return [
-        value(unit, names[folded].origin) if folded in names and unit else 0.0
+        score_unit(unit, names[folded].origin) if folded in names and unit else 0.0
         for unit, folded in zip(pool.symbols, pool.folded, strict=True)
     ]
 
@@ -138,7 +138,7 @@ def _measure_whole_name(pool: Pool, e: Evidence) -> Sequence[float]:
     if not whole or len(text) > LONGEST_NAME:
         return ()
 
-    def value(unit: UnitRow | None, folded: str) -> float:
+    def score_unit(unit: UnitRow | None, folded: str) -> float:
         if unit is None:
             return 0.0
         if qualified and unit.is_called(qualified):
@@ -152,7 +152,7 @@ def _measure_whole_name(pool: Pool, e: Evidence) -> Sequence[float]:
                 return SHORT_HOLDER if short else 0.0
         return 1.0 if unit.name in text else OTHER_SPELLING
 
-    return list(map(value, pool.symbols, pool.folded))
+    return list(map(score_unit, pool.symbols, pool.folded))
 
 
 def _explain_whole_name(unit: UnitRow, evidence: Evidence, value: float) -> str:
@@ -163,13 +163,13 @@ def _explain_whole_name(unit: UnitRow, evidence: Evidence, value: float) -> str:
 
 
 def _measure_name_match(pool: Pool, e: Evidence) -> Sequence[float]:
-    def value(name: str) -> float:
+    def score_name(name: str) -> float:
         """F1 of the words of a name and those of the query."""
         words, matched = e.words_of_name(name)
-        precision, recall = (len(matched) / len(words), e.rarity_of(matched)) if matched else (0.0, 0.0)
+        precision, recall = (len(matched) / len(words), e.compute_rarity(matched)) if matched else (0.0, 0.0)
         return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
 
-    return pool.map_names(value)
+    return pool.map_names(score_name)
 
 
 def _measure_name_part(pool: Pool, e: Evidence) -> Sequence[float]:
@@ -179,11 +179,11 @@ def _measure_name_part(pool: Pool, e: Evidence) -> Sequence[float]:
     """
     parts, alone = [part for part in e.parts if len(part) >= SHORTEST_PART], e.is_one_name
 
-    def value(folded: str) -> float:
+    def score_name(folded: str) -> float:
         lengths = [len(part) for part in parts if part in folded and (alone or len(part) < len(folded))]
         return max(lengths) / len(folded) if lengths else 0.0
 
-    return list(map(value, pool.folded)) if parts else ()
+    return list(map(score_name, pool.folded)) if parts else ()
 
 
 def _measure_file_name(pool: Pool, e: Evidence) -> Sequence[float]:
@@ -230,23 +230,23 @@ def _compare(what: str, noun: str = "hit") -> Sentence:
     return lambda _, __, v: f"{what} best" if v == 1.0 else f"{what} {v:.0%} as well as the best {noun}"
 
 
-def _for_role(role: str) -> Feature:
+def _make_role_feature(role: str) -> Feature:
     """1 on such a path, where neither the query nor the original of `--like` asks for just that."""
 
-    def column(pool: Pool, e: Evidence) -> Sequence[float]:
+    def measure_role(pool: Pool, e: Evidence) -> Sequence[float]:
         if role not in pool.roles or ROLE_WORDS[role] & e.query_words or role in e.roles_of_original:
             return ()
         return [1.0 if role in unit.roles else 0.0 for unit in pool.units]
 
-    return Feature(role, column, _say(ROLE_SAID[role]))
+    return Feature(role, measure_role, _say(ROLE_SAID[role]))
 
 
-def _for_kinds(name: str, kinds: Sequence[str], says: Sentence) -> Feature:
+def _make_kind_feature(name: str, kinds: Sequence[str], says: Sentence) -> Feature:
     values = dict.fromkeys(kinds, 1.0)
     return Feature(name, lambda pool, _: [values.get(unit.kind, 0.0) for unit in pool.units], says)
 
 
-def _as_typed(token: bool) -> Column:
+def _make_typed_column(token: bool) -> Column:
     return lambda p, e: _look_up({unit: find.value for unit, find in e.verbatim.items() if find.token == token}, p.ids)
 
 
@@ -259,15 +259,17 @@ _TABLE = (
         _compare("matches related words"),
         "exact",
     ),
-    Feature("verbatim", _as_typed(token=False), lambda u, e, v: f"has '{e.verbatim[u.id].text}' as typed", "fuzzy"),
-    Feature("token", _as_typed(token=True), lambda u, e, v: f"has {e.verbatim[u.id].text} as typed", "fuzzy"),
+    Feature(
+        "verbatim", _make_typed_column(token=False), lambda u, e, v: f"has '{e.verbatim[u.id].text}' as typed", "fuzzy"
+    ),
+    Feature("token", _make_typed_column(token=True), lambda u, e, v: f"has {e.verbatim[u.id].text} as typed", "fuzzy"),
     Feature(
         "fragment",
         lambda p, e: _divide({u: m.raw_score for u, m in e.fragments.items()}, MOST_OF_A_PART, p.ids),
         lambda u, e, v: e.fragments[u.id].reason,
         "fuzzy",
     ),
-    Feature("coverage", lambda p, e: _square(_look_up(e.said, p.ids)), _explain_coverage, "exact"),
+    Feature("coverage", lambda p, e: _square_values(_look_up(e.said, p.ids)), _explain_coverage, "exact"),
     Feature(
         "file",
         lambda p, e: _divide(e.files, e.best_file, p.documents),
@@ -300,26 +302,26 @@ _TABLE = (
         lambda p, e: [e.share_in_scope(unit) for unit in p.units] if e.scope else (),
         lambda u, e, v: f"its place and name have {v:.0%} of {' '.join(e.scope)}",
     ),
-    *map(_for_role, ROLE_SAID),
+    *map(_make_role_feature, ROLE_SAID),
     # What vectors say; the last one, so far as the query's words are not found in any candidate
     Feature("nearness", lambda p, e: _divide(e.cosine, e.best_cosine, p.ids), _explain_nearness, "vector"),
     Feature(
         "nearest",
-        lambda p, e: _square(_divide(e.cosine, e.best_cosine, p.ids)),
+        lambda p, e: _square_values(_divide(e.cosine, e.best_cosine, p.ids)),
         lambda u, e, v: _explain_nearness(u, e, math.sqrt(v)),
         "vector",
     ),
     Feature(
         "near_unmet",
-        lambda p, e: _square(_divide(e.cosine, e.best_cosine, p.ids), 1.0 - e.best_found),
+        lambda p, e: _square_values(_divide(e.cosine, e.best_cosine, p.ids), 1.0 - e.best_found),
         lambda u, e, v: f"meaning counts more, because the best match of words is {e.best_found:.0%} of a perfect one",
         "vector",
     ),
     # What kind of thing it is
-    _for_kinds("type", TYPE_KINDS, lambda u, e, v: u.kind),
-    _for_kinds("function", FUNCTION_KINDS, lambda u, e, v: u.kind),
-    _for_kinds("chunk", ("toplevel", "text"), _say("text outside of definitions")),
-    _for_kinds(
+    _make_kind_feature("type", TYPE_KINDS, lambda u, e, v: u.kind),
+    _make_kind_feature("function", FUNCTION_KINDS, lambda u, e, v: u.kind),
+    _make_kind_feature("chunk", ("toplevel", "text"), _say("text outside of definitions")),
+    _make_kind_feature(
         "section",
         ("section", *NOTE_KINDS, TODO),
         lambda u, e, v: "a section of a document" if u.kind == "section" else f"a {u.kind}",

@@ -24,15 +24,15 @@ from codelens.query.nodes import Query
 from codelens.search.channels import Channel, ChannelResult
 from codelens.search.channels.vector import find_by_meaning, query_vector
 from codelens.search.evidence import OF_AN_EXTRA
-from codelens.search.fuse import fuse, normalise_weights
+from codelens.search.fuse import fuse_rankings, normalise_weights
 from codelens.search.lexicon import LETTERS_PER_SLIP, add_related_words, load_aliases
 from codelens.search.order import add_factors, drop_below, finish_ranking, sort
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import Ranking
 from codelens.search.retrieve import retrieve
 from codelens.search.run import SearchRun
-from codelens.search.scope import documents_in_scope, whole_file
-from codelens.search.terms import expand, plain_texts
+from codelens.search.scope import list_documents_in_scope, make_file_unit
+from codelens.search.terms import expand, list_plain_texts
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Part, Store
 from codelens.store.vectors import cosine
@@ -116,7 +116,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     run = SearchRun.start(query, store, options, settings, profile)
     query, files = run.query, FilesInScope(run)
     run.trace.lap("scope")
-    terms = expand(plain_texts(query), query.identifiers, query.text)
+    terms = expand(list_plain_texts(query), query.identifiers, query.text)
     terms = add_related_words(terms, store, load_aliases(settings.aliases) if settings.aliases else {}, {})
     run = replace(run, terms=terms, abilities=run.find_abilities())
     run.budget.limits += terms.left_out
@@ -131,7 +131,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
         Channel("vector", ("hybrid", "vector"), partial(find_files_by_meaning, files, int(cuts["units"]))),
     )
     chosen = [way for way in ways if options.mode in way.modes and weights["channels"][way.name]]
-    names = list(_possible_names(query))
+    names = list(_find_possible_names(query))
     findings, named = store.at_once(
         partial(retrieve, run, chosen, lambda name, _: int(cuts[name])),
         partial(files.compare, names, _compare_endings),
@@ -146,12 +146,12 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     if names:
         named |= files.compare(names, _compare_letters)
     if run.scope.demands_text or not (terms.words or terms.names):  # files are found for the conditions alone
-        findings = findings._replace(literal=frozenset(map(_unit, files.rows())))
+        findings = findings._replace(literal=frozenset(map(_number_as_unit, files.find_rows())))
 
     rows = files.read_units(findings.units | named.keys() | findings.literal)
     k = options.rrf_k or profile.rrf_k
     channels = normalise_weights(weights["channels"], findings.channels)
-    candidates = fuse(findings.matches, channels, k, rows, options.fusion)
+    candidates = fuse_rankings(findings.matches, channels, k, rows, options.fusion)
     add_factors(candidates, terms, weights["factors"])
     by_unit = {candidate.unit.id: candidate for candidate in candidates}
     for unit, (value, reason) in named.items() if weights["named"] else ():
@@ -197,9 +197,9 @@ class FilesInScope:
             self._chosen = self._read_rows(holding)
 
     def _read_rows(self, documents: Collection[DocumentId] | None) -> dict[DocumentId, DocumentRow]:
-        return {row.id: row for row in documents_in_scope(self._store, self._options, documents)}
+        return {row.id: row for row in list_documents_in_scope(self._store, self._options, documents)}
 
-    def rows(self, documents: Collection[DocumentId] | None = None) -> Mapping[DocumentId, DocumentRow]:
+    def find_rows(self, documents: Collection[DocumentId] | None = None) -> Mapping[DocumentId, DocumentRow]:
         """The rows of those of these files that may be found; of all of them by default."""
         if self._chosen is None:
             return self._read_rows(documents)
@@ -216,22 +216,22 @@ class FilesInScope:
             *(("files.read_extent", (d,)) for d in ids),
         )
         names = {r.id: r.name for r in store.documents.list_repositories()}
-        documents = self.rows(ids)
+        documents = self.find_rows(ids)
         for unit in sorted(units, reverse=True):
             document = documents[DocumentId(-unit)]
             outline = [name for _, name in store.files.read_outline(document.id, MOST_OUTLINED)]
-            rows[unit] = whole_file(document, names[document.repository], store, ", ".join(outline))
+            rows[unit] = make_file_unit(document, names[document.repository], store, ", ".join(outline))
         return rows
 
-    def best(self, scores: Mapping[DocumentId, float], limit: int) -> list[DocumentId]:
+    def select_best(self, scores: Mapping[DocumentId, float], limit: int) -> list[DocumentId]:
         """Files of these that may be found, the best first, ties by repository and path."""
         if self._chosen is None and len(scores) > limit:
             least = sorted(scores.values())[-limit]
             scores = {document: score for document, score in scores.items() if score >= least}
-        rows = self.rows(scores)
+        rows = self.find_rows(scores)
         return sorted(rows, key=lambda d: (-scores[d], rows[d].repository, rows[d].path))[:limit]
 
-    def near(self, vector: bytes, limit: int) -> dict[DocumentId, float]:
+    def measure_distances(self, vector: bytes, limit: int) -> dict[DocumentId, float]:
         """The distances of their vectors, of the `limit` nearest at least."""
         if self._chosen is None:
             return self._store.vectors.find_nearest_files(vector, limit)
@@ -246,7 +246,7 @@ class FilesInScope:
             with self._store.budget.part(CHANNELS, "names of files were not compared with the query"):
                 parts = self._store.in_parts(partial(_compare_all, comparison, names))
                 named = {DocumentId(unit): found for part in parts for unit, found in part.of.items()}
-        return {_unit(document): found for document, found in named.items()}
+        return {_number_as_unit(document): found for document, found in named.items()}
 
 
 def _compare_all(comparison: NameComparison, names: Sequence[str], store: Store, _: None) -> Part[tuple[float, str]]:
@@ -258,8 +258,8 @@ def _compare_all(comparison: NameComparison, names: Sequence[str], store: Store,
 def find_files_by_words(files: FilesInScope, run: SearchRun, limit: int) -> ChannelResult:
     """Best first, ties by path. The raw score is BM25F."""
     scores = rank_by_words(run.terms, run.store)
-    order = files.best({document: score for document, (score, _) in scores.items()}, limit)
-    return ChannelResult([Match(_unit(document), *scores[document]) for document in order])
+    order = files.select_best({document: score for document, (score, _) in scores.items()}, limit)
+    return ChannelResult([Match(_number_as_unit(document), *scores[document]) for document in order])
 
 
 def find_files_by_meaning(files: FilesInScope, most_units: int, run: SearchRun, limit: int) -> ChannelResult:
@@ -269,22 +269,22 @@ def find_files_by_meaning(files: FilesInScope, most_units: int, run: SearchRun, 
     vector, least = query_vector(run)
     if not vector:
         return ChannelResult([])
-    near = {d: cosine(far) for d, far in files.near(vector, limit).items()}
-    matches = {d: Match(_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
+    near = {d: cosine(far) for d, far in files.measure_distances(vector, limit).items()}
+    matches = {d: Match(_number_as_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
     units = find_by_meaning(run, most_units).matches if most_units else ()
     rows = run.store.units.read_rows([match.unit for match in units])
-    in_scope = files.rows({row.document for row in rows.values()})
+    in_scope = files.find_rows({row.document for row in rows.values()})
     for match in units:
         row = rows[match.unit]
         if row.document in in_scope and match.raw_score > near.get(row.document, least):
             near[row.document] = match.raw_score
             reason = f"{match.reason} of {row.qualified_name}"
-            matches[row.document] = Match(_unit(row.document), match.raw_score, reason)
-    order = files.best({document: match.raw_score for document, match in matches.items()}, limit)
+            matches[row.document] = Match(_number_as_unit(row.document), match.raw_score, reason)
+    order = files.select_best({document: match.raw_score for document, match in matches.items()}, limit)
     return ChannelResult([matches[document] for document in order])
 
 
-def _possible_names(query: Query) -> Iterator[str]:
+def _find_possible_names(query: Query) -> Iterator[str]:
     """Texts that may name a file: the whole query, and words with a dot or slash. A line behind a path does not count."""
     words = [
         w for w in (*query.words, *query.identifiers, *query.phrases) if "." in w.strip(".") or "/" in w.strip("/")
@@ -319,10 +319,10 @@ def _compare_letters(
     """Documents with a name like one of these → (value, reason). Endings do not count."""
     from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
 
-    sought = [(name, part) for name in names if len(part := _folded_stem(name)) >= SHORTEST_LIKE]
+    sought = [(name, part) for name in names if len(part := _fold_file_stem(name)) >= SHORTEST_LIKE]
     named: dict[DocumentId, tuple[float, str]] = {}
     for document, path in paths:
-        stem = _folded_stem(path)
+        stem = _fold_file_stem(path)
         for name, part in sought if stem else ():
             best = named.get(document, (0.0, ""))
             most = min(len(stem), len(part)) // LETTERS_PER_SLIP
@@ -335,11 +335,11 @@ def _compare_letters(
     return named
 
 
-def _folded_stem(path: str) -> str:
+def _fold_file_stem(path: str) -> str:
     """The letters and digits of a file's name before its endings."""
     return fold_identifier(path.rpartition("/")[2].lstrip(".").partition(".")[0])
 
 
-def _unit(document: int) -> UnitId:
+def _number_as_unit(document: int) -> UnitId:
     """A file stands among units by the number of its node in the graph."""
     return UnitId(document_node(document))

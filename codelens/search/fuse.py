@@ -25,7 +25,7 @@ def normalise_weights(weights: Mapping[str, float], channels: Sequence[str]) -> 
 def fuse_matches(run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
     """Fuse with the profile's weights and k, and the fusion that the options name."""
     weights = normalise_weights(run.profile.channels, sorted(matches))
-    return fuse(matches, weights, run.profile.rrf_k, find_rows(run, matches), run.options.fusion)
+    return fuse_rankings(matches, weights, run.profile.rrf_k, find_rows(run, matches), run.options.fusion)
 
 
 def find_rows(run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> dict[UnitId, UnitRow]:
@@ -33,7 +33,7 @@ def find_rows(run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> dict[Un
     return run.store.units.read_rows({match.unit for ranking in matches.values() for match in ranking})
 
 
-def fuse(
+def fuse_rankings(
     rankings: Mapping[str, Sequence[Match]],
     weights: Mapping[str, float],
     k: int,
@@ -49,7 +49,7 @@ def fuse(
     candidates: dict[UnitId, Candidate] = {}
     for channel in sorted(rankings):
         weight, matches = weights.get(channel, 0.0), rankings[channel]
-        shares = _shares([match.raw_score for match in matches], fusion)
+        shares = _compute_shares([match.raw_score for match in matches], fusion)
         for rank, (match, share) in enumerate(zip(matches, shares, strict=True), start=1):
             if match.unit not in units:
                 continue  # the text that an editor has lacks it
@@ -69,7 +69,7 @@ def _describe_part(channel: str, weight: float, k: int, rank: int, share: float 
     return Contribution(channel, weight * share / (k + 1), reason, "share", operands)
 
 
-def _shares(scores: Sequence[float], fusion: str) -> Sequence[float | None]:
+def _compute_shares(scores: Sequence[float], fusion: str) -> Sequence[float | None]:
     """Share of each raw score, from 0 to 1; None if only ranks count. Equal scores all count as the best."""
     if fusion == "rrf" or not scores:
         return [None] * len(scores)

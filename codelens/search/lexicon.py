@@ -97,7 +97,7 @@ def add_related_words(
                         origin = f"{entry.phrase.removesuffix(BEGINNING)} {mark} {word}"
                         extra.setdefault(term, Term(term, relation, origin, stands_for=entry.words))
     query = replace(query, extra=tuple(extra.values()))
-    return replace(query, related=lexicon_terms(entries, query, store, weights)) if weights else query
+    return replace(query, related=select_related_terms(entries, query, store, weights)) if weights else query
 
 
 def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> Iterator[LexiconEntry]:
@@ -127,7 +127,7 @@ def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> It
             yield LexiconEntry(term.text, (term.text,), related)
 
 
-def lexicon_terms(
+def select_related_terms(
     entries: Iterable[LexiconEntry], query: ExpandedQuery, store: Store, weights: Mapping[str, float]
 ) -> tuple[Term, ...]:
     """The terms for the related words that are likeliest to help, at most `weights["most"]`.

@@ -26,7 +26,13 @@ from codelens.query.conditions import Conditions, evaluate
 from codelens.query.lines import FoundLine, LineQuery, find_lines, make_line_query
 from codelens.query.nodes import Node, Query, asks_for_todos
 from codelens.search.run import AUTHORS_CUT, find_absences, read_query
-from codelens.search.scope import asks_for, documents_in_scope, read_conditions, trigram_expression, whole_file
+from codelens.search.scope import (
+    format_trigrams,
+    has_condition_on,
+    list_documents_in_scope,
+    make_file_unit,
+    read_conditions,
+)
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts, text_of
@@ -83,7 +89,7 @@ class LineSearch:
             invert=options.invert,
         )
         repositories = store.documents.list_repositories()
-        cut = asks_for(query.node, "author") and any(
+        cut = has_condition_on(query.node, "author") and any(
             len(store.lines.commits(row.id)) >= MOST_LINE_COMMITS for row in repositories
         )
         return cls(
@@ -99,38 +105,38 @@ class LineSearch:
             left=options.limit,
         )
 
-    def files(self) -> Iterator[FileLines]:
+    def find_files(self) -> Iterator[FileLines]:
         """The files with a match, in order, each with its matching lines and the lines around these."""
         before, after = self.options.context_before, self.options.context_after
-        for document in self.store.prefetch_each(self._candidates(), *self.reads):
+        for document in self.store.prefetch_each(self._list_candidates(), *self.reads):
             if self.left <= 0:
                 return
-            blocks = self._blocks(document)
+            blocks = self._read_blocks(document)
             previous = None
             for block in blocks:
                 if block.found:
                     blocks = chain([previous] if previous else [], [block], blocks)
-                    yield self._describe(document, _with_context(blocks, before, after))
+                    yield self._describe(document, _add_context(blocks, before, after))
                     break
                 previous = block
 
-    def files_without(self) -> Iterator[FileLines]:
+    def find_files_without(self) -> Iterator[FileLines]:
         """The files without a match, in order."""
-        matching = {file.document for file in self.files()}
+        matching = {file.document for file in self.find_files()}
         for document in self._list_documents(None):
-            if document.id not in matching and _Places(self, document).of_file() is not False:
+            if document.id not in matching and _Places(self, document).holds_for_file() is not False:
                 yield self._describe(document, iter(()))
 
-    def _candidates(self) -> Sequence[DocumentRow]:
+    def _list_candidates(self) -> Sequence[DocumentRow]:
         """The files that may have a match, in order."""
-        expression = trigram_expression(self.wanted.plan()) if self.store.features().fuzzy else ""
+        expression = format_trigrams(self.wanted.plan()) if self.store.features().fuzzy else ""
         allowed = self.store.postings.find_documents(expression) if expression else None
         self.parts = allowed or {}
         return self._list_documents(allowed)
 
     def _list_documents(self, among: Collection[DocumentId] | None) -> Sequence[DocumentRow]:
         """By path, or the last modified first."""
-        documents = documents_in_scope(self.store, self.options, among)
+        documents = list_documents_in_scope(self.store, self.options, among)
         if self.options.sort == "modified":
             documents = sorted(documents, key=lambda d: -d.stamp.mtime_ns)
         return documents[::-1] if self.options.reverse else documents
@@ -148,18 +154,18 @@ class LineSearch:
             lines=lines,
         )
 
-    def _blocks(self, document: DocumentRow) -> Iterator[Block]:
+    def _read_blocks(self, document: DocumentRow) -> Iterator[Block]:
         """The text of a file with the lines that match. Raises UsageError for a pattern that takes too long."""
         places = _Places(self, document)
-        if places.of_file() is False:
+        if places.holds_for_file() is False:
             return
         seconds = self.settings.query_seconds
         budget = TimeBudget(seconds) if seconds else TimeBudget()
         try:
             for first, text in _read_texts(document, self.store, self.parts.get(document.id, ())):
-                lines = find_lines(text, self.wanted, places.before(first), budget) if self.left > 0 else []
+                lines = find_lines(text, self.wanted, places.count_from(first), budget) if self.left > 0 else []
                 if self.wanted.text is None:
-                    lines = [places.with_name(line, first, text) for line in lines]
+                    lines = [places.mark_name(line, first, text) for line in lines]
                 yield Block(first, text, self._take_lines(lines))
                 if self.left <= 0 and not self.options.context_after:
                     return
@@ -180,7 +186,7 @@ class LineSearch:
         skip, left = self.options.offset, self.options.limit
         self.skip, self.left = 0, sys.maxsize
         self.reads = ("documents.read_snapshot", "units.list_in_document")
-        hits = list(self._hits())
+        hits = list(self._find_hits())
         return SearchResult(
             query=self.query.text,
             hits=tuple(hits[skip : skip + left]),
@@ -193,14 +199,14 @@ class LineSearch:
             trigram_available=self.store.features().fuzzy,
         )
 
-    def _hits(self) -> Iterator[Hit]:
+    def _find_hits(self) -> Iterator[Hit]:
         before, after = self.options.context_before, self.options.context_after
         rank = 0
-        for file in self.files():
+        for file in self.find_files():
             lines = list(file.lines)
             shown = {line.number: SnippetLine(line.number, line.text.rstrip("\r"), line.ranges) for line in lines}
             matched = [line for line in lines if line.matched]
-            for line, unit in zip(matched, self._units_around(file, matched), strict=True):
+            for line, unit in zip(matched, self._find_units_around(file, matched), strict=True):
                 rank += 1
                 around = (shown.get(number) for number in range(line.number - before, line.number + after + 1))
                 column = column_utf8(line.text, line.ranges[0][0] if line.ranges else 0)
@@ -219,7 +225,7 @@ class LineSearch:
                     path_bytes=os.fsencode(file.os_path) if file.os_path != file.path else None,
                 )
 
-    def _units_around(self, file: FileLines, lines: Sequence[MatchedLine]) -> Iterator[UnitRow]:
+    def _find_units_around(self, file: FileLines, lines: Sequence[MatchedLine]) -> Iterator[UnitRow]:
         """The innermost unit around each line, or the file."""
         units = iter(self.store.units.list_in_document(file.document))
         coming, around = next(units, None), list[UnitRow]()
@@ -232,7 +238,7 @@ class LineSearch:
                 yield around[-1]
             else:
                 (document,) = self.store.documents.read_rows([file.document])
-                yield whole_file(document, file.repository, self.store)
+                yield make_file_unit(document, file.repository, self.store)
 
 
 def _read_texts(document: DocumentRow, store: Store, parts: Collection[int]) -> Iterator[tuple[int, str]]:
@@ -257,7 +263,7 @@ def _read_texts(document: DocumentRow, store: Store, parts: Collection[int]) -> 
         first, unfinished = first + joined.count("\n", 0, end), joined[end:]
 
 
-def _with_context(blocks: Iterable[Block], before: int, after: int) -> Iterator[MatchedLine]:
+def _add_context(blocks: Iterable[Block], before: int, after: int) -> Iterator[MatchedLine]:
     """The matching lines and the lines around them, each once."""
     if not (before or after):
         for first, text, lines in blocks:
@@ -287,41 +293,41 @@ class _Places:
         self.spans: dict[int, Sequence[tuple[int, int]] | None] = {}
         self.named: dict[int, str] = {}  # Line, from 0 → the name on it, of the units that satisfy a query without text
 
-    def of_file(self) -> bool | None:
+    def holds_for_file(self) -> bool | None:
         """True if the conditions of the whole query hold for this file; None if that differs within it."""
         wanted = self.search.wanted.file
         return True if wanted is None else self.search.conditions.decide(self.document, wanted).value
 
-    def before(self, first: int) -> Callable[[Node], Sequence[tuple[int, int]] | None]:
+    def count_from(self, first: int) -> Callable[[Node], Sequence[tuple[int, int]] | None]:
         """The lines where a condition holds, counted from line `first`; None for the whole file."""
 
-        def lines(condition: Node) -> Sequence[tuple[int, int]] | None:
+        def find_ranges(condition: Node) -> Sequence[tuple[int, int]] | None:
             if id(condition) not in self.spans:
-                self.spans[id(condition)] = self._spans(condition)
+                self.spans[id(condition)] = self._find_spans(condition)
             spans = self.spans[id(condition)]
             return None if spans is None else [(begin - first, end - first) for begin, end in spans]
 
-        return lines
+        return find_ranges
 
-    def with_name(self, line: FoundLine, first: int, text: str) -> FoundLine:
+    def mark_name(self, line: FoundLine, first: int, text: str) -> FoundLine:
         """A line that names a unit, with the range of the name."""
         name = self.named.get(first + line.number, "")
         at = text.find(name, line.begin, line.end) - line.begin if name else -1
         return line._replace(ranges=((at, at + len(name)),)) if at >= 0 else line
 
-    def _spans(self, condition: Node) -> Sequence[tuple[int, int]] | None:
+    def _find_spans(self, condition: Node) -> Sequence[tuple[int, int]] | None:
         """First and last lines, from 0, of the units that satisfy a condition; of a query without text, the lines that
         name them."""
         value = self.search.conditions.decide(self.document, condition).value
         if value is not None:
             return None if value else ()
-        units = self._units(condition)
+        units = self._find_units(condition)
         if self.search.wanted.text is not None:
             return [(unit.start_line - 1, unit.end_line - 1) for unit in units]
         self.named |= {(unit.name_line or unit.start_line) - 1: unit.name for unit in units}
         return [(line, line) for line in self.named]
 
-    def _units(self, condition: Node) -> list[UnitRow]:
+    def _find_units(self, condition: Node) -> list[UnitRow]:
         store, conditions = self.search.store, self.search.conditions
         units = store.units.list_in_document(self.document.id)
         if asks_for_todos(condition):

@@ -47,7 +47,7 @@ def adjust_scores(ranking: Ranking) -> Ranking:
         run.trace.lap("order")
         with run.budget.part(ORDER, "the expansion was left out"):
             expanding = ExpansionSettings(**profile.expansion)
-            candidates, reached = add_expansion(candidates, expanding, run.store, run.allows())
+            candidates, reached = add_expansion(candidates, expanding, run.store, run.make_scope_test())
             if expanding.closed:
                 kept = reached | ranking.findings.literal | targets.keys()
                 reason = f"neither one of the first {profile.expansion['seeds']} nor a neighbour of theirs"
@@ -176,12 +176,12 @@ def drop_low_scores(ranking: Ranking) -> list[Candidate]:
     if not minimum or (best <= 0 and given is None):
         return candidates
 
-    def least_share(candidate: Candidate) -> float:
+    def find_least_share(candidate: Candidate) -> float:
         kind = candidate.unit.kind
         is_spared = given is None and candidate.unit.id in ranking.findings.literal
         return -math.inf if is_spared else minimum.get(kind, minimum["text" if kind in PROSE else "code"])
 
-    return drop_below(run.trace, candidates, lambda c: c.score / best if best > 0 else 0.0, least_share)
+    return drop_below(run.trace, candidates, lambda c: c.score / best if best > 0 else 0.0, find_least_share)
 
 
 def is_unlikely(ranking: Ranking) -> bool:

@@ -25,7 +25,7 @@ from codelens.search.rankers import Ranking, load_ranker
 from codelens.search.retrieve import add_literal_matches, add_todos, choose_channels, limit_matches, retrieve
 from codelens.search.run import Profile, SearchRun
 from codelens.search.scope import note_missing_metadata
-from codelens.search.terms import expand, plain_texts
+from codelens.search.terms import expand, list_plain_texts
 from codelens.store.store import Store
 
 LITERAL_MODES = frozenset({"exact", "fuzzy"})  # Modes in which no word stands for another unless the user says so
@@ -83,9 +83,9 @@ def find_terms(run: SearchRun) -> SearchRun:
     elif profile.keywords:
         from codelens.search.channels.keywords import find_keywords  # few profiles look for keywords
 
-        terms = find_keywords(plain_texts(query), query.identifiers, query.text, profile.keywords["clusters"])
+        terms = find_keywords(list_plain_texts(query), query.identifiers, query.text, profile.keywords["clusters"])
     else:
-        terms = expand(plain_texts(query), query.identifiers, query.text)
+        terms = expand(list_plain_texts(query), query.identifiers, query.text)
     run = replace(run, terms=terms)
     prefetching = partial(prefetch_matches, run), partial(prefetch_frequencies, run)
     if run.likeness:

@@ -17,7 +17,7 @@ from codelens.query.patterns import Ranges
 from codelens.search.rankers import Ranking
 from codelens.search.retrieve import ALONE
 from codelens.search.run import SearchRun, limit_notices
-from codelens.search.terms import compute_idfs, stem
+from codelens.search.terms import compute_idfs, strip_ending
 from codelens.search.verbatim import find_fragment
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Expected, Store
@@ -47,13 +47,13 @@ def answer(ranking: Ranking, info: IndexInfo) -> SearchResult:
     """The part of the final order that --limit and --offset show."""
     run, options = ranking.run, ranking.run.options
     page = ranking.candidates[options.offset : options.offset + options.limit]
-    hits = _hits(ranking, page)
+    hits = _make_hits(ranking, page)
     return SearchResult(
         query=run.query.text,
         hits=hits,
         total=len(ranking.candidates),
         channels=ranking.findings.channels,
-        notices=(*run.notices, *_moved_places(run, page), *limit_notices(run.budget)),
+        notices=(*run.notices, *_find_moved_places(run, page), *limit_notices(run.budget)),
         index=info,
         options=options,
         trace=run.trace,
@@ -61,7 +61,7 @@ def answer(ranking: Ranking, info: IndexInfo) -> SearchResult:
     )
 
 
-def _hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
+def _make_hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     """The hits; those for which there is no time come without lines, and point to where the unit is named or begins."""
     run = ranking.run
     store, options, first = run.store, run.options, run.options.offset + 1
@@ -69,7 +69,7 @@ def _hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     evidence, ways = (ranking.evidence, ranking.ways) if options.reasons else (None, None)
     said_of = {evidence.messages[one][1]: None for one in shown if one in evidence.messages} if evidence else ()
     units = [c.unit.id for c in page if c.unit.id > 0]
-    of_page: list[Expected] = [("documents.read_rows", (shown,)), (_rows_inside, units)]
+    of_page: list[Expected] = [("documents.read_rows", (shown,)), (_read_rows_inside, units)]
     of_page += [("documents.read_snapshot", (document,)) for document in shown]
     of_page += [("messages.commit", (number,)) for number in said_of]
     said, *_ = store.at_once(
@@ -77,7 +77,7 @@ def _hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
         partial(store.foresee, *of_page),
         *([partial(ways.find, [c.unit for c in page])] if ways else []),
     )
-    pairs, rows = _rows_inside(store, units)
+    pairs, rows = _read_rows_inside(store, units)
     inside: dict[UnitId, list[UnitRow]] = {}
     for outer, inner in pairs:
         inside.setdefault(outer, []).append(rows[inner])
@@ -105,7 +105,7 @@ def _hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
         )
         with store.budget.part(SHOWN):
             store.budget.check()
-            hits.append(_with_lines(ranking, hit, document, said, inside.get(unit.id, ())))
+            hits.append(_add_lines(ranking, hit, document, said, inside.get(unit.id, ())))
         if len(hits) == place:
             hits.append(hit)
             brief += 1
@@ -114,17 +114,19 @@ def _hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     return tuple(hits)
 
 
-def _rows_inside(store: Store, units: Sequence[UnitId]) -> tuple[list[tuple[UnitId, UnitId]], Mapping[UnitId, UnitRow]]:
+def _read_rows_inside(
+    store: Store, units: Sequence[UnitId]
+) -> tuple[list[tuple[UnitId, UnitId]], Mapping[UnitId, UnitRow]]:
     pairs = store.units.find_inner(units)
     return pairs, store.units.read_rows([inner for _, inner in pairs])
 
 
-def _with_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWords, inner: Sequence[UnitRow]) -> Hit:
+def _add_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWords, inner: Sequence[UnitRow]) -> Hit:
     """The hit with the exact place to jump to, and its snippet: the asked context, or the place and the lines of the unit that
     say most. `inner` are the units in it, whose lines are theirs."""
     run, findings = ranking.run, ranking.findings
     unit, options, lines = hit.unit, run.options, run.texts.lines(document)
-    places = run.scope.places(unit, document)
+    places = run.scope.find_places(unit, document)
     marks: dict[int, Ranges] = dict(places)
     shares: dict[int, float] = {}
     if not (options.literal or options.regex):
@@ -168,7 +170,7 @@ class QueryWords(dict[str, frozenset[str]]):
 
     def __init__(self, run: SearchRun) -> None:
         words = [t.text for t in run.terms.words]
-        self._stem: Callable[[str], str] = str if run.options.mode == "exact" else stem
+        self._stem: Callable[[str], str] = str if run.options.mode == "exact" else strip_ending
         self._begun = tuple(w.removesuffix(BEGINNING) for w in words if w.endswith(BEGINNING))
         self._stems = dict.fromkeys((self._stem(w) for w in words if not w.endswith(BEGINNING)), 1.0)
         self._few = (*self._stems, *self._begun) if len(words) <= FEW_WORDS else ()
@@ -235,7 +237,7 @@ def _place(
     return best, column_utf8(lines[best - 1], start) if best <= len(lines) else 1
 
 
-def _moved_places(run: SearchRun, page: Sequence[Candidate]) -> Sequence[Notice]:
+def _find_moved_places(run: SearchRun, page: Sequence[Candidate]) -> Sequence[Notice]:
     """A notice for each place of the shown notes that moved or is lost, in the order of the hits."""
     notes = dict.fromkeys(c.unit.document for c in page if c.unit.kind in NOTE_KINDS)
     if not notes:

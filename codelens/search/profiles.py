@@ -37,7 +37,7 @@ LARGEST = 1_000_000  # Bytes of such a file; one with every feature in every set
 HINT = "the setting `weights` names a file as `codelens eval tune --keep FILE` writes: [codelens.features], bm25 = { change = 1.5 }"
 
 
-def all_profiles(own: str = "") -> Mapping[str, Any]:
+def load_all_profiles(own: str = "") -> Mapping[str, Any]:
     """Profile → section → number, with the user's tables in the place of shipped ones: features as a whole; of other tables,
     only what is named. Raises SettingsError.
     """
@@ -149,7 +149,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
 
     Raises UsageError for names that there are not, and SettingsError for a file of weights that cannot be taken.
     """
-    profiles = all_profiles(own)
+    profiles = load_all_profiles(own)
     if options.profile not in profiles:
         raise UsageError(f"no profile '{options.profile}'", f"profiles: {', '.join(profiles)}")
     row: Mapping[str, Any] = profiles[options.profile]

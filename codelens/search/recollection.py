@@ -18,7 +18,7 @@ from codelens.model.code import UnitId, UnitRow
 from codelens.model.memory import Feedback, LearnedWord, PlaceRecord, place_of
 from codelens.model.request import SearchOptions
 from codelens.model.search import MEMORY_UNUSED, Candidate, ExpandedQuery, Match, Notice
-from codelens.search.terms import load_words, stem
+from codelens.search.terms import load_words, strip_ending
 from codelens.store.records import Memory
 from codelens.store.store import Store
 from codelens.store.texts import Texts
@@ -47,7 +47,7 @@ def find_learnable_words(texts: Iterable[str]) -> tuple[str, ...]:
     lists = load_words()
     noise = lists.stop | lists.action | lists.generic | _UNEXPECTED
     words = (word for text in texts for token in tokens(text) for word in split_identifier(token))
-    stems = (stem(w) for w in words if len(w) >= SHORTEST_WORD and w not in noise and not w.isdigit())
+    stems = (strip_ending(w) for w in words if len(w) >= SHORTEST_WORD and w not in noise and not w.isdigit())
     return tuple(dict.fromkeys(stems))
 
 

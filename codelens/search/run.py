@@ -21,7 +21,7 @@ from codelens.model.search import ExpandedQuery, Intent, Notice, QueryTarget, Tr
 from codelens.query.filters import BadValueError, make_filter, make_kinds_filter
 from codelens.query.nodes import Query, add_stars, join_parts, list_required_parts, split_phrases
 from codelens.query.parser import parse_query
-from codelens.search.scope import SearchScope, build_scope, unknown_repositories
+from codelens.search.scope import SearchScope, build_scope, find_unknown_repositories
 from codelens.search.terms import load_words
 from codelens.store.store import Store
 from codelens.store.texts import Texts
@@ -83,11 +83,11 @@ class Profile:
         """True if the weights depend on the kind of query."""
         return any(not isinstance(weight, float | int) for weight in self.features.values())
 
-    def weighs(self, shape: str) -> bool:
+    def has_weights_for(self, shape: str) -> bool:
         """True if there are weights for this kind of query."""
         return any(shape in weight for weight in self.features.values() if not isinstance(weight, float | int))
 
-    def weights(self, intent: Intent | None) -> Mapping[str, float]:
+    def select_weights(self, intent: Intent | None) -> Mapping[str, float]:
         """Feature → what it weighs for such a query, without those of no weight."""
         unit, shares = 1.0 / (self.rrf_k + 1), intent.shares if intent else {}
         weights = {}
@@ -164,7 +164,7 @@ class SearchRun:
             )
             query = replace(loose, notices=(*query.notices, notice))
             scope = build_scope(store, query, options, texts, settings)
-        notices = [*query.notices, *find_absences(store), *unknown_repositories(query, scope)]
+        notices = [*query.notices, *find_absences(store), *find_unknown_repositories(query, scope)]
         notices += [AUTHORS_CUT] if scope.lacks_authors else []
         return cls(store, options, settings, profile, query, texts, scope, notices, trace)
 
@@ -186,7 +186,7 @@ class SearchRun:
     @property
     def weights(self) -> Mapping[str, float]:
         """Feature → weight, for a query of this intent."""
-        return self.profile.weights(self.trace.intent)
+        return self.profile.select_weights(self.trace.intent)
 
     @property
     def recollection(self) -> Recollection | None:
@@ -197,7 +197,7 @@ class SearchRun:
 
         return Recollection(self.store, self.options, self.notices)
 
-    def allows(self) -> Callable[[UnitId], bool]:
+    def make_scope_test(self) -> Callable[[UnitId], bool]:
         """A predicate: may this unit be found?"""
         return (lambda _: True) if self.within is None else frozenset(self.within).__contains__
 
@@ -214,7 +214,7 @@ class SearchRun:
             self.notice("no-fuzzy", "the index was built without trigrams: no substrings, no typo correction")
         if not features.vector:
             self.notice("no-vector", "the index was built without vectors")
-        elif self.embedder() is None:
+        elif self.find_embedder() is None:
             other = store.meta("embedder")
             code, text = "other-embedder", f"the vectors come from another embedder ({other}): run `codelens index`"
             if absolute_setting(settings.model) == store.meta("embedder_setting"):
@@ -235,7 +235,7 @@ class SearchRun:
             return None
         from codelens.search.likeness import find_likeness
 
-        embedder = self.embedder() if "vector" in self.abilities else None
+        embedder = self.find_embedder() if "vector" in self.abilities else None
         try:
             likeness = find_likeness(self.options, self.store, embedder)
         except EmbedderFault as fault:
@@ -248,7 +248,7 @@ class SearchRun:
             self.notice("loose-words", f'{text}; put them in "quotes" to demand them')
         return likeness
 
-    def embedder(self) -> Embedder | None:
+    def find_embedder(self) -> Embedder | None:
         """The embedder of the index's vectors: the one in the settings, else the one that built the index, else None."""
         fingerprint = self.store.meta("embedder_fingerprint")
         with suppress(UsageError):
@@ -266,7 +266,7 @@ class SearchRun:
 
         It is computed once: a model may be slow, or on the network.
         """
-        embedder = self.embedder()
+        embedder = self.find_embedder()
         if self.terms.vector or embedder is None:
             return self.terms.vector
         if not self._vectors:

@@ -92,12 +92,12 @@ class SearchScope:
         """True if the query demands a text."""
         return demands_text(self.query.node)
 
-    def blame(self, unit: UnitRow) -> Blame | None:
+    def find_blame(self, unit: UnitRow) -> Blame | None:
         """The conditions that keep this unit out; None if it takes part."""
         if self.units is None:
             return None
         conditions, (document,) = self.conditions, self.texts.store.documents.read_rows([unit.document])
-        if option := _option_against(document, conditions.repositories[document.repository], self.options):
+        if option := _find_excluding_option(document, conditions.repositories[document.repository], self.options):
             return Blame(option, f"{document.path} ({document.language})", ())
         facts = conditions.collect_facts(document).narrow_to_unit(unit.kind, unit.name, unit.qualified_name)
         facts = facts._replace(text=self.texts.read(document).slice(unit.span))
@@ -118,7 +118,7 @@ class SearchScope:
         case = f" case:{self.query.case}" if self.query.case != self.options.case else ""
         return Blame(", ".join(map(describe, blamed)), text, [describe(rest) + case] if rest is not None else [])
 
-    def places(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
+    def find_places(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
         """Line → character ranges where the query's phrases and patterns hit the unit."""
         leaves = [leaf for leaf in find_positive_leaves(self.query.node) if is_exact(leaf)]
         if not leaves:
@@ -135,7 +135,7 @@ class SearchScope:
                     leaf.values if isinstance(leaf, Filter) else (leaf.text,) if isinstance(leaf, Phrase) else ()
                 ):
                     ranges += find_occurrences(text, one, matching)
-            for line, parts in _by_line(text, first, indent, ranges).items():
+            for line, parts in _split_by_line(text, first, indent, ranges).items():
                 by_line[line] = by_line.get(line, ()) + parts
         return by_line
 
@@ -147,7 +147,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     restricting = options.repositories, options.languages, options.languages_not, options.globs, options.paths
     if query.plain and not any(restricting):
         return scope
-    for value in _repositories_asked(list_leaves(query.node)):
+    for value in _list_asked_repositories(list_leaves(query.node)):
         find_repositories(value, conditions.matching)  # found once here, so that no index has to know the roots of all
     units, reach, lacks_authors = UnitSet(), dict[UnitId, Span](), False
     sent = replace(conditions, matching=replace(conditions.matching, roots={}), changes=None)
@@ -157,7 +157,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
         units = UnitSet(chain.from_iterable(part.units for part in parts))
         reach = {unit: span for part in parts for unit, span in part.of.items()}
         files, left, cut = map(sum, zip(*(part.counts for part in parts), strict=True))
-        lacks_authors = cut > 0 and asks_for(query.node, "author")
+        lacks_authors = cut > 0 and has_condition_on(query.node, "author")
         if left:
             store.budget.cut.append(f"conditions were decided for {files - left} of {quantity(files, 'file')}")
     store.unit_sets.hold(units)
@@ -172,8 +172,8 @@ def read_conditions(store: Store, query: Query, options: SearchOptions, texts: T
         node=query.node,
         matching=Matching(case, options.word, store.budget, roots={row.name: row.root.as_posix() for row in rows}),
         repositories={int(row.id): row.name for row in rows},
-        metadata=load_metadata(settings.metadata) if asks_for(query.node, "meta") else EMPTY,
-        changes=LastChanges(store, texts) if asks_for(query.node, *CHANGE_FIELDS) else None,
+        metadata=load_metadata(settings.metadata) if has_condition_on(query.node, "meta") else EMPTY,
+        changes=LastChanges(store, texts) if has_condition_on(query.node, *CHANGE_FIELDS) else None,
     )
 
 
@@ -189,9 +189,9 @@ def _satisfy_conditions(
         node=join_alternatives(node, matching),
         matching=matching,
         repositories={int(row.id): roots[row.root] for row in store.documents.list_repositories()},
-        changes=LastChanges(store, texts) if asks_for(node, *CHANGE_FIELDS) else None,
+        changes=LastChanges(store, texts) if has_condition_on(node, *CHANGE_FIELDS) else None,
     )
-    documents = documents_in_scope(store, options, names=conditions.repositories)
+    documents = list_documents_in_scope(store, options, names=conditions.repositories)
     whole, undecided, satisfying, left = list[DocumentId](), list[DocumentRow](), SatisfyingUnits(), len(documents)
     with suppress(OutOfTime):
         for document in documents:
@@ -203,7 +203,7 @@ def _satisfy_conditions(
             left -= 1
             if value:
                 whole.append(document.id)
-        expression = trigram_expression(plan_literals(node)) if store.features().fuzzy else ""
+        expression = format_trigrams(plan_literals(node)) if store.features().fuzzy else ""
         parts: Mapping[DocumentId, Collection[int]] = {}  # the only parts of large files that allow the query
         if expression:
             with store.interrupting():
@@ -219,18 +219,18 @@ def _satisfy_conditions(
     return Part(units, satisfying.reach, (len(documents), left - satisfying.files, int(cut)))
 
 
-def unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
+def find_unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
     """A notice for each `repo:` value that names no repository of the index."""
     names = list(scope.conditions.repositories.values())
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return [
         Notice("repository", f"no repository fits repo:{value}; there are {', '.join(names[:NAMES_SHOWN])}{more}")
-        for value in _repositories_asked(find_positive_leaves(query.node))
+        for value in _list_asked_repositories(find_positive_leaves(query.node))
         if not find_repositories(value, scope.conditions.matching)
     ]
 
 
-def _repositories_asked(leaves: Iterable[Leaf]) -> list[str]:
+def _list_asked_repositories(leaves: Iterable[Leaf]) -> list[str]:
     """The values of `repo:`, each once."""
     filters = [leaf for leaf in leaves if isinstance(leaf, Filter) and leaf.field == "repo"]
     return list(dict.fromkeys(value for one in filters for value in one.values))
@@ -248,7 +248,7 @@ def note_missing_metadata(query: Query, scope: SearchScope) -> list[Notice]:
     return [Notice("metadata", f"no metadata has '{missing}'; {there}")]
 
 
-def documents_in_scope(
+def list_documents_in_scope(
     store: Store,
     options: SearchOptions,
     among: Collection[DocumentId] | None = None,
@@ -261,10 +261,14 @@ def documents_in_scope(
     if options.repositories and names is None:
         names = {row.id: row.name for row in store.documents.list_repositories()}
     named = names or {}
-    return [d for d in store.documents.read_rows(among) if not _option_against(d, named.get(d.repository, ""), options)]
+    return [
+        d
+        for d in store.documents.read_rows(among)
+        if not _find_excluding_option(d, named.get(d.repository, ""), options)
+    ]
 
 
-def _option_against(document: DocumentRow, repository: str, options: SearchOptions) -> str:
+def _find_excluding_option(document: DocumentRow, repository: str, options: SearchOptions) -> str:
     """The option that keeps a document out; empty if none does."""
     if options.repositories and repository not in options.repositories:
         return ELSEWHERE
@@ -283,25 +287,25 @@ def _option_against(document: DocumentRow, repository: str, options: SearchOptio
     return "" if passes else reason
 
 
-def asks_for(node: Node | None, *fields: str) -> bool:
+def has_condition_on(node: Node | None, *fields: str) -> bool:
     """True if a condition is on one of these fields."""
     return any(isinstance(leaf, Filter) and leaf.field in fields for leaf in list_leaves(node))
 
 
-def trigram_expression(plan: Plan) -> str:
+def format_trigrams(plan: Plan) -> str:
     """The full-text expression of a plan; empty if it requires nothing."""
     if isinstance(plan, Substring):
         return all_trigrams(plan.text[:LONGEST_SOUGHT])
     if not isinstance(plan, AllOf | AnyOf):
         return ""
     wanted = plan.parts[:MOST_SOUGHT] if isinstance(plan, AllOf) else plan.parts
-    parts = [f"({part})" if part else "" for part in map(trigram_expression, wanted)]
+    parts = [f"({part})" if part else "" for part in map(format_trigrams, wanted)]
     if isinstance(plan, AllOf):
         return " AND ".join(filter(None, parts))
     return " OR ".join(parts) if all(parts) else ""  # one alternative that demands nothing lets everything through
 
 
-def _by_line(text: str, first: int, indent: int, ranges: Sequence[tuple[int, int]]) -> dict[int, Ranges]:
+def _split_by_line(text: str, first: int, indent: int, ranges: Sequence[tuple[int, int]]) -> dict[int, Ranges]:
     """Ranges in a unit's text → ranges in the lines of its document. A range over several lines counts in its first."""
     starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
     by_line: dict[int, list[tuple[int, int]]] = {}
@@ -313,7 +317,7 @@ def _by_line(text: str, first: int, indent: int, ranges: Sequence[tuple[int, int
     return {line: tuple(parts) for line, parts in by_line.items()}
 
 
-def whole_file(document: DocumentRow, repository: str, store: Store, doc: str = "") -> UnitRow:
+def make_file_unit(document: DocumentRow, repository: str, store: Store, doc: str = "") -> UnitRow:
     """A file as hits show it. Among units it stands by the number of its node in the graph."""
     size, lines = store.files.read_extent(document.id)
     return UnitRow(

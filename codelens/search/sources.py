@@ -5,7 +5,7 @@ from __future__ import annotations
 from codelens.errors import TargetError
 from codelens.model.code import IndexedFile, SourceFile, UnitRow
 from codelens.model.request import SearchOptions
-from codelens.search.scope import documents_in_scope
+from codelens.search.scope import list_documents_in_scope
 from codelens.store.documents import DocumentRow, RepositoryRow
 from codelens.store.store import Store
 from codelens.store.targets import resolve_target
@@ -16,7 +16,7 @@ from codelens.worktree.files import check_freshness
 def list_files(store: Store, options: SearchOptions) -> list[IndexedFile]:
     """The documents that the options, without any query, let take part; by repository and path."""
     repositories = {row.id: row for row in store.documents.list_repositories()}
-    files = [_file(d, repositories[d.repository]) for d in documents_in_scope(store, options)]
+    files = [_describe_file(d, repositories[d.repository]) for d in list_documents_in_scope(store, options)]
     return sorted(files, key=lambda file: (file.repository, file.path))
 
 
@@ -31,7 +31,7 @@ def read_source(store: Store, path: str, repository: str = "") -> SourceFile:
     if len(documents) > 1:
         names = tuple(sorted(repositories[d.repository].name for d in documents))
         raise TargetError(f"several repositories have {path}", names, "put the repository's name before the path")
-    return _source(store, documents[0], repositories[documents[0].repository])
+    return _read_source(store, documents[0], repositories[documents[0].repository])
 
 
 def find_passage(store: Store, target: str) -> tuple[SourceFile, UnitRow | None, int]:
@@ -46,19 +46,19 @@ def find_passage(store: Store, target: str) -> tuple[SourceFile, UnitRow | None,
         raise TargetError(f"{target} is not in the index", hint="`codelens status --skipped` lists what was left out")
     document = documents[0]
     home = next(row for row in store.documents.list_repositories() if row.id == document.repository)
-    return _source(store, document, home), unit, unit.start_line if unit else meant.line or 1
+    return _read_source(store, document, home), unit, unit.start_line if unit else meant.line or 1
 
 
-def _source(store: Store, document: DocumentRow, home: RepositoryRow) -> SourceFile:
+def _read_source(store: Store, document: DocumentRow, home: RepositoryRow) -> SourceFile:
     return SourceFile(
-        file=_file(document, home),
+        file=_describe_file(document, home),
         freshness=check_freshness(home.root, document.os_path, document.stamp, document.content_hash),
         lines=tuple(Texts(store).lines(document)),
         units=tuple(store.units.list_in_document(document.id)),
     )
 
 
-def _file(document: DocumentRow, repository: RepositoryRow) -> IndexedFile:
+def _describe_file(document: DocumentRow, repository: RepositoryRow) -> IndexedFile:
     return IndexedFile(
         repository=repository.name,
         root=str(repository.root),

@@ -138,7 +138,7 @@ def may_join(left: str, right: str) -> bool:
     return min(len(left), len(right)) >= MIN_COMPOUND_PART and max(len(left), len(right)) > MIN_COMPOUND_PART
 
 
-def plain_texts(query: Query) -> list[str]:
+def list_plain_texts(query: Query) -> list[str]:
     """The texts of a query that rank: its words, and the words of its phrases, in which a star is only a star."""
     return [p.text.replace("*", " ") if isinstance(p, Phrase) else p.text for p in query.ranking_texts]
 
@@ -149,7 +149,7 @@ def collect_words(terms: ExpandedQuery) -> frozenset[str]:
 
 
 @lru_cache(maxsize=10_000)
-def stem(word: str) -> str:
+def strip_ending(word: str) -> str:
     """A word without its commonest English ending, for comparing single words; the index itself stems by Porter."""
     for ending in ("ing", "ies", "ed", "es", "er", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:

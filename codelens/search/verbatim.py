@@ -84,7 +84,7 @@ def find_verbatim(run: SearchRun) -> VerbatimMatches:
     if windows := {" ".join(typed[at : at + size]).lower(): at + size for at, size in find_windows(typed)}:
         places = partial(_find_runs, windows=windows, words=typed, following=list(map(_compile_next_word, typed)))
         searches.append(Search(list(windows), [(places, list(windows))]))
-    finds = _finds(run, searches, len(words))
+    finds = _find_in_documents(run, searches, len(words))
     of_fragment = finds.pop(0) if fragment else {}
     if is_pasted(fragment):  # in code it may go on in the next string
         whole = " ".join(words)
@@ -146,7 +146,7 @@ def find_parts(
         return {}
     search = Search(searched, [(_find_parts, (part,)) for part in searched], PARTLY_READ)
     by_unit: dict[UnitId, dict[str, VerbatimMatch]] = {}
-    for part, finds in zip(searched, _finds(run, [search], 1, first), strict=True):
+    for part, finds in zip(searched, _find_in_documents(run, [search], 1, first), strict=True):
         for unit, find in finds.items():
             by_unit.setdefault(unit, {})[part] = find
     return by_unit
@@ -171,14 +171,14 @@ def is_like_code(word: str) -> bool:
 def _is_token(word: str, run: SearchRun) -> bool:
     if not IDENTIFIER.fullmatch(word):
         return bool(_MARKED.search(word))
-    last = last_name(word)
+    last = split_last_name(word)
     named = run.store.units.find_by_name(fold_identifier(last), None, MOST_NAMED)
     if not is_like_code(word):
         return not named and not run.store.postings.count_units(word.casefold())
     return not any(unit.name == last and "test" not in unit.roles for unit in run.store.units.read_rows(named).values())
 
 
-def last_name(word: str) -> str:
+def split_last_name(word: str) -> str:
     return re.split(r"\.|::|->|#", word)[-1].removesuffix("()")
 
 
@@ -208,7 +208,7 @@ class Search(NamedTuple):
     most: int = MOST_DOCUMENTS
 
 
-def _finds(
+def _find_in_documents(
     run: SearchRun, searches: Sequence[Search], words: int, first: Collection[DocumentId] = ()
 ) -> list[dict[UnitId, VerbatimMatch]]:
     """For each way of each search: unit → the best find in it, in the order of the documents. Of documents that hold as many
@@ -281,7 +281,7 @@ def _look_for(
             continue
         read = _Document(texts.read(rows[document]), sorted(numbers), store.budget)
         if store.filters and not numbers:
-            store.filters.keep(document, partial(read.in_lower_case, of_ascii=True))
+            store.filters.keep(document, partial(read.lower_parts, of_ascii=True))
         for way, (places, looked_for) in enumerate(searches[number].ways, start=ways[number]):
             matches: dict[UnitId, VerbatimMatch] = {}
             _add(store, document, places([text for text in own_texts if text in looked_for], read), words, matches)
@@ -302,10 +302,10 @@ class _Document:
             span = self._text.span_of(number)
             self._parts.append((max(span.start, self._text.bom), self._text.stored(span)))
 
-    def places(self, text: str, whole: bool, exact: bool = False) -> Iterator[tuple[int, int, str]]:
+    def find_places(self, text: str, whole: bool, exact: bool = False) -> Iterator[tuple[int, int, str]]:
         """(byte, end in the part, part) of the first finds of a text, which is in lower case unless `exact`."""
         left = MOST_FINDS
-        searched = [part for _, part in self._parts] if exact else self.in_lower_case(text.isascii())
+        searched = [part for _, part in self._parts] if exact else self.lower_parts(text.isascii())
         for (start, part), among in zip(self._parts, searched, strict=True):
             at = -1
             while left and (at := among.find(text, at + 1)) >= 0:
@@ -315,7 +315,7 @@ class _Document:
                     yield start + (at if plain else len(part[:at].encode(self._text.encoding, "replace"))), end, part
                     left -= 1
 
-    def in_lower_case(self, of_ascii: bool) -> list[str]:
+    def lower_parts(self, of_ascii: bool) -> list[str]:
         """The parts with all letters, or those of ASCII alone, in lower case: in a text with any other, all take ten times
         as long."""
         if of_ascii not in self._lowered:
@@ -355,7 +355,7 @@ def _find_tokens(tokens: Sequence[str], document: _Document) -> Iterator[Place]:
             (lowered, True, False, OTHER_CASE if token != lowered else 1.0),
             (lowered, False, False, INSIDE),
         ):
-            places = [place for place, _, _ in document.places(text, whole, exact)]
+            places = [place for place, _, _ in document.find_places(text, whole, exact)]
             yield from ((place, value, token, True) for place in places)
             if places:
                 break
@@ -363,7 +363,9 @@ def _find_tokens(tokens: Sequence[str], document: _Document) -> Iterator[Place]:
 
 def _find_parts(parts: Sequence[str], document: _Document) -> Iterator[Place]:
     for part in parts:
-        yield from ((place, INSIDE, part, True) for place, _, _ in islice(document.places(part, False), PARTLY_FOUND))
+        yield from (
+            (place, INSIDE, part, True) for place, _, _ in islice(document.find_places(part, False), PARTLY_FOUND)
+        )
 
 
 def _compile_next_word(word: str) -> re.Pattern[str]:
@@ -383,7 +385,7 @@ def _find_runs(
     for window in present:
         after = windows[window]
         size = window.count(" ") + 1
-        for place, end, text in document.places(window, True):
+        for place, end, text in document.find_places(window, True):
             last = after
             while last < len(words) and (more := following[last].match(text, end)):
                 end, last = more.end(), last + 1

@@ -100,7 +100,7 @@ def _walk_ahead(
         share = math.fsum(seeds.values()) / whole
         mass = _walk(store, seeds, spreading, NEARLY * spreading.epsilon / share).mass
         most = round(MORE * spreading.joining)
-        reading(store, _most({u: held for u, held in mass.items() if u not in candidates}, most))
+        reading(store, _select_heaviest({u: held for u, held in mass.items() if u not in candidates}, most))
 
 
 def measure_nearness(walk: SpreadResult) -> dict[UnitId, float]:
@@ -120,12 +120,12 @@ def join_by_mass(
     """New candidates for the symbols with most mass that no channel found, of those that take part."""
     known = {c.unit.id for c in candidates}
     new = {u: m for u, m in walk.mass.items() if u not in known and may_be_found(u)}
-    rows = store.units.read_rows(_most(new, spreading.joining))
+    rows = store.units.read_rows(_select_heaviest(new, spreading.joining))
     first = sorted(rows.values(), key=lambda row: (-new[row.id], row.content_order()))[: spreading.joining]
     return [Candidate(row) for row in first if row.kind not in UNWALKED_KINDS]
 
 
-def _most(mass: Mapping[UnitId, float], number: int) -> list[UnitId]:
+def _select_heaviest(mass: Mapping[UnitId, float], number: int) -> list[UnitId]:
     """So many units with the most mass; more, where several hold the last's."""
     if len(mass) <= number:
         return [*mass]

@@ -22,7 +22,7 @@ from codelens.search.present import answer
 from codelens.search.rankers import Ranking
 from codelens.search.retrieve import select_channels
 from codelens.search.run import BELOW_MINIMUM, OUT_OF_TIME, ignore_units, limit_notices, read_query
-from codelens.search.scope import ELSEWHERE, documents_in_scope
+from codelens.search.scope import ELSEWHERE, list_documents_in_scope
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
@@ -138,7 +138,7 @@ class _Explainer:
         loss = Loss("out of time", missing, "raise the setting query_seconds")
         with self._store.budget.part(SHOWN, f"why {target.text} is not a candidate"):
             self._store.budget.check()
-            loss = self._not_candidate(unit)
+            loss = self._explain_absence(unit)
             # A piece of text is found like any text; but where the grammar failed, a symbol might have been found instead.
             if document is not None and document.fault and unit.kind in CHUNK_KINDS:
                 text = f"{target.path}: {document.fault}; as mere text it is lost at {loss.stage}: {loss.text}"
@@ -168,32 +168,32 @@ class _Explainer:
         if place < before:
             text, remedy = f"rank {place + 1} lies before --offset {before}", f"--offset {place} or less"
             return replace(explained, loss=Loss("offset", text, remedy))
-        return replace(explained, loss=self._beaten(self._ranking.candidates[place], place + 1))
+        return replace(explained, loss=self._explain_rank(self._ranking.candidates[place], place + 1))
 
     # Before the index
 
     # Between the index and the candidates
 
-    def _not_candidate(self, unit: UnitRow) -> Loss:
+    def _explain_absence(self, unit: UnitRow) -> Loss:
         if unit.id in self._run.originals:
             text = f"--like names this code, or code inside or around it: {self._options.like}"
             return Loss("itself", text, "")
         asked, options = [self._run.query.text], self._options
-        if blame := self._run.scope.blame(unit):
+        if blame := self._run.scope.find_blame(unit):
             text = f"{blame.condition} does not hold: {blame.text}"
-            query = self._first_that_works(unit, [*blame.without, *self._additions(unit, blame.without)])
+            query = self._find_first_that_works(unit, [*blame.without, *self._list_additions(unit, blame.without)])
             remedy = f"leave {blame.condition} out" + (f": {query}" if query else "")
             remedy = "--root-scope, without a PATH" if blame.condition == ELSEWHERE else remedy
             loss = Loss("filtered", text, remedy, query)
             if query or blame.without:
                 return loss
-            return self._with_other_options(loss, unit, _drop_option(options, blame.condition))
+            return self._add_other_options(loss, unit, _drop_option(options, blame.condition))
         event = next((e for e in self._run.trace.events if e.unit.id == unit.id), None)
         if event is not None and event.stage == BELOW_MINIMUM:
             said = "confidence" if self._run.profile.confidence else "share of the best score"
             loss = Loss(event.stage, f"its {said} is {event.text}", f"--min-score {event.text} or less")
-            return self._with_other_options(loss, unit, replace(options, min_score=float(event.text)))
-        query = self._first_that_works(unit, self._additions(unit, asked))
+            return self._add_other_options(loss, unit, replace(options, min_score=float(event.text)))
+        query = self._find_first_that_works(unit, self._list_additions(unit, asked))
         if event is not None:
             loss = Loss(event.stage, event.text, _say(query), query)
         elif cut := self._cut(unit):
@@ -208,7 +208,7 @@ class _Explainer:
             text = self._describe_distance(unit) or f"{subject} says {terms}; its name says {name_words}"
             loss = Loss("no channel", text, _say(query), query)
         plain = replace(options, min_score=0.0, mode="hybrid", profile="codelens", weights={}, fusion="rrf", expand="")
-        return loss if query or options.like else self._with_other_options(loss, unit, plain)
+        return loss if query or options.like else self._add_other_options(loss, unit, plain)
 
     def _describe_distance(self, unit: UnitRow) -> str:
         """Its cosine and the least one that the channel `vector` takes, where no other channel ran; else nothing."""
@@ -223,11 +223,11 @@ class _Explainer:
             return ""
         return f"its cosine is {cosine(distances[unit.id]):.3f}; nothing below {least:.3f} is near"
 
-    def _with_other_options(self, loss: Loss, unit: UnitRow, options: SearchOptions) -> Loss:
+    def _add_other_options(self, loss: Loss, unit: UnitRow, options: SearchOptions) -> Loss:
         """The loss with a query that shows the unit under these options, if there is one."""
         asked = self._run.query.text
-        queries = [asked, *self._additions(unit, [asked])]
-        if options == self._options or not (query := self._first_that_works(unit, queries, options)):
+        queries = [asked, *self._list_additions(unit, [asked])]
+        if options == self._options or not (query := self._find_first_that_works(unit, queries, options)):
             return loss
         remedy = loss.remedy or "with other options"
         remedy += f", ask: {query}" if query != asked or not loss.remedy else ""
@@ -257,7 +257,7 @@ class _Explainer:
 
     # Between the candidates and the page
 
-    def _beaten(self, candidate: Candidate, rank: int) -> Loss:
+    def _explain_rank(self, candidate: Candidate, rank: int) -> Loss:
         options, order = self._options, self._ranking.candidates
         text = f"rank {rank} of {len(order)}"
         if options.sort == "score":
@@ -269,13 +269,15 @@ class _Explainer:
             text += f": {gap} {'ahead of' if options.reverse else 'behind'} the last one shown: {parts}"
         else:
             text += f" by --sort {options.sort}{' --reverse' * options.reverse}"
-        query = self._first_that_works(candidate.unit, self._additions(candidate.unit, [self._run.query.text], rank))
+        query = self._find_first_that_works(
+            candidate.unit, self._list_additions(candidate.unit, [self._run.query.text], rank)
+        )
         remedy = f"-m {rank - options.offset}" + (f", or ask: {query}" if query else "")
         return Loss("beaten", text, remedy, query)
 
     # Remedies
 
-    def _additions(self, unit: UnitRow, queries: Sequence[str], rank: int | None = None) -> list[str]:
+    def _list_additions(self, unit: UnitRow, queries: Sequence[str], rank: int | None = None) -> list[str]:
         """Changed queries, in the order in which a person would try them; `rank` is the unit's if it is a candidate.
 
         A candidate gains by a filter: `-is:test` if tests are above it, its kind, its folder. Otherwise words of its name
@@ -309,7 +311,7 @@ class _Explainer:
         here = describe(Filter("path", (unit.path,)))
         return [*dict.fromkeys(query.strip() for query in changed), exact, f"{exact} {here}", here]
 
-    def _first_that_works(self, unit: UnitRow, queries: Sequence[str], other: SearchOptions | None = None) -> str:
+    def _find_first_that_works(self, unit: UnitRow, queries: Sequence[str], other: SearchOptions | None = None) -> str:
         """The first of these queries that shows the unit under the same, or the other, options; empty if none does, or there is
         no time.
         """
@@ -366,20 +368,20 @@ class _FileExplainer(_Explainer):
         order = self._ranking.candidates
         place = next((i for i, c in enumerate(order) if c.unit.document == document), None)
         if place is None:
-            return explain_loss(target, self._lost_file(document))
+            return explain_loss(target, self._explain_lost_file(document))
         return self._explain_candidate(target, place)
 
-    def _beaten(self, candidate: Candidate, rank: int) -> Loss:
+    def _explain_rank(self, candidate: Candidate, rank: int) -> Loss:
         return Loss("beaten", f"rank {rank} of {len(self._ranking.candidates)}", f"-m {rank - self._options.offset}")
 
-    def _lost_file(self, document: DocumentId) -> Loss:
+    def _explain_lost_file(self, document: DocumentId) -> Loss:
         event = next((e for e in self._run.trace.events if e.unit.document == document), None)
         if event is not None and event.stage == BELOW_MINIMUM:
             return Loss(
                 event.stage, f"its share of the best score is {event.text}", f"--min-score {event.text} or less"
             )
         (row,) = self._store.documents.read_rows([document])
-        if not documents_in_scope(self._store, self._options, [document]):
+        if not list_documents_in_scope(self._store, self._options, [document]):
             remedy = "--root-scope, or without -t, -g, PATH and the like"
             return Loss("filtered", f"an option keeps {row.path} out", remedy)
         if self._run.within is not None and document not in self._store.files.find_holding(self._run.within):

@@ -14,7 +14,7 @@ from codelens.render.paths import PathStyle
 from codelens.render.why import WhyView, find_first_reason, group_families, render_why
 from codelens.render.why_json import build_why_record, recompute
 from codelens.search.features import FEATURES
-from codelens.search.profiles import all_profiles
+from codelens.search.profiles import load_all_profiles
 from tests.render.results import CANDIDATES, why
 
 SOURCES = [source for sources in FAMILIES.values() for source in sources]
@@ -41,8 +41,8 @@ def test_sums_of_families_order_candidates_as_scores_do() -> None:
 
 
 def test_every_feature_has_one_family() -> None:
-    remembered = {name for profile in all_profiles("").values() for name in profile.get("memory", ())}
-    features = {name for profile in all_profiles("").values() for name in profile["features"]}
+    remembered = {name for profile in load_all_profiles("").values() for name in profile.get("memory", ())}
+    features = {name for profile in load_all_profiles("").values() for name in profile["features"]}
     assert {*FEATURES, *remembered, *features} <= set(SOURCES)
     assert len(set(SOURCES)) == len(SOURCES)
 

@@ -18,8 +18,8 @@ from codelens.search.channels.equivalence import (
     load_shipped_classes,
     load_user_classes,
     match_classes,
+    select_targets,
     split_into_stems,
-    usable_targets,
 )
 from tests.search.trees import Tree, ask, ask_one, checked, find, functions, names
 
@@ -54,7 +54,7 @@ def test_strong_are_two_phrases_or_one_of_several_words() -> None:
 
 def test_targets_that_are_short_or_say_nothing_are_skipped() -> None:
     targets = ("get", "Get", "call", "post", "url", "callers_of", "callersOf", "Call_")
-    assert usable_targets(EquivalenceClass("x", ("y",), targets, 1.0)) == ["callersof"]
+    assert select_targets(EquivalenceClass("x", ("y",), targets, 1.0)) == ["callersof"]
 
 
 # The channel
@@ -251,7 +251,7 @@ def test_no_class_stands_twice() -> None:
 @pytest.mark.parametrize("name", CLASSES)
 def test_every_phrase_leads_to_its_class_and_every_target_is_looked_up(name: str) -> None:
     concept = CLASSES[name]
-    assert len(usable_targets(concept)) == len(concept.targets)
+    assert len(select_targets(concept)) == len(concept.targets)
     for phrase in concept.phrases:
         said = split_into_stems([f"how is the {phrase} done"])
         assert name in {m.concept.name for m in match_classes(said, load_shipped_classes(said))}, phrase

@@ -13,7 +13,7 @@ from codelens.model.code import UnitId, UnitRow
 from codelens.model.search import Candidate, Contribution, Match, add_features, with_scores
 from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
-from codelens.search.fuse import fuse, normalise_weights
+from codelens.search.fuse import fuse_rankings, normalise_weights
 from codelens.search.intent import SHAPES
 from codelens.search.order import spread_files
 from codelens.search.retrieve import MODES
@@ -29,14 +29,14 @@ RANKINGS = st.dictionaries(
 
 def test_a_score_is_the_sum_of_weight_by_k_plus_rank() -> None:
     rankings = {"exact": [Match(UnitId(1), 9.0, ""), Match(UnitId(2), 8.0, "")], "vector": [Match(UnitId(2), 0.5, "")]}
-    scores = {c.unit.id: c.score for c in fuse(rankings, {"exact": 0.75, "vector": 0.25}, 60, UNITS)}
+    scores = {c.unit.id: c.score for c in fuse_rankings(rankings, {"exact": 0.75, "vector": 0.25}, 60, UNITS)}
     assert scores == {1: 0.75 / 61, 2: math.fsum([0.75 / 62, 0.25 / 61])}
 
 
 @pytest.mark.parametrize(("fusion", "shares"), [("weighted", [1.0, 0.8, 0.2]), ("minmax", [1.0, 0.75, 0.0])])
 def test_raw_scores_count_as_shares(fusion: str, shares: list[float]) -> None:
     rankings = {"exact": [Match(UnitId(n), score, "") for n, score in enumerate([10.0, 8.0, 2.0])]}
-    fused = fuse(rankings, {"exact": 0.5}, 60, UNITS, fusion)
+    fused = fuse_rankings(rankings, {"exact": 0.5}, 60, UNITS, fusion)
     assert [c.score for c in fused] == [0.5 * share / 61 for share in shares]
     assert [c.channels for c in fused] == [{"exact": 1}, {"exact": 2}, {"exact": 3}]
 
@@ -44,14 +44,14 @@ def test_raw_scores_count_as_shares(fusion: str, shares: list[float]) -> None:
 @pytest.mark.parametrize("fusion", ["weighted", "minmax"])
 def test_equal_raw_scores_are_all_the_best(fusion: str) -> None:
     rankings = {"path": [Match(UnitId(n), score, "") for n, score in enumerate([0.0, 0.0])]}
-    assert [c.score for c in fuse(rankings, {"path": 1.0}, 60, UNITS, fusion)] == [1 / 61, 1 / 61]
+    assert [c.score for c in fuse_rankings(rankings, {"path": 1.0}, 60, UNITS, fusion)] == [1 / 61, 1 / 61]
 
 
 @given(RANKINGS, st.permutations(["exact", "fuzzy", "vector", "symbol", "path"]))
 def test_the_order_of_the_channels_changes_nothing(rankings: dict[str, list[Match]], names: list[str]) -> None:
     weights = {"exact": 0.4, "fuzzy": 0.3, "vector": 0.1, "symbol": 0.1, "path": 0.1}
     shuffled = {name: rankings[name] for name in names if name in rankings}
-    one, other = (sorted(fuse(r, weights, 60, UNITS), key=order) for r in (rankings, shuffled))
+    one, other = (sorted(fuse_rankings(r, weights, 60, UNITS), key=order) for r in (rankings, shuffled))
     assert [(c.unit.id, c.score, c.contributions) for c in one] == [
         (c.unit.id, c.score, c.contributions) for c in other
     ]

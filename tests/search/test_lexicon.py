@@ -21,9 +21,9 @@ from codelens.search.lexicon import (
     Lexicon,
     LexiconEntry,
     find_entries,
-    lexicon_terms,
     load_lexicon,
     read_entries,
+    select_related_terms,
 )
 from codelens.search.terms import expand
 from codelens.store.store import Store
@@ -92,7 +92,7 @@ def test_a_word_is_as_strong_as_its_relation_place_and_agreement(store: Store) -
         LexiconEntry("page", ("page",), (("evict", MECHANISM), ("helper", SAME))),
         LexiconEntry("bounce", ("bounce",), (("redirect", ALIAS),)),
     ]
-    found = {term.text: term for term in lexicon_terms(asked, query, store, WEIGHTS)}
+    found = {term.text: term for term in select_related_terms(asked, query, store, WEIGHTS)}
     assert found.keys() == {"fresh", "evict"}, "a word that no unit has, one that most have, and an alias are left out"
     assert found["fresh"].strength == pytest.approx(0.6)
     assert found["evict"].strength == pytest.approx(1 - (1 - 0.25) * (1 - 0.4))
@@ -144,5 +144,5 @@ def test_the_terms_of_a_long_query_are_limited(store: Store) -> None:
     text = " ".join(f"outdated thing{n}" for n in range(300))
     most = load_weights()["codelens"]["related"]
     query = expand([text], [], text)
-    found = lexicon_terms(list(find_entries(query, {}, load_lexicon())), query, store, most)
+    found = select_related_terms(list(find_entries(query, {}, load_lexicon())), query, store, most)
     assert len(found) <= most["most"]

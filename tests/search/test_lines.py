@@ -41,7 +41,7 @@ def lines(index: Index, query: str, **options: Any) -> list[str]:
     with index.lines(query, SearchOptions(**({"limit": 1_000_000} | options))) as search:
         return [
             f"{file.path}{(mark := ':' if line.matched else '-')}{line.number}{mark}{line.text}"
-            for file in search.files()
+            for file in search.find_files()
             for line in file.lines
         ]
 
@@ -111,9 +111,9 @@ def test_context_is_each_line_once(index: Index) -> None:
 
 def test_files_without_a_matching_line_are_listed(index: Index) -> None:
     with index.lines("total", SearchOptions(limit=1000, case="yes")) as search:
-        assert [file.path for file in search.without()] == ["shop/cart.go"]
+        assert [file.path for file in search.find_files_without()] == ["shop/cart.go"]
     with index.lines("nowhere lang:go", SearchOptions(limit=1000)) as search:
-        assert [file.path for file in search.without()] == ["shop/cart.go"], "conditions choose the files"
+        assert [file.path for file in search.find_files_without()] == ["shop/cart.go"], "conditions choose the files"
 
 
 def test_as_a_result_each_line_lies_in_its_innermost_unit(index: Index) -> None:
@@ -162,7 +162,7 @@ def test_only_files_with_the_trigrams_are_read(index: Index, monkeypatch: pytest
     assert len(lines(index, "package", literal=True)) == 1
     assert len(read) == 1
     with index.lines("total", SearchOptions(limit=1000)) as search:
-        next(search.files())
+        next(search.find_files())
     assert len(read) == 2, "files are read as they are asked for"
 
 
@@ -216,5 +216,5 @@ def test_nothing_is_kept_of_what_was_given(index: Index) -> None:
     """Lines come from a generator: who stops early reads no further file."""
     with index.lines("total", SearchOptions(limit=1000)) as search:
         assert isinstance(search, LineSearch)
-        file = next(search.files())
+        file = next(search.find_files())
         assert isinstance(next(file.lines), MatchedLine)

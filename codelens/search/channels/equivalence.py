@@ -19,7 +19,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Match
 from codelens.search.channels import ChannelResult
 from codelens.search.run import SearchRun
-from codelens.search.terms import load_words, stem
+from codelens.search.terms import load_words, strip_ending
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.notation import parse_toml, read_own_file
 from codelens.text.terms import tokens
@@ -64,10 +64,10 @@ def split_into_stems(texts: Sequence[str]) -> list[list[str]]:
     """The words of each text, split as names are, without stop words and endings."""
     stop = load_words().stop
     words = ((word for token in tokens(text) for word in split_identifier(token)) for text in texts)
-    return [[stem(word) for word in of_one if word not in stop] for of_one in words]
+    return [[strip_ending(word) for word in of_one if word not in stop] for of_one in words]
 
 
-def usable_targets(concept: EquivalenceClass) -> list[str]:
+def select_targets(concept: EquivalenceClass) -> list[str]:
     """The folded targets that are looked up: none that is short or says nothing, each once."""
     folded = dict.fromkeys(fold_identifier(target) for target in concept.targets)
     return [name for name in folded if len(name) >= SHORTEST_TARGET and name not in GENERIC]
@@ -125,14 +125,14 @@ def load_shipped_classes(query_phrases: Sequence[Sequence[str]]) -> list[Equival
         )
 
     classes: list[EquivalenceClass] = []
-    for path, head, tables in _shipped_tables():
+    for path, head, tables in _list_shipped_tables():
         if some := [table for phrases, table in tables if may_match(phrases)]:
             classes += _parse("\n[".join([head, *some]), path, SHIPPED_WEIGHT, own=False)
     return classes
 
 
 @cache
-def _shipped_tables() -> list[tuple[Path, str, list[tuple[str, str]]]]:
+def _list_shipped_tables() -> list[tuple[Path, str, list[tuple[str, str]]]]:
     """(file, the lines above its tables, (phrases with a blank before each, table) of each): read, and not parsed."""
     files = []
     for file in sorted(SHIPPED.glob("*.toml"), key=lambda file: (file.stem != "universal", file.stem)):
@@ -177,7 +177,7 @@ def _read_class(name: str, row: Any, weight: float, languages: tuple[str, ...], 
         raise ValueError(f"class '{name}': weight must be above 0 and at most 1, not {weight!r}")
     languages = _read_languages(row["languages"], own) if "languages" in row else languages
     concept = EquivalenceClass(name, phrases, targets, float(weight), languages, own)
-    if not usable_targets(concept):
+    if not select_targets(concept):
         raise ValueError(f"class '{name}': all its targets are shorter than {SHORTEST_TARGET} letters, or too common")
     return concept
 
@@ -217,7 +217,7 @@ def find_by_concept(run: SearchRun, limit: int) -> ChannelResult:
     lookups = {
         (match, target): (target, run.within, NAMED_CAP, match.concept.languages)
         for match in chosen
-        for target in usable_targets(match.concept)
+        for target in select_targets(match.concept)
     }
     store.foresee(*(("units.find_by_name", lookup) for lookup in lookups.values()))
     for (match, target), lookup in lookups.items():

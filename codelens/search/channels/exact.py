@@ -24,7 +24,7 @@ from codelens.search.terms import (
     compute_idfs,
     describe_name,
     name_lookup,
-    stem,
+    strip_ending,
 )
 from codelens.store.store import Part, Store
 from codelens.store.texts import DocumentText, Texts
@@ -91,9 +91,9 @@ def add_todo_matches(run: SearchRun, ranking: Sequence[Match], limit: int) -> Se
     rows = units.read_rows(units.select_todos(run.within, MOST_TODOS)) if run.within is not None and query.words else {}
     if not rows:
         return ranking
-    idf = {stem(term): n for term, n in compute_idfs(run.store, [t.text for t in query.words]).items()}
+    idf = {strip_ending(term): n for term, n in compute_idfs(run.store, [t.text for t in query.words]).items()}
     ordered = sorted(rows.values(), key=UnitRow.content_order)
-    words = {row.id: [stem(w) for w in index_terms(f"{row.name} {row.container}").split()] for row in ordered}
+    words = {row.id: [strip_ending(w) for w in index_terms(f"{row.name} {row.container}").split()] for row in ordered}
     mean = math.fsum(map(len, words.values())) / len(words) or 1.0
     matches = list(ranking)
     for unit, said in words.items():

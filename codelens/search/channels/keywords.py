@@ -20,7 +20,15 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import ExpandedQuery, Match, Term
 from codelens.search.channels import ChannelResult
 from codelens.search.run import SearchRun
-from codelens.search.terms import MOST_BEGINNINGS, MOST_TERMS, is_compound, load_words, may_join, split_text, stem
+from codelens.search.terms import (
+    MOST_BEGINNINGS,
+    MOST_TERMS,
+    is_compound,
+    load_words,
+    may_join,
+    split_text,
+    strip_ending,
+)
 from codelens.store.postings import InColumns
 from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
 from codelens.text.notation import parse_toml
@@ -50,13 +58,13 @@ def load_lists() -> KeywordLists:
     for line in table["clusters"].values():
         cluster = line.split()
         for word in cluster:
-            others.setdefault(_form(word), {}).update(dict.fromkeys(w for w in cluster if w != word))
+            others.setdefault(_strip_plural_ending(word), {}).update(dict.fromkeys(w for w in cluster if w != word))
     return KeywordLists(stop, frozenset(table["action"].split()), {w: tuple(found) for w, found in others.items()})
 
 
-def _form(word: str) -> str:
+def _strip_plural_ending(word: str) -> str:
     """The stem without a plural's ending: consumers, consumer → consum."""
-    return stem(stem(word))
+    return strip_ending(strip_ending(word))
 
 
 def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, clusters: bool = True) -> ExpandedQuery:
@@ -66,22 +74,22 @@ def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, 
     """
     lists = load_lists()
     names = {fold_identifier(split_qualified(i)[1]): Term("", "exact", f"`{i}`") for i in identifiers if _is_exact(i)}
-    components = {part: f"`{i}`" for i in identifiers if _is_exact(i) for part in _parts(i)}
+    components = {part: f"`{i}`" for i in identifiers if _is_exact(i) for part in _split_identifier(i)}
     first, begun = "", list[Term]()
     for place, text in enumerate(texts):
         split = split_text(text)
         stars = [token.removesuffix(BEGINNING) for token in split if token.endswith(BEGINNING)]
         begun += [Term(term, "prefix", token) for token in stars[:MOST_BEGINNINGS] for term in beginning_terms(token)]
         said = [token for token in split if not token.endswith(BEGINNING)]
-        first = first or (_noun_behind_verb(said, lists) if not place else "")
-        for folded, term in _compounds(said, lists):
+        first = first or (_find_noun_behind_verb(said, lists) if not place else "")
+        for folded, term in _find_compounds(said, lists):
             names.setdefault(folded, term)
         for token in said:
-            for part in _parts(token):
+            for part in _split_identifier(token):
                 if part not in lists.stop and part not in lists.action and len(part) >= SHORTEST_KEYWORD:
                     components.setdefault(part, token)
     if not (names or components or begun):
-        components = {part: token for text in texts for token in tokens(text) for part in _parts(token)}
+        components = {part: token for text in texts for token in tokens(text) for part in _split_identifier(token)}
     words = [
         Term(part, PRIORITY if part == first else COMPONENT, token)
         for part, token in sorted(components.items(), key=lambda item: (item[0] != first, -len(item[0])))
@@ -91,22 +99,26 @@ def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, 
     extra = {
         other: Term(other, THESAURUS, f"{word} ~ {other}")
         for word in (of_names if clusters else ())
-        for other in lists.clusters.get(_form(word), ())
+        for other in lists.clusters.get(_strip_plural_ending(word), ())
         if other not in of_names
     }
     return ExpandedQuery(whole, tuple(name_terms.values()), (*words, *begun), tuple(extra.values()), texts=tuple(texts))
 
 
 def _is_exact(identifier: str) -> bool:
-    return len(identifier) <= LONGEST_EXACT and not any(c.isspace() for c in identifier) and bool(_parts(identifier))
+    return (
+        len(identifier) <= LONGEST_EXACT
+        and not any(c.isspace() for c in identifier)
+        and bool(_split_identifier(identifier))
+    )
 
 
-def _parts(token: str) -> list[str]:
+def _split_identifier(token: str) -> list[str]:
     """The whole identifier and its words, in lower case; of a dotted one, those of each part."""
     return list(dict.fromkeys(term for one in tokens(token) for term in token_terms(one)))
 
 
-def _noun_behind_verb(said: Sequence[str], lists: KeywordLists) -> str:
+def _find_noun_behind_verb(said: Sequence[str], lists: KeywordLists) -> str:
     """The first word behind a verb that opens the task, without stop words and verbs; empty for another beginning."""
     if not said or said[0].casefold() not in lists.action:
         return ""
@@ -115,7 +127,7 @@ def _noun_behind_verb(said: Sequence[str], lists: KeywordLists) -> str:
     return noun if noun.isalnum() else ""
 
 
-def _compounds(said: Sequence[str], lists: KeywordLists) -> Iterator[tuple[str, Term]]:
+def _find_compounds(said: Sequence[str], lists: KeywordLists) -> Iterator[tuple[str, Term]]:
     """(folded name, term) of identifiers of several parts, and of neighbouring words joined."""
     previous = ""
     for token in said:
@@ -149,7 +161,7 @@ def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
     matches: dict[UnitId, Match] = {}
     units, within, folders = run.store.units, run.within, int(run.profile.keywords["folders"])
     names, words = run.terms.names, [term for term in run.terms.words if not term.text.endswith(BEGINNING)]
-    spellings = {text: term.origin for term in (*names, *words) for text in _spellings(term)}
+    spellings = {text: term.origin for term in (*names, *words) for text in _list_spellings(term)}
 
     def add(units: Iterable[UnitId], score: float, reason: str, most: int) -> None:
         """Add units that are not found yet, until there are `most`."""
@@ -193,7 +205,7 @@ def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
             reason = f"tier 3: qualified name holds {spellings[text]}"
             add(units.find_by_part(text, within, SUBSTRING_CAP), HOLDS, reason, SUBSTRING_CAP)
     if len(matches) < PATH_BELOW:
-        segments = [text for text in spellings if len(text) >= PATH_LETTERS and names_place(text, run)]
+        segments = [text for text in spellings if len(text) >= PATH_LETTERS and is_name_of_place(text, run)]
         run.store.foresee(*(("units.find_in_segment", (text, within, folders)) for text in segments))
         for text in segments:
             add(units.find_in_segment(text, within, folders), ON_PATH, f"tier 4: lies in {spellings[text]}", folders)
@@ -206,7 +218,7 @@ def _split_name(term: Term) -> tuple[str, str]:
     return (name, holder) if fold_identifier(name) == term.text else (term.text, "")
 
 
-def _spellings(term: Term) -> list[str]:
+def _list_spellings(term: Term) -> list[str]:
     """A keyword in lower case as it may stand in a path or a qualified name: a pair joined, and with an underscore."""
     if term.tier == PAIR:
         return [term.text, "_".join(term.origin.casefold().split())]
@@ -222,20 +234,20 @@ def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
     terms: list[str | InColumns] = [*words]
     terms += [InColumns(split_qualified(name)[1].casefold(), ("name",)) for name in compounds]
     terms += [InColumns(t.origin.casefold()) for t in query.names if t.tier == PAIR]
-    terms += [InColumns(word, ("path",), begins=True) for word in path_terms(run)]
+    terms += [InColumns(word, ("path",), begins=True) for word in select_path_terms(run)]
     columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
     scores = run.store.postings.bm25(terms, fields, run.within, limit, columns) if terms else []
     return ChannelResult([Match(unit, score, f"BM25 {score:.2f}") for unit, score in scores])
 
 
-def path_terms(run: SearchRun) -> list[str]:
+def select_path_terms(run: SearchRun) -> list[str]:
     """The words of the query that may begin the name of a folder or file, without the project's own name."""
     words = [t.text for t in run.terms.words if len(t.text) >= SHORTEST_PATH_TERM and t.text.isalpha()]
     run.store.foresee(*(("documents.count_on_paths", (word,)) for word in words))
-    return [word for word in words if names_place(word, run)]
+    return [word for word in words if is_name_of_place(word, run)]
 
 
-def names_place(text: str, run: SearchRun) -> bool:
+def is_name_of_place(text: str, run: SearchRun) -> bool:
     """True if not too many files have it at the beginning of their name or of a folder's."""
     most = max(FEW_FILES, COMMON_ON_PATHS * run.store.occurrences.count_files())
     return run.store.documents.count_on_paths(text) <= most

@@ -52,7 +52,7 @@ def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
         return {}
     path = re.sub(r"^(?:\.{1,2}/)+", "", asked["path"])
     line, column = int(asked["line"] or 0), int(asked["column"] or 0)
-    may_be_found = run.allows()
+    may_be_found = run.make_scope_test()
     targets: dict[UnitId, QueryTarget] = {}
     files = _find_files(path, run)
     run.store.foresee(

@@ -37,7 +37,7 @@ def query_vector(run: SearchRun) -> tuple[bytes, float]:
     """(the query's vector, the cosine below which nothing is near). The vector is empty if neither embedder nor index knows any
     word of the query: every vector has a nearest one, even that of an unknown word. Raises EmbedderFault.
     """
-    embedder, terms = run.embedder(), run.terms
+    embedder, terms = run.find_embedder(), run.terms
     if embedder is None:
         return b"", 1.0
     frequency = run.store.postings.count_units

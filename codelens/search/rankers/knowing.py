@@ -39,11 +39,11 @@ from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import is_unit
 from codelens.model.search import Candidate, Event, Match, in_order
 from codelens.search.channels import Findings
-from codelens.search.channels.equivalence import EquivalenceClass, match_classes, split_into_stems, usable_targets
-from codelens.search.channels.keywords import path_terms
+from codelens.search.channels.equivalence import EquivalenceClass, match_classes, select_targets, split_into_stems
+from codelens.search.channels.keywords import select_path_terms
 from codelens.search.evidence import Evidence
 from codelens.search.features import CERTAIN_CLASS, ROLE_WORDS, measure
-from codelens.search.fuse import find_rows, fuse, fuse_matches, normalise_weights
+from codelens.search.fuse import find_rows, fuse_matches, fuse_rankings, normalise_weights
 from codelens.search.rankers import Ranking
 from codelens.search.recency import ExplainedValue, RuntimeSignals, measure_recency_of_units, read_runtime_signals
 from codelens.search.run import SearchRun
@@ -80,7 +80,7 @@ class NumberedWalk:
     around: WholeGraph
     nodes: ContentNumbering
 
-    def mass_of_units(self) -> dict[UnitId, float]:
+    def sum_mass_by_unit(self) -> dict[UnitId, float]:
         """Unit → its mass."""
         return {self.nodes.unit[node]: held for node, held in self.mass.items()}
 
@@ -104,7 +104,7 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
             partial(_read_confidences, pool, store),
             partial(measure_recency_of_units, run, pool.values()),
         )
-        mass = walked.mass_of_units()
+        mass = walked.sum_mass_by_unit()
         most = max((mass.get(unit, 0.0) for unit in pool), default=0.0) or 1.0
         running = read_runtime_signals(pool.values(), store, run.options.now, run.notices)
         candidates = []
@@ -145,7 +145,7 @@ def _collect_pool(
 ) -> dict[UnitId, UnitRow]:
     """The units that hold enough mass and may take part, and those that are certain, in order of content."""
     least = walking.faint * max(walked.mass.values(), default=0.0)
-    unit, may_be_found = walked.nodes.unit, run.allows()
+    unit, may_be_found = walked.nodes.unit, run.make_scope_test()
     held_by_units = {n: held for n, held in walked.mass.items() if held > 0 and is_unit(unit[n])}
     reached = {n: held for n, held in held_by_units.items() if may_be_found(unit[n])}
     faint = {n: held for n, held in reached.items() if held < least and unit[n] not in certain}
@@ -321,7 +321,7 @@ def rank_by_neighbours(run: SearchRun, named: Sequence[Match]) -> list[Match]:
     }
     neighbours = {unit: sorted({names[one] for one in others if one in names}) for unit, others in around.items()}
     matched = match_classes(split_into_stems(query.texts), derive_classes(seeds, neighbours))
-    targets = [(match, target) for match in matched for target in usable_targets(match.concept)]
+    targets = [(match, target) for match in matched for target in select_targets(match.concept)]
     store.foresee(*(("units.find_by_name", (target, run.within, NAMED_CAP)) for _, target in targets))
     matches: dict[UnitId, Match] = {}
     for match, target in targets:
@@ -466,7 +466,7 @@ def _fuse_rankings(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seed
         taking_part[AROUND_NAMES] = rank_by_neighbours(run, taking_part["symbol"])
         run.trace.rankings[AROUND_NAMES] = tuple(taking_part[AROUND_NAMES])
     weights = normalise_weights(weighing, sorted(taking_part))
-    candidates = fuse(taking_part, weights, run.profile.rrf_k, find_rows(run, taking_part))
+    candidates = fuse_rankings(taking_part, weights, run.profile.rrf_k, find_rows(run, taking_part))
     for candidate in candidates:  # the rank of a unit that learned words led to counts by the number of its uses
         learned = next((match for match in run.terms.learned if match.unit == candidate.unit.id), None)
         for place, part in enumerate(candidate.recorded if learned else ()):
@@ -511,8 +511,8 @@ def _read_groups(word: str, words: Sequence[str], store: Store) -> Sequence[tupl
 def find_on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
     """Symbols in folders and files whose names begin with a word of the query, with the reason: types with a method that the query
     speaks of first, then those with members, then those without, then other symbols; `most` in all."""
-    words, groups = path_terms(run) if most else [], dict[UnitId, tuple[int, int, str]]()
-    may_be_found = run.allows()
+    words, groups = select_path_terms(run) if most else [], dict[UnitId, tuple[int, int, str]]()
+    may_be_found = run.make_scope_test()
     grouped = run.store.at_once(*(partial(_read_groups, word, words, run.store) for word in words))
     for place, (word, units) in enumerate(zip(words, grouped, strict=True)):
         taken: dict[int, int] = {}
@@ -539,9 +539,9 @@ def derive_classes(
     """
     classes = []
     for unit, name in seed_names.items():
-        own_pairs = _pairs(name)
+        own_pairs = _pair_words(name)
         pairs = dict.fromkeys(
-            pair for other in neighbours.get(unit, ()) for pair in _pairs(other) if pair not in own_pairs
+            pair for other in neighbours.get(unit, ()) for pair in _pair_words(other) if pair not in own_pairs
         )
         if pairs:
             phrases = tuple(" ".join(pair) for pair in pairs)
@@ -549,7 +549,7 @@ def derive_classes(
     return classes
 
 
-def _pairs(name: str) -> list[tuple[str, str]]:
+def _pair_words(name: str) -> list[tuple[str, str]]:
     """Neighbouring words of a name once those that mean nothing are left out: handle_the_blast_radius → blast radius."""
     nothing = load_words().generic | load_words().stop
     words = [word for word in split_identifier(name) if word not in nothing]

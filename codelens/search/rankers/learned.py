@@ -39,7 +39,7 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
     candidates, explainers = fuse_matches(run, findings.matches), Explainers()
     with run.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
         evidence.gather(candidate.unit for candidate in candidates)
-        if run.trace.intent and not run.options.intent and run.profile.weighs(EVERYDAY):
+        if run.trace.intent and not run.options.intent and run.profile.has_weights_for(EVERYDAY):
             run.trace.intent = add_everyday_share(run.trace.intent, evidence.best_found)
             weights = run.weights
         measure(candidates, evidence, weights, run.budget, explainers)
@@ -68,7 +68,7 @@ def _add_walk(
     with run.budget.part(WALK_SHARE, "the walk was left out"):
         if (walked := spread(with_scores(candidates), spreading, run.store, evidence.reading)) is not None:
             alone = run.options.mode in ALONE
-            joined = [] if alone else join_by_mass(walked, candidates, spreading, run.store, run.allows())
+            joined = [] if alone else join_by_mass(walked, candidates, spreading, run.store, run.make_scope_test())
             evidence.gather(candidate.unit for candidate in joined)
             measure(joined, evidence, weights, run.budget, explainers)
             candidates = [*candidates, *joined]

@@ -20,7 +20,7 @@ from codelens.model.memory import PlaceRecord
 from codelens.model.search import NOTHING_ASKED, Candidate, Contribution, Event, Trace, in_order
 from codelens.query.facts import UPDATED, Metadata, Scalar, load_metadata
 from codelens.search.channels import Findings
-from codelens.search.fuse import find_rows, fuse
+from codelens.search.fuse import find_rows, fuse_rankings
 from codelens.search.rankers import Ranking
 from codelens.search.recency import FADING, SECONDS_A_DAY
 from codelens.search.run import SearchRun
@@ -56,7 +56,7 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
     if not {MEANING, WORDS} & matches.keys():
         run.notice(NOTHING_ASKED, "neither words nor vectors could be searched: the result is empty")
         return Ranking(run, findings, [])
-    fused = fuse(matches, run.profile.channels, run.profile.rrf_k, find_rows(run, matches))
+    fused = fuse_rankings(matches, run.profile.channels, run.profile.rrf_k, find_rows(run, matches))
     if MEANING not in matches:
         run.notice("words-alone", "no vector results: ranked by words only, without ratings and stars")
         return Ranking(run, findings, fused)
