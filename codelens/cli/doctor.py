@@ -103,16 +103,16 @@ def _check_libraries() -> Iterator[Check]:
 
 def _check_model(flags: CommonFlags) -> Iterator[Check]:
     from codelens.cli.workplace import load_settings_here
-    from codelens.embed.registry import SHIPPED, open_embedder, shipped_model
+    from codelens.embed.registry import SHIPPED, find_shipped_model, open_embedder
 
     try:
         settings = load_settings_here(flags).values
         embedder = open_embedder(settings.model, settings.allow_network)
-        embedder.fingerprint()  # reads its files, sends nothing
+        embedder.compute_fingerprint()  # reads its files, sends nothing
     except CodelensError as fault:
         yield Check(LESS, "model", f"{fault}; {fault.hint}")
         return
-    is_missing = settings.model == SHIPPED and not shipped_model()
+    is_missing = settings.model == SHIPPED and not find_shipped_model()
     yield Check(OK, "model", embedder.name + ": no trained model came with this installation" * is_missing)
 
 

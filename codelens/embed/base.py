@@ -38,7 +38,7 @@ class Embedder(Protocol):
         if its vocabulary is unknown: then a query without any indexed word is not embedded."""
         return False
 
-    def fingerprint(self) -> str:
+    def compute_fingerprint(self) -> str:
         """A hash of everything that decides its vectors; stored in the index and compared before a search."""
         ...
 

@@ -166,7 +166,7 @@ class EndpointEmbedder(Embedder):
     def __init__(self, address: EndpointAddress) -> None:
         self.name, self.dimensions, self._address = f"{address.model} at {address.host}", address.dimensions, address
 
-    def fingerprint(self) -> str:
+    def compute_fingerprint(self) -> str:
         """16 hex digits over address, model and requested dimensions."""
         address = self._address
         return xxhash.xxh3_64_hexdigest(repr((RULES, address.url, address.model, address.dimensions)).encode())

@@ -45,10 +45,10 @@ def read_json(path: Path) -> Any:
 
 def stamp_files(path: Path) -> tuple[object, ...]:
     """(name, size, time) of each file of a model. Raises OSError."""
-    return tuple((str(file), (status := file.stat()).st_size, status.st_mtime_ns) for file in model_files(path))
+    return tuple((str(file), (status := file.stat()).st_size, status.st_mtime_ns) for file in list_model_files(path))
 
 
-def model_files(path: Path) -> list[Path]:
+def list_model_files(path: Path) -> list[Path]:
     """The files that may decide vectors, sorted by name: settings, tokenizers and weights."""
     others = ("*.json", "*.txt", "*.model", "*.safetensors", "*.onnx", "*.onnx_data", "*.onnx.data")
     patterns = (below + kind for kind in others for below in ("", "*/"))
@@ -169,7 +169,7 @@ class FolderEmbedder(Embedder):
         """Dimensions of the stored vectors."""
         return len(self._embed(""))
 
-    def fingerprint(self) -> str:
+    def compute_fingerprint(self) -> str:
         """16 hex digits over its files; versions of packages are left out, because their rounding mostly vanishes in ours."""
         return self._fingerprint
 
@@ -177,7 +177,7 @@ class FolderEmbedder(Embedder):
     def _fingerprint(self) -> str:
         digest = xxhash.xxh3_64(self.rules.encode())
         try:
-            for file in self._files():
+            for file in self._list_files():
                 digest.update(f"\0{file.relative_to(self._path).as_posix()}\0{file.stat().st_size}\0".encode())
                 with file.open("rb") as content:
                     while block := content.read(_BLOCK):
@@ -196,7 +196,7 @@ class FolderEmbedder(Embedder):
         return vector if any(vector) else b""
 
     @abstractmethod
-    def _files(self) -> list[Path]:
+    def _list_files(self) -> list[Path]:
         """The files that decide vectors."""
 
     @abstractmethod
@@ -226,9 +226,9 @@ class GraphEmbedder(FolderEmbedder):
         with ThreadPoolExecutor(min(cores, MOST_THREADS)) as pool:
             return list(pool.map(lambda entry: self._embed(self.code_prompt + format_fields(entry)), fields))
 
-    def _files(self) -> list[Path]:
+    def _list_files(self) -> list[Path]:
         graphs = self._graph.parent.glob(f"{self._graph.name}*")
-        return sorted({*(f for f in model_files(self._path) if f.suffix in (".json", ".txt", ".model")), *graphs})
+        return sorted({*(f for f in list_model_files(self._path) if f.suffix in (".json", ".txt", ".model")), *graphs})
 
     def _embed(self, text: str) -> bytes:
         tokens = self._tokenizer.encode(text.lower() if self._settings.lower_case else text)
@@ -237,7 +237,7 @@ class GraphEmbedder(FolderEmbedder):
         except UsageError:
             raise
         except Exception as fault:  # the runtime's edge: its errors are many, and say nothing to people
-            raise UsageError(f"the model {self._path} fails: {_one_line(fault)}", "use another model") from None
+            raise UsageError(f"the model {self._path} fails: {_format_fault(fault)}", "use another model") from None
 
     def _pool(self, tokens: Encoding) -> list[float]:
         """The graph's pooled output, the first token's vector, or the mean of all attended tokens."""
@@ -281,7 +281,9 @@ class GraphEmbedder(FolderEmbedder):
         try:
             return onnxruntime.InferenceSession(str(self._graph), options, providers=["CPUExecutionProvider"])
         except Exception as fault:  # as above
-            raise UsageError(f"onnxruntime cannot read {self._graph}: {_one_line(fault)}", "copy it again") from None
+            raise UsageError(
+                f"onnxruntime cannot read {self._graph}: {_format_fault(fault)}", "copy it again"
+            ) from None
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
@@ -291,13 +293,13 @@ class GraphEmbedder(FolderEmbedder):
         try:
             tokenizer = Tokenizer.from_file(str(file))
         except Exception as fault:  # as above
-            raise UsageError(f"cannot read {file}: {_one_line(fault)}", "copy it again") from None
+            raise UsageError(f"cannot read {file}: {_format_fault(fault)}", "copy it again") from None
         tokenizer.no_padding()
         tokenizer.enable_truncation(self._settings.most_tokens)
         return tokenizer
 
 
-def _one_line(fault: Exception) -> str:
+def _format_fault(fault: Exception) -> str:
     return " ".join(str(fault).split())[:200]
 
 
@@ -323,7 +325,7 @@ class StaticTableEmbedder(FolderEmbedder):
         """One vector per entry; zeros if no token has a row."""
         return self._embed_all([format_fields(entry) for entry in fields]) if fields else []
 
-    def _files(self) -> list[Path]:
+    def _list_files(self) -> list[Path]:
         return [self._path / name for name in ("config.json", WEIGHTS, TOKENIZER)]
 
     def _embed(self, text: str) -> bytes:
@@ -357,8 +359,8 @@ class SentenceEmbedder(FolderEmbedder):
         super().__init__(path)
         self.query_prompt, self.code_prompt = read_prompts(path)
 
-    def _files(self) -> list[Path]:
-        return [f for f in model_files(self._path) if "onnx" not in f.name]
+    def _list_files(self) -> list[Path]:
+        return [f for f in list_model_files(self._path) if "onnx" not in f.name]
 
     def _embed(self, text: str) -> bytes:
         try:

@@ -55,24 +55,24 @@ ROOTS = tuple(round(64 * math.sqrt(count)) for count in range(4096))
 
 
 @cache
-def common_words() -> frozenset[str]:
+def read_common_words() -> frozenset[str]:
     """Words that say little, as common_words.txt lists them."""
     lines = Path(__file__).with_name("common_words.txt").read_text(encoding="utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 
-def token_features(token: str, filler: int) -> Iterator[int]:
+def list_token_features(token: str, filler: int) -> Iterator[int]:
     """The features of a token's words: those of the full-text index, without the whole of several."""
     words = index_terms(token).split()
     several = words[1:] if len(words) > 1 and not is_cjk(words[0]) else words
-    return chain.from_iterable(_word_features(word, filler) for word in several)
+    return chain.from_iterable(_compute_word_features(word, filler) for word in several)
 
 
 @lru_cache(maxsize=MOST_WORDS)
-def _word_features(word: str, filler: int) -> Sequence[int]:
+def _compute_word_features(word: str, filler: int) -> Sequence[int]:
     """The features of a word and its stems, each weight × 256 + dimension; a dimension may repeat. Each moves one dimension up
     or down: signed feature hashing (Weinberger et al. 2009)."""
-    is_filler = word in common_words()
+    is_filler = word in read_common_words()
     weight, texts = (filler, [word] if filler else []) if is_filler else (WORD, [word])
     if not is_filler and len(word) >= STEMS[0] and not is_cjk(word):
         texts += [f"{length}{word[:length]}" for length in STEMS]
@@ -94,11 +94,11 @@ class HashingEmbedder(Embedder):
     hundred. The multiple is chosen, not measured."""
 
     def __init__(self) -> None:
-        rules = (VERSION, STEMS, WORD, FILLER_IN_CODE, sorted(common_words()), sorted(FIELD_FACTORS.items()))
+        rules = (VERSION, STEMS, WORD, FILLER_IN_CODE, sorted(read_common_words()), sorted(FIELD_FACTORS.items()))
         self._fingerprint = xxhash.xxh3_64_hexdigest(repr(rules).encode())
         self._batch = HashingBatch(FILLER_IN_CODE)
 
-    def fingerprint(self) -> str:
+    def compute_fingerprint(self) -> str:
         """16 hex digits over the rules' version, the word list, the weights and the factors."""
         return self._fingerprint
 
@@ -110,7 +110,7 @@ class HashingEmbedder(Embedder):
         sums = [0] * DIMENSIONS
         for token, count in token_counts(text).items():
             weight = ROOTS[min(count, len(ROOTS) - 1)]
-            for feature in token_features(token, filler=0):
+            for feature in list_token_features(token, filler=0):
                 sums[feature % DIMENSIONS] += feature // DIMENSIONS * weight
         norm = math.sqrt(sum(v * v for v in sums))
         if not norm:
@@ -130,7 +130,7 @@ class HashingBatch(dict[str, int]):
         self._features, self._ends = array("q"), array("q", [0])
 
     def __missing__(self, token: str) -> int:
-        self._features.extend(token_features(token, self._filler))
+        self._features.extend(list_token_features(token, self._filler))
         self._ends.append(len(self._features))
         row = self[token] = len(self._ends) - 2
         return row
@@ -143,7 +143,7 @@ class HashingBatch(dict[str, int]):
             self.clear()
             self._features, self._ends = array("q"), array("q", [0])
 
-        def inverse_norm(sums: Whole, length: float) -> Floats:
+        def compute_inverse_norm(sums: Whole, length: float) -> Floats:
             """length / norm of each row of the last axis, 0 for zero rows. The sums of squares are exact."""
             norm = np.sqrt(np.einsum("...i,...i->...", sums, sums).astype(np.float64))[..., None]
             inverse: Floats = np.divide(length, norm, out=np.zeros_like(norm), where=norm > 0)
@@ -155,9 +155,9 @@ class HashingBatch(dict[str, int]):
             batch = entries[start : start + MOST_TEXTS]
             sums = self._sum_features([text for entry in batch for text in entry])
             sums = sums.reshape(len(batch), len(factors), DIMENSIONS)
-            fixed = np.rint(sums * (FIXED_POINT * factors[:, None] * inverse_norm(sums, 1.0))).astype(np.int64)
+            fixed = np.rint(sums * (FIXED_POINT * factors[:, None] * compute_inverse_norm(sums, 1.0))).astype(np.int64)
             total = fixed.sum(axis=1)
-            packed = np.rint(total * inverse_norm(total, 127.0)).astype(np.int8).tobytes()
+            packed = np.rint(total * compute_inverse_norm(total, 127.0)).astype(np.int8).tobytes()
             vectors += [packed[i : i + DIMENSIONS] for i in range(0, len(packed), DIMENSIONS)]
         return vectors
 

@@ -30,7 +30,7 @@ MAGIC = b"codelens embedding 1\n"
 ALIGNMENT = 64
 
 
-def key_of(name: str) -> int:
+def hash_name(name: str) -> int:
     return xxhash.xxh3_64_intdigest(name.encode("utf-8", "surrogatepass"))
 
 
@@ -67,8 +67,8 @@ class ModelFile:
             raise UsageError(f"{path} is damaged: {error}", "make or copy it again") from None
         self._words_at = start
 
-    def row_of(self, name: str) -> int | None:
-        key = key_of(name)
+    def find_row(self, name: str) -> int | None:
+        key = hash_name(name)
         at = bisect_left(self.keys, key)
         return at if at < len(self.keys) and self.keys[at] == key else None
 
@@ -103,8 +103,8 @@ def write_model(path: Path, card: Mapping[str, Any], table: ModelTable) -> None:
 
     n = len(table.names)
     dimensions = len(table.rows) // n
-    order = sorted(range(n), key=lambda i: key_of(table.names[i]))
-    keys = [key_of(table.names[i]) for i in order]
+    order = sorted(range(n), key=lambda i: hash_name(table.names[i]))
+    keys = [hash_name(table.names[i]) for i in order]
     if len(set(keys)) != n:
         raise ValueError("two rows have the same name")
     parts = [
@@ -139,13 +139,13 @@ LONGEST_PIECE = 10
 MOST_PIECES = 12  # Maximum number of pieces per word. Longer strings are not words.
 
 
-def words_of(token: str) -> list[str]:
+def split_token(token: str) -> list[str]:
     """The words of an identifier in lower case: 'getHTTPResponse' → get, http, response. Empty for encoded data."""
     terms = cached_terms(token).split()
     return terms[1:] if len(terms) > 1 and not is_cjk(terms[0]) else terms
 
 
-def rows_of(word: str, find: Callable[[str], int | None]) -> list[int]:
+def find_word_rows(word: str, find: Callable[[str], int | None]) -> list[int]:
     """The row of a word, or the rows of its pieces: the longest known prefix of the rest, again and again. Unknown letters are
     skipped."""
     if (row := find(word)) is not None:

@@ -14,7 +14,7 @@ MODELS = Path(__file__).with_name("models")
 
 
 @cache
-def shipped_model() -> Path | None:
+def find_shipped_model() -> Path | None:
     return next(iter(sorted(MODELS.glob(f"*{MODEL_ENDING}"))), None)
 
 
@@ -24,7 +24,7 @@ def find_model(setting: str) -> Path | None:
     if setting == HASHING or is_address(setting):
         return None
     if setting == SHIPPED:
-        return shipped_model()
+        return find_shipped_model()
     if not is_model_name(setting):
         return Path(setting)
     models = own_models()
@@ -44,7 +44,7 @@ def own_models() -> dict[str, Path]:
     return {file.name.removesuffix(MODEL_ENDING): file for file in files}
 
 
-def absolute_setting(setting: str) -> str:
+def resolve_setting(setting: str) -> str:
     return setting if is_model_name(setting) or is_address(setting) else str(Path(setting).absolute())
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codelens.embed.base import EmbeddedFields
-from codelens.embed.model_file import ModelFile, key_of, rows_of, words_of
+from codelens.embed.model_file import ModelFile, find_word_rows, hash_name, split_token
 from codelens.text.terms import kept_tokens, token_counts, tokens
 
 if TYPE_CHECKING:
@@ -48,9 +48,9 @@ class StaticEmbedder:
         self.least_cosine = float(card.get("least_cosine", 0.0))
 
     def knows(self, text: str) -> bool:
-        return any(self._file.row_of(word) is not None for token in tokens(text) for word in words_of(token))
+        return any(self._file.find_row(word) is not None for token in tokens(text) for word in split_token(token))
 
-    def fingerprint(self) -> str:
+    def compute_fingerprint(self) -> str:
         """The model's hash: equal numbers give equal vectors, whatever the file's name."""
         return self._file.digest()
 
@@ -61,12 +61,12 @@ class StaticEmbedder:
         """The sum of the words' rows with their query weights; empty if no word has a row."""
         counts: dict[tuple[ModelFile, int], int] = {}
         for token, count in token_counts(text).items():
-            for word in words_of(token):
-                row = self._queries.row_of(word) if self._queries else None
+            for word in split_token(token):
+                row = self._queries.find_row(word) if self._queries else None
                 if self._queries and row is not None:
                     places = [(self._queries, row)]
                 else:
-                    places = [(self._file, row) for row in rows_of(word, self._file.row_of)]
+                    places = [(self._file, row) for row in find_word_rows(word, self._file.find_row)]
                 for place in places:
                     counts[place] = counts.get(place, 0) + count
         size = self.dimensions
@@ -102,9 +102,9 @@ class StaticBatch(dict[str, bytes]):
 
     def __missing__(self, token: str) -> bytes:
         parts = []
-        for word in words_of(token):
+        for word in split_token(token):
             if (packed := self._words.get(word)) is None:
-                rows = rows_of(word, lambda name: self._row_of_key.get(key_of(name)))
+                rows = find_word_rows(word, lambda name: self._row_of_key.get(hash_name(name)))
                 packed = self._words[word] = array("i", rows).tobytes()
             parts.append(packed)
         packed = self[token] = b"".join(parts)

@@ -73,7 +73,7 @@ def fleet_recipe(settings: Settings) -> str:
 
     It joins what indexes are compared by: schema, recipes of all languages, rules of walks, links and histories, and the model.
     """
-    from codelens.indexing.embedding import embedder_of
+    from codelens.indexing.embedding import open_chosen_embedder
     from codelens.indexing.run import current_recipe, skip_rules
     from codelens.indexing.walk_rules import WALK_KEYS
     from codelens.lang.registry import languages
@@ -81,7 +81,7 @@ def fleet_recipe(settings: Settings) -> str:
     from codelens.store.migrate import migrations
     from codelens.worktree.history import RULES
 
-    embedder = embedder_of(settings)
+    embedder = open_chosen_embedder(settings)
     parts = [
         len(migrations()),
         skip_rules(settings),
@@ -89,7 +89,7 @@ def fleet_recipe(settings: Settings) -> str:
         sorted((language, current_recipe(language, settings)) for language in ("", *languages())),
         link_recipe(),
         RULES,
-        embedder.fingerprint() if embedder else "",
+        embedder.compute_fingerprint() if embedder else "",
     ]
     return xxhash.xxh3_64_hexdigest(repr(parts).encode())
 

@@ -19,7 +19,7 @@ from codelens.errors import (
     UsageError,
 )
 from codelens.indexing.changes import RepositoryUpdate, UpdatePlan
-from codelens.indexing.embedding import with_stored_model, workers_embedder
+from codelens.indexing.embedding import apply_stored_model, open_worker_embedder
 from codelens.indexing.link import link_update
 from codelens.indexing.pipeline import finish_run, update_repositories, with_finish_time
 from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, with_features
@@ -144,7 +144,7 @@ class _Build:
                 text = f"the index was made at {moved_from} and moved here with its folder"
                 self._notices.append(Notice("moved", text))
             settings = with_features(store, settings)
-            settings = with_stored_model(store, settings) if self.run.as_indexed else settings
+            settings = apply_stored_model(store, settings) if self.run.as_indexed else settings
             with store.reading():
                 reports = update_repositories(store, self.roots, replace(self.run, settings=settings))
             if any(report.wrote for report in reports):
@@ -173,12 +173,12 @@ class _Build:
             self._notices.append(Notice("no-sqlite-vec", text))
             self.run = replace(self.run, settings=replace(self.run.settings, vector=False))
 
-        def file_id() -> int | None:
+        def read_file_id() -> int | None:
             """Changes when another file takes the path."""
             return self.path.stat().st_ino if self.path.exists() else None
 
-        before = file_id()
-        self.is_committed = lambda: file_id() != before
+        before = read_file_id()
+        self.is_committed = lambda: read_file_id() != before
         reports = (self._build_from_copy() if may_copy else []) or self._build_beside()
         renew(self.path)
         return self._complete(reports)
@@ -314,7 +314,7 @@ def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool
             row = next((r for r in store.documents.list_repositories() if r.root == root), None)
             if row is None:
                 return False
-            settings = with_stored_model(store, with_features(store, settings))
+            settings = apply_stored_model(store, with_features(store, settings))
             settings = with_stored_rules(store, row.name, settings)
             run = IndexRun(settings, store.path)
             state = store.documents.read_states(row.id).get(below)
@@ -330,8 +330,8 @@ def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool
             with LazyTransaction(store, None) as transaction:
                 update = RepositoryUpdate(store, row, run, transaction)
                 update.begin(plan, {})
-                for job in update.jobs():
-                    update.write(derive_file(job, settings, workers_embedder(settings)))
+                for job in update.list_jobs():
+                    update.write(derive_file(job, settings, open_worker_embedder(settings)))
                 link_update(update)
                 finish_run(store, run, transaction)
             return below in store.documents.read_states(row.id)

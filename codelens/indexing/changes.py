@@ -42,7 +42,7 @@ class UpdatePlan:
     """Files that the walk skipped, and unchanged files that were skipped for their content before."""
 
 
-def compare(
+def plan_update(
     seen: Iterable[SeenFile | Skip],
     documents: Documents,
     repository: RepositoryId,
@@ -107,7 +107,7 @@ def find_renames(store: Store, root: Path, plan: UpdatePlan, is_current: IsCurre
     return moved
 
 
-def repositories_at(store: Store, roots: Iterable[Path], transaction: LazyTransaction) -> dict[Path, RepositoryRow]:
+def ensure_repositories(store: Store, roots: Iterable[Path], transaction: LazyTransaction) -> dict[Path, RepositoryRow]:
     """Root → its repository, added to the index if necessary, which may rename others."""
     rows = {row.root: row for row in store.documents.list_repositories()}
     names = name_by_roots([*dict.fromkeys((*rows, *roots))])
@@ -162,9 +162,9 @@ class RepositoryUpdate:
             self.note(gone)
             self.store.remove_document(gone.id)
         for seen, state in plan.unchanged:
-            self._restamp(state, seen)
+            self._update_stamp(state, seen)
 
-    def jobs(self) -> Iterator[Job]:
+    def list_jobs(self) -> Iterator[Job]:
         """The files to read, sorted by path, so that ids do not depend on which worker is faster."""
         root = str(self.repository.root)
         hashes = {path: state.content_hash for path, state in self._known.items() if self.run.is_current(state)}
@@ -178,7 +178,7 @@ class RepositoryUpdate:
         if isinstance(result, UnchangedFile):
             assert state is not None
             self.tally.changed, self.tally.unchanged = self.tally.changed - 1, self.tally.unchanged + 1
-            self._restamp(state, result.seen)
+            self._update_stamp(state, result.seen)
             return path
         if state:
             self.note(state)
@@ -205,7 +205,7 @@ class RepositoryUpdate:
         self.transaction.begin()
         self.invalidation.note_document(state.id)
 
-    def _restamp(self, state: DocumentState, seen: SeenFile) -> None:
+    def _update_stamp(self, state: DocumentState, seen: SeenFile) -> None:
         """Note the stamp of a file that was touched, or whose change time was unknown until now."""
         if state.stamp != seen.stamp:
             self.transaction.begin()

@@ -23,7 +23,7 @@ MAX_WINDOWS = 64  # The store numbers a unit's vectors from unit × 64; later te
 _SEAM = re.compile(rb"\n([ \t]*)(?=[^\s)\]}>])")  # The start of a line that holds not only a closing bracket
 
 
-def cut(utf8: bytes, start: int, end: int, size: int = CHUNK_SIZE) -> list[tuple[int, int]]:
+def cut_text(utf8: bytes, start: int, end: int, size: int = CHUNK_SIZE) -> list[tuple[int, int]]:
     """[start, end) in pieces of at most `size` bytes, cut at the best seam in the second half of each.
 
     The best seam is the least indented line start, after a blank line if possible, the last of equals: a top-level key
@@ -51,7 +51,7 @@ def cut(utf8: bytes, start: int, end: int, size: int = CHUNK_SIZE) -> list[tuple
     return [*pieces, (start, end)] if end > start else pieces
 
 
-def windows(text: str) -> list[str]:
+def cut_windows(text: str) -> list[str]:
     """The text in at most MAX_WINDOWS pieces of up to WINDOW characters, each beginning OVERLAP before the end of the last; at
     line ends where one is near."""
     pieces: list[str] = []
@@ -80,7 +80,7 @@ def chunk_text(text: TextMap, file_name: str, language: str, style: str, units: 
     lines."""
     utf8, outer = text.utf8, [u for u in units if u.parent is None]
     if style == "headings" and not outer:
-        return list(section_units(text, file_name, language, []))
+        return list(build_sections(text, file_name, language, []))
     gaps, start = list[Gap](), 0
     for unit in outer:
         if unit.span.start > start:
@@ -88,12 +88,12 @@ def chunk_text(text: TextMap, file_name: str, language: str, style: str, units: 
         if unit.span.end > start:
             line_end = utf8.find(b"\n", unit.span.end)
             line_end = len(utf8) if line_end < 0 else line_end
-            start = line_end if len(_words(utf8[unit.span.end : line_end])) <= MOST_ON_LINE else unit.span.end
+            start = line_end if len(_find_words(utf8[unit.span.end : line_end])) <= MOST_ON_LINE else unit.span.end
     gaps = list(strip_gaps(utf8, [*gaps, (start, len(utf8))]))
     if style == "code":
-        return [chunk("toplevel", file_name, gap, text) for gap in _join_gaps(utf8, gaps, outer)]
-    pieces = (piece for gap in gaps for piece in cut(utf8, *gap))
-    return [chunk("text", file_name, piece, text) for piece in strip_gaps(utf8, pieces)]
+        return [build_chunk("toplevel", file_name, gap, text) for gap in _join_gaps(utf8, gaps, outer)]
+    pieces = (piece for gap in gaps for piece in cut_text(utf8, *gap))
+    return [build_chunk("text", file_name, piece, text) for piece in strip_gaps(utf8, pieces)]
 
 
 def strip_gaps(utf8: bytes, gaps: Iterable[Gap]) -> Iterator[Gap]:
@@ -109,19 +109,19 @@ def strip_gaps(utf8: bytes, gaps: Iterable[Gap]) -> Iterator[Gap]:
 def _extend_up(utf8: bytes, start: int, unit: Unit) -> int:
     """Start of the unit including the few words before it on its line, its doc comment and its decorators."""
     place = utf8.rfind(b"\n", start, unit.span.start) + 1 or start
-    if len(_words(utf8[place : unit.span.start])) > MOST_ON_LINE:
+    if len(_find_words(utf8[place : unit.span.start])) > MOST_ON_LINE:
         return unit.span.start
-    known = set(_words(" ".join((unit.doc, *unit.decorators)).encode()))
+    known = set(_find_words(" ".join((unit.doc, *unit.decorators)).encode()))
     while known and place > start:
         above = max(utf8.rfind(b"\n", start, place - 1) + 1, start)
         line = utf8[above:place]
-        if not line.strip() or not known.issuperset(_words(line)):
+        if not line.strip() or not known.issuperset(_find_words(line)):
             break  # a blank line separates a comment from the code below
         place = above
     return place
 
 
-def _words(utf8: bytes) -> list[str]:
+def _find_words(utf8: bytes) -> list[str]:
     return tokens(utf8.decode("utf-8", "replace"))
 
 
@@ -129,7 +129,7 @@ def _join_gaps(utf8: bytes, gaps: Iterable[Gap], outer: Sequence[Unit]) -> list[
     """Join gaps with only small symbols between them, up to CHUNK_SIZE, and cut long gaps."""
     walls = [u.span.start for u in outer if u.kind not in REACHED_OVER]
     joined: list[Gap] = []
-    for start, end in (piece for gap in gaps for piece in strip_gaps(utf8, cut(utf8, *gap))):
+    for start, end in (piece for gap in gaps for piece in strip_gaps(utf8, cut_text(utf8, *gap))):
         first, last = joined[-1] if joined else (start, start)
         is_near = start - last <= MOST_REACHED_OVER and end - first <= CHUNK_SIZE
         if joined and is_near and bisect_left(walls, last) == bisect_left(walls, start):
@@ -139,28 +139,30 @@ def _join_gaps(utf8: bytes, gaps: Iterable[Gap], outer: Sequence[Unit]) -> list[
     return joined
 
 
-def section_units(text: TextMap, file_name: str, language: str, above: list[Heading]) -> Iterator[Unit]:
+def build_sections(text: TextMap, file_name: str, language: str, above: list[Heading]) -> Iterator[Unit]:
     """The text before the first heading, then a section for each heading, up to the next one. `above` holds the headings around
     the start of the text; on return, those around its end."""
     utf8 = text.utf8
     headings = find_headings(utf8, language)
     ends = [*(h.start for h in headings), len(utf8)]
     before = above[-1].name if above else ""
-    for piece in strip_gaps(utf8, cut(utf8, 0, ends[0], SECTION_SIZE)):
+    for piece in strip_gaps(utf8, cut_text(utf8, 0, ends[0], SECTION_SIZE)):
         if before:
-            yield chunk("section", before, piece, text, ".".join(h.name for h in above[:-1]))
+            yield build_chunk("section", before, piece, text, ".".join(h.name for h in above[:-1]))
         else:
-            yield chunk("text", file_name, piece, text)
+            yield build_chunk("text", file_name, piece, text)
     for heading, end in zip(headings, ends[1:], strict=True):
         while above and above[-1].level >= heading.level:
             above.pop()
         container = ".".join(h.name for h in above)
         above.append(heading)
-        for piece in strip_gaps(utf8, cut(utf8, heading.start, end, SECTION_SIZE)):
-            yield chunk("section", heading.name, piece, text, container, heading)
+        for piece in strip_gaps(utf8, cut_text(utf8, heading.start, end, SECTION_SIZE)):
+            yield build_chunk("section", heading.name, piece, text, container, heading)
 
 
-def chunk(kind: str, name: str, gap: Gap, text: TextMap, container: str = "", heading: Heading | None = None) -> Unit:
+def build_chunk(
+    kind: str, name: str, gap: Gap, text: TextMap, container: str = "", heading: Heading | None = None
+) -> Unit:
     """The unit of a piece of text."""
     start, end = gap
     here = heading if heading and start <= heading.name_start and heading.name_end <= end else None

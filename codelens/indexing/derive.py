@@ -15,8 +15,8 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.embed.base import Embedder
-from codelens.indexing.chunk import BLANKS, chunk, cut, section_units, strip_gaps
-from codelens.indexing.embedding import embed_document, embed_pieces, pieces_of
+from codelens.indexing.chunk import BLANKS, build_chunk, build_sections, cut_text, strip_gaps
+from codelens.indexing.embedding import embed_document, embed_pieces, list_pieces
 from codelens.indexing.extract import (
     extract,
     from_original,
@@ -109,10 +109,10 @@ def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | No
         recipe=current_recipe(language, settings),
         extraction=replace(mapped, references=(), bindings=()),
         references=pack_references(mapped.references, mapped.bindings),
-        postings=postings_of(path, extraction.units, texts),
+        postings=build_postings(path, extraction.units, texts),
         vectors=vectors,
         file_vector=file_vector,
-        embedder=embedder.fingerprint() if embedder else "",
+        embedder=embedder.compute_fingerprint() if embedder else "",
         trigrams=joined_trigrams(searched) if settings.fuzzy else None,
         snapshot=zstd.compress(raw, SNAPSHOT_LEVEL),
         roles=find_roles(path),
@@ -130,7 +130,7 @@ def _rename(job: Job, decoded: DecodedText) -> Extraction | None:
     return replace(old, units=units)
 
 
-def postings_of(path: str, units: Sequence[Unit], texts: Sequence[str]) -> tuple[Posting, ...]:
+def build_postings(path: str, units: Sequence[Unit], texts: Sequence[str]) -> tuple[Posting, ...]:
     """For each unit, which has the text of the same position, the terms that it is found by."""
     concepts, above = map(index_terms, place_words(path))
     quoted, postings = quoted_units(units), []
@@ -156,7 +156,7 @@ def derive_large(
     job: Job, settings: Settings, embedder: Embedder | None
 ) -> DerivedDocument | Skip | UnchangedFile | None:
     """A large file in parts; None for one that is small enough to be read whole. Raises OSError."""
-    judged = judge_large(job, settings)
+    judged = judge_large_file(job, settings)
     if not isinstance(judged, tuple):
         return judged
     row, facts = judged
@@ -178,15 +178,15 @@ def derive_large(
         postings=(),
         vectors=(),
         file_vector=embed_document(job.seen.path, row.name, Extraction("", (), (), ()), (), embedder)[1],
-        embedder=embedder.fingerprint() if embedder else "",
+        embedder=embedder.compute_fingerprint() if embedder else "",
         trigrams="" if settings.fuzzy else None,
         snapshot=b"",
         roles=find_roles(job.seen.path),
-        parts=_PartReader(job, facts, row, settings, embedder).parts(),
+        parts=_PartReader(job, facts, row, settings, embedder).derive_parts(),
     )
 
 
-def judge_large(job: Job, settings: Settings) -> tuple[Language, Survey] | Skip | None:
+def judge_large_file(job: Job, settings: Settings) -> tuple[Language, Survey] | Skip | None:
     """The language and survey of a file to index in parts, or why it is skipped; None for one to read whole. Raises OSError."""
     seen = job.seen
     if seen.stamp.size <= LARGE_SIZE:
@@ -226,7 +226,7 @@ class _PartReader:
     inside: bool = False  # True once a non-blank byte was read: leading blanks belong to no chunk
     column: int = 0  # UTF-8 bytes before the current place on its line
 
-    def parts(self) -> Iterator[DerivedPart]:
+    def derive_parts(self) -> Iterator[DerivedPart]:
         """All parts of the file, in order. Raises UnfinishedFile."""
         try:
             with open_regular(self.job.file) as file:
@@ -246,7 +246,7 @@ class _PartReader:
                 if digest.digest() != self.facts.content_hash:
                     raise UnicodeError("another file")
                 if pending or not place.start:
-                    yield self._derive_part(place, pending, mark, self._pieces(pending.encode("utf-8")))[0]
+                    yield self._derive_part(place, pending, mark, self._cut_pieces(pending.encode("utf-8")))[0]
         except (OSError, UnicodeError) as fault:
             raise UnfinishedFile(getattr(fault, "strerror", None) or "changed while it was read") from fault
 
@@ -254,7 +254,7 @@ class _PartReader:
         """(characters of the next part, its pieces); 0 characters if its last piece may continue after the text. A part with
         sections ends before a heading, otherwise at a line end."""
         utf8 = pending.encode("utf-8")
-        end, pieces = len(utf8), self._pieces(utf8)
+        end, pieces = len(utf8), self._cut_pieces(utf8)
         if self._has_headings:
             starts = [h.start for h in find_headings(utf8, self.row.name)]
             end = starts[-1] if starts and starts[-1] > end // 2 else utf8.rfind(b"\n") + 1 or end
@@ -267,12 +267,12 @@ class _PartReader:
         """True if the text has sections. In reStructuredText the levels of headings depend on all earlier ones."""
         return self.row.chunks == "headings" and self.row.name != "restructuredtext"
 
-    def _pieces(self, utf8: bytes) -> list[Piece]:
+    def _cut_pieces(self, utf8: bytes) -> list[Piece]:
         """Chunks as `chunk_text` cuts them; the last one may change when more text follows. Empty if the text has sections."""
         if self._has_headings:
             return []
         start = 0 if self.inside else len(utf8) - len(utf8.lstrip(BLANKS))
-        return cut(utf8, start, len(utf8.rstrip(BLANKS)))
+        return cut_text(utf8, start, len(utf8.rstrip(BLANKS)))
 
     def _derive_part(
         self, place: PartPlace, content: str, mark: bytes, pieces: Sequence[Piece]
@@ -282,12 +282,12 @@ class _PartReader:
         text = TextMap(DecodedText(content, self.facts.encoding, self.facts.confidence, 0))
         name = path.rpartition("/")[2]
         if self._has_headings:
-            units = list(section_units(text, name, self.row.name, self.above))
+            units = list(build_sections(text, name, self.row.name, self.above))
         else:
             kind = "toplevel" if self.row.chunks == "code" else "text"
-            units = [chunk(kind, name, gap, text) for gap in strip_gaps(text.utf8, pieces)]
+            units = [build_chunk(kind, name, gap, text) for gap in strip_gaps(text.utf8, pieces)]
         texts, first, above = own_texts(text, units), place.start + len(mark), place.line - 1
-        vectors = embed_pieces(pieces_of(path, self.row.name, units, texts), self.embedder) if self.embedder else ()
+        vectors = embed_pieces(list_pieces(path, self.row.name, units, texts), self.embedder) if self.embedder else ()
         moved = [
             replace(
                 unit,
@@ -301,7 +301,7 @@ class _PartReader:
         part = DerivedPart(
             place=place,
             units=tuple(moved),
-            postings=postings_of(path, units, texts),
+            postings=build_postings(path, units, texts),
             vectors=vectors or ((),) * len(units),
             trigrams=joined_trigrams(content) if self.settings.fuzzy else None,
             snapshot=zstd.compress(mark + raw, SNAPSHOT_LEVEL),

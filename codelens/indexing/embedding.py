@@ -11,9 +11,9 @@ import xxhash
 
 from codelens.config import Settings, find_user_place
 from codelens.embed.base import EmbeddedFields, Embedder
-from codelens.embed.registry import absolute_setting, open_embedder, open_indexed_embedder
+from codelens.embed.registry import open_embedder, open_indexed_embedder, resolve_setting
 from codelens.errors import EmbedderFault, UsageError
-from codelens.indexing.chunk import windows
+from codelens.indexing.chunk import cut_windows
 from codelens.indexing.extract import map_units, quoted_units, searched_texts
 from codelens.indexing.run import IndexRun, LazyTransaction
 from codelens.lang.registry import languages
@@ -35,7 +35,11 @@ class CachingEmbedder:
 
     def __init__(self, embedder: Embedder, file: Path) -> None:
         self.name, self.least_cosine, self._embedder = embedder.name, embedder.least_cosine, embedder
-        self.knows, self.fingerprint, self.embed_query = embedder.knows, embedder.fingerprint, embedder.embed_query
+        self.knows, self.compute_fingerprint, self.embed_query = (
+            embedder.knows,
+            embedder.compute_fingerprint,
+            embedder.embed_query,
+        )
         self._stored = KeptVectors(file)
 
     @property
@@ -46,7 +50,7 @@ class CachingEmbedder:
         """Vectors from the file, and from the embedder for the rest, once for equal texts."""
         keys = []
         for entry in fields:
-            parts = (self.fingerprint(), entry.name, entry.context, entry.signature, entry.body)
+            parts = (self.compute_fingerprint(), entry.name, entry.context, entry.signature, entry.body)
             keys.append(xxhash.xxh3_128_digest("\0".join(parts).encode("utf-8", "surrogatepass")))
         vectors = self._stored.get(keys)
         missing = {key: entry for key, entry in zip(keys, fields, strict=True) if key not in vectors}
@@ -59,14 +63,14 @@ class CachingEmbedder:
 DOC_LINES = 3  # Lines of a doc comment that are embedded with the signature; all of it is in the body or in postings
 
 
-def embedder_of(settings: Settings) -> Embedder | None:
+def open_chosen_embedder(settings: Settings) -> Embedder | None:
     """The embedder of these settings; None if they want no vectors. Raises UsageError for a model that cannot be read."""
     embedder = open_embedder(settings.model, settings.allow_network) if settings.vector else None
     file = find_user_place("vectors.db") if embedder and embedder.slow else None
     return CachingEmbedder(embedder, file) if embedder and file else embedder
 
 
-def workers_embedder(settings: Settings) -> Embedder | None:
+def open_worker_embedder(settings: Settings) -> Embedder | None:
     """The embedder for a worker; None for a slow one, which runs after all files are read (`embed_again`)."""
     embedder = open_embedder(settings.model, settings.allow_network) if settings.vector else None
     return None if embedder and embedder.slow else embedder
@@ -77,7 +81,7 @@ MOST_SUMMARISED = 100  # Names that a file exports or imports, in its vector: mo
 _BETWEEN = re.compile(r"[\W_]+")
 
 
-def file_fields(path: str, language: str, units: Sequence[Unit], imports: Sequence[Import]) -> EmbeddedFields:
+def build_file_fields(path: str, language: str, units: Sequence[Unit], imports: Sequence[Import]) -> EmbeddedFields:
     """A file as an embedder sees it: the words of its path, with what it exports and imports, or with its first heading."""
     row = languages().get(language)
     spaced, name = (_BETWEEN.sub(" ", text).strip() for text in (path, path.rpartition("/")[2]))
@@ -97,22 +101,22 @@ def embed_document(
     """(the vectors of each unit's pieces, the vector of the file), computed in one call; empty without an embedder."""
     if embedder is None:
         return ((),) * len(texts), b""
-    of_file = file_fields(path, language, extraction.units, extraction.imports)
-    *vectors, file_vector = embed_pieces([*pieces_of(path, language, extraction.units, texts), [of_file]], embedder)
+    of_file = build_file_fields(path, language, extraction.units, extraction.imports)
+    *vectors, file_vector = embed_pieces([*list_pieces(path, language, extraction.units, texts), [of_file]], embedder)
     return tuple(vectors), b"".join(file_vector)
 
 
 Pieces = Sequence[Sequence[EmbeddedFields]]
 
 
-def pieces_of(path: str, language: str, units: Sequence[Unit], texts: Sequence[str]) -> Pieces:
+def list_pieces(path: str, language: str, units: Sequence[Unit], texts: Sequence[str]) -> Pieces:
     """For each unit the pieces to embed; none for quoted code and for languages that are not embedded."""
     row = languages().get(language)
     if row and not row.embed:
         return ((),) * len(texts)
     quoted = quoted_units(units)
     return [
-        [] if place in quoted or unit.kind == TODO else list(embedded_pieces(path, unit, text))
+        [] if place in quoted or unit.kind == TODO else list(cut_pieces(path, unit, text))
         for place, (unit, text) in enumerate(zip(units, texts, strict=True))
     ]
 
@@ -123,11 +127,11 @@ def embed_pieces(pieces: Pieces, embedder: Embedder) -> tuple[tuple[bytes, ...],
     return tuple([tuple([v for v in (next(vectors) for _ in unit) if any(v)]) for unit in pieces])
 
 
-def embedded_pieces(path: str, unit: Unit, text: str) -> Iterator[EmbeddedFields]:
+def cut_pieces(path: str, unit: Unit, text: str) -> Iterator[EmbeddedFields]:
     """The pieces of a unit with this text as an embedder sees them. Training builds its pairs from them too."""
     context = f"{unit.container} {path}"
     head = "\n".join([unit.signature, *unit.doc.split("\n", DOC_LINES)[:DOC_LINES]])
-    for piece in windows(text):
+    for piece in cut_windows(text):
         yield EmbeddedFields(unit.name, context, head, piece)
 
 
@@ -136,13 +140,13 @@ Embedded = tuple[DocumentRow, Pieces, bool]
 AT_ONCE = 256  # Pieces that an embedder gets together, in whole documents: four requests to an endpoint
 
 
-def with_stored_model(store: Store, settings: Settings) -> Settings:
+def apply_stored_model(store: Store, settings: Settings) -> Settings:
     """The settings with the model of the index, if it can still be opened."""
     setting = store.meta("embedder_setting")
-    if not setting or setting == absolute_setting(settings.model):
+    if not setting or setting == resolve_setting(settings.model):
         return settings
     with suppress(UsageError):
-        if open_indexed_embedder(setting).fingerprint() == store.meta("embedder_fingerprint"):
+        if open_indexed_embedder(setting).compute_fingerprint() == store.meta("embedder_fingerprint"):
             return replace(settings, model=setting)
     return settings
 
@@ -150,15 +154,15 @@ def with_stored_model(store: Store, settings: Settings) -> Settings:
 def embed_again(store: Store, run: IndexRun, transaction: LazyTransaction) -> tuple[int, int]:
     """Give all documents vectors of the embedder in the settings, without reading files or parsing. Slow embedders run only
     here. Returns (documents embedded, those of them that had vectors of another embedder). Raises EmbedderFault."""
-    embedder = embedder_of(run.settings)
+    embedder = open_chosen_embedder(run.settings)
     if embedder is None:
         return 0, 0
-    before = store.documents.count_embedded_otherwise(embedder.fingerprint())
-    others = store.documents.list_embedded_otherwise(embedder.fingerprint())
-    is_known = store.meta("embedder_fingerprint") == embedder.fingerprint()
+    before = store.documents.count_embedded_otherwise(embedder.compute_fingerprint())
+    others = store.documents.list_embedded_otherwise(embedder.compute_fingerprint())
+    is_known = store.meta("embedder_fingerprint") == embedder.compute_fingerprint()
     width, number = int(store.meta("embedder_width") or 0) if is_known else 0, 0
     document_vectors: list[tuple[bytes, ...]] = []  # Of a large document, those of its earlier parts
-    for group in _groups(store, others):
+    for group in _group_pieces(store, others):
         vectors = embed_pieces([unit for _, pieces, _ in group for unit in pieces], embedder)
         widths = {len(vector) for unit in vectors for vector in unit} | ({width} if width else set())
         if len(widths) > 1:  # a remote model may change under its name
@@ -175,24 +179,24 @@ def embed_again(store: Store, run: IndexRun, transaction: LazyTransaction) -> tu
                 continue
             transaction.begin()
             *of_units, of_file = document_vectors
-            store.embed_again(document.id, of_units, b"".join(of_file), embedder.fingerprint())
+            store.embed_again(document.id, of_units, b"".join(of_file), embedder.compute_fingerprint())
             transaction.batch(document.stamp.size)
             document_vectors, number = [], number + 1
             if run.progress:
                 run.progress(Progress("embed", number, len(others), document.path))
     transaction.set_meta("embedder", embedder.name)
-    transaction.set_meta("embedder_fingerprint", embedder.fingerprint())
-    transaction.set_meta("embedder_setting", absolute_setting(run.settings.model))
+    transaction.set_meta("embedder_fingerprint", embedder.compute_fingerprint())
+    transaction.set_meta("embedder_setting", resolve_setting(run.settings.model))
     transaction.set_meta("embedder_width", str(width) if embedder.slow and width else "")
     return len(others), before
 
 
-def _groups(store: Store, documents: Sequence[DocumentRow]) -> Iterator[list[Embedded]]:
+def _group_pieces(store: Store, documents: Sequence[DocumentRow]) -> Iterator[list[Embedded]]:
     """Documents, large ones in parts, in groups of about AT_ONCE pieces."""
     group: list[Embedded] = []
     size = 0
     for document in documents:
-        for pieces, is_last in _pieces(store, document):
+        for pieces, is_last in _read_pieces(store, document):
             group.append((document, pieces, is_last))
             size += sum(map(len, pieces))
             if size >= AT_ONCE:
@@ -202,7 +206,7 @@ def _groups(store: Store, documents: Sequence[DocumentRow]) -> Iterator[list[Emb
         yield group
 
 
-def _pieces(store: Store, document: DocumentRow) -> Iterator[tuple[Pieces, bool]]:
+def _read_pieces(store: Store, document: DocumentRow) -> Iterator[tuple[Pieces, bool]]:
     """For each part of a document: (pieces of its units, whether it is the last part)."""
     text, stored = Texts(store).read(document), store.units.read_extracted(document.id)
     last = len(text.places) - 1
@@ -213,10 +217,10 @@ def _pieces(store: Store, document: DocumentRow) -> Iterator[tuple[Pieces, bool]
         mapped = TextMap(DecodedText(text.stored(span), document.encoding, 1.0, 0 if number else document.bom))
         units = map_units(inside, lambda at, start=span.start, there=mapped.to_utf8: there(at - start))  # type: ignore[misc]
         texts = searched_texts(mapped, document.language, units)
-        pieces = pieces_of(document.path, document.language, units, texts)
+        pieces = list_pieces(document.path, document.language, units, texts)
         if number < last:
             yield pieces, False
             continue
         imports = store.references.list_imports(document.id)
-        of_file = file_fields(document.path, document.language, () if last else units, imports)
+        of_file = build_file_fields(document.path, document.language, () if last else units, imports)
         yield [*pieces, [of_file]], True

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from codelens.indexing.chunk import SECTION_SIZE, chunk_text, cut, section_units
+from codelens.indexing.chunk import SECTION_SIZE, build_sections, chunk_text, cut_text
 from codelens.indexing.markup import Heading
 from codelens.indexing.prose import add_quoted, mentions, move_to_text
 from codelens.lang.captures import READERS, extract_symbols
@@ -73,7 +73,7 @@ def read_cells(text: TextMap, path: str, grammar_fault: str) -> Extraction | Non
             pages.add(replace(code, units=units), cell.source)
             continue
         cell_text = _map_utf8(cell.source.utf8)
-        units = tuple(section_units(cell_text, pages.name, MARKDOWN, pages.above))
+        units = tuple(build_sections(cell_text, pages.name, MARKDOWN, pages.above))
         sections = Extraction("", units, mentions(cell_text, MARKDOWN, units), ())
         pages.add(add_quoted(sections, cell_text, MARKDOWN), cell.source)
     if not notebook.cells:
@@ -94,7 +94,7 @@ def extract_note(text: TextMap, path: str) -> Extraction:
     whole = text.utf8.decode("utf-8", "replace")
     note = read_note(whole, path)
     body = len(whole[: note.body].encode("utf-8"))
-    pieces = cut(text.utf8, 0, len(text.utf8), SECTION_SIZE)
+    pieces = cut_text(text.utf8, 0, len(text.utf8), SECTION_SIZE)
     signature = " ".join((note.status, *(f"#{tag}" for tag in note.tags), *note.triggers))
     units = []
     for start, end in pieces:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from codelens.indexing.changes import (
     RepositoryUpdate,
-    compare,
+    ensure_repositories,
     find_renames,
     keep_equal_files,
+    plan_update,
     rename_records,
-    repositories_at,
 )
-from codelens.indexing.embedding import embed_again, embedder_of
+from codelens.indexing.embedding import embed_again, open_chosen_embedder
 from codelens.indexing.link import link_update
 from codelens.indexing.look import note_run
 from codelens.indexing.run import (
@@ -50,7 +50,7 @@ from codelens.worktree.walk import walk_tree
 
 def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resumed: bool = False) -> list[IndexReport]:
     """Bring the index of these roots up to date, then what concerns the whole index. Returns a report for each root."""
-    embedder_of(run.settings)  # fails early if the model cannot be read
+    open_chosen_embedder(run.settings)  # fails early if the model cannot be read
     reports: list[IndexReport] = []
     tallies: dict[Path, Tally] = {}
     run_started = time.perf_counter()
@@ -59,7 +59,7 @@ def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resu
         LazyTransaction(store, run.settings.commit_bytes if run.batches else None) as transaction,
         closing(KeptWorkers(len(roots))) as workers,
     ):
-        repositories = repositories_at(store, roots, transaction)
+        repositories = ensure_repositories(store, roots, transaction)
         nested_roots = [(inner, outer) for inner in repositories for outer in inner.parents if outer in repositories]
         for root in roots:
             started = time.perf_counter()
@@ -140,7 +140,7 @@ def update_repository(
     verify = run.verify or run.force or store.meta(skip_rules_key(repository)) != skip_rules(run.settings)
     started, folders = time.perf_counter(), dict[str, int]()
     tree = walk_tree(root, run.settings, list_own_files(run.index), folders)
-    plan = compare(tree, store.documents, repository.id, run.is_current, verify)
+    plan = plan_update(tree, store.documents, repository.id, run.is_current, verify)
     walk_seconds = time.perf_counter() - started
 
     if not verify:
@@ -148,7 +148,7 @@ def update_repository(
     update = RepositoryUpdate(store, repository, run, transaction)
     update.begin(plan, find_renames(store, root, plan, run.is_current))
     total = len(plan.new) + len(plan.suspects)
-    for number, result in enumerate(derive_all(update.jobs(), run.settings, kept=workers), start=1):
+    for number, result in enumerate(derive_all(update.list_jobs(), run.settings, kept=workers), start=1):
         update.report_progress("index", number, total, update.write(result))
     update.write_skips()
     if run.batches:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from codelens.config import LoadedSettings, Settings
 from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
-from codelens.indexing.changes import UpdatePlan, compare
-from codelens.indexing.derive import Job, judge_large
+from codelens.indexing.changes import UpdatePlan, plan_update
+from codelens.indexing.derive import Job, judge_large_file
 from codelens.indexing.files import read_text, unreadable
 from codelens.indexing.run import IndexRun, with_features
 from codelens.indexing.walk_rules import WalkRules, choose_walk_rules, stored_walk_rules, with_stored_rules
@@ -43,7 +43,7 @@ def is_stale(store: Store, settings: Settings) -> bool:
             continue
         row_settings = with_stored_rules(store, row.name, settings)
         tree = walk_tree(row.root, row_settings, list_own_files(store.path))
-        plan = compare(tree, store.documents, row.id, IndexRun(row_settings, store.path).is_current)
+        plan = plan_update(tree, store.documents, row.id, IndexRun(row_settings, store.path).is_current)
         if plan.suspects or plan.removed or _new_files(store, row, plan):
             return True
     return False
@@ -55,7 +55,7 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
     skipped = Counter(skip.reason.value for skip in store.documents.list_skips(row.id))
     changes = None
     if check and row.root.is_dir():  # by stamp and then by content, so that a touched file does not count
-        plan = compare(
+        plan = plan_update(
             walk_tree(row.root, settings, list_own_files(store.path)), store.documents, row.id, lambda _: True
         )
         changed = []
@@ -123,7 +123,7 @@ def _judge_content(root: Path, entry: SeenFile | Skip, settings: Settings) -> Se
     if isinstance(entry, Skip):
         return entry
     try:
-        result: object = judge_large(Job(str(root), entry), settings) or read_text(root, entry, settings)
+        result: object = judge_large_file(Job(str(root), entry), settings) or read_text(root, entry, settings)
     except OSError as fault:
         return unreadable(entry, fault)
     return result if isinstance(result, Skip) else entry

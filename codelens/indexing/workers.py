@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from codelens.config import Settings, resolve_paths
 from codelens.embed.base import Embedder
 from codelens.indexing.derive import LARGE_SIZE, Job, derive, derive_large
-from codelens.indexing.embedding import workers_embedder
+from codelens.indexing.embedding import open_worker_embedder
 from codelens.indexing.files import ReadText, read_text, unreadable
 from codelens.model.code import Skip, SkipReason
 from codelens.model.extraction import DerivedDocument, DerivedPart, UnchangedFile, UnfinishedFile
@@ -165,7 +165,7 @@ def prepare_worker(settings: Settings) -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.freeze()
     gc.set_threshold(200_000, 20, 100)  # collecting cycles took an eighth of a worker's time, and results hold none
-    _prepared = settings, workers_embedder(settings)
+    _prepared = settings, open_worker_embedder(settings)
 
 
 def derive_job(job: Job) -> Result | Iterator[DerivedDocument | DerivedPart]:

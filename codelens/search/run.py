@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from codelens.config import Settings
 from codelens.embed.base import Embedder
-from codelens.embed.registry import HASHING, absolute_setting, open_embedder, open_indexed_embedder
+from codelens.embed.registry import HASHING, open_embedder, open_indexed_embedder, resolve_setting
 from codelens.errors import EmbedderFault, UsageError
 from codelens.lang.registry import accepted_names
 from codelens.model.budget import TimeBudget
@@ -217,7 +217,7 @@ class SearchRun:
         elif self.find_embedder() is None:
             other = store.meta("embedder")
             code, text = "other-embedder", f"the vectors come from another embedder ({other}): run `codelens index`"
-            if absolute_setting(settings.model) == store.meta("embedder_setting"):
+            if resolve_setting(settings.model) == store.meta("embedder_setting"):
                 try:
                     open_embedder(settings.model, settings.allow_network)
                 except UsageError as fault:
@@ -253,11 +253,11 @@ class SearchRun:
         fingerprint = self.store.meta("embedder_fingerprint")
         with suppress(UsageError):
             embedder = open_embedder(self.settings.model, self.settings.allow_network)
-            if embedder.fingerprint() == fingerprint:
+            if embedder.compute_fingerprint() == fingerprint:
                 return embedder
         for name in (self.store.meta("embedder_setting"), HASHING):
             with suppress(UsageError):
-                if name and (embedder := open_indexed_embedder(name)).fingerprint() == fingerprint:
+                if name and (embedder := open_indexed_embedder(name)).compute_fingerprint() == fingerprint:
                     return embedder
         return None
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from codelens.embed.model_file import rows_of, words_of
+from codelens.embed.model_file import find_word_rows, split_token
 from codelens.errors import MissingExtra
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.terms import token_counts
@@ -65,7 +65,7 @@ class Encoder:
                 for token, count in token_counts(pair[text][:MOST_BODY]).items():
                     if (ids := self._tokens.get(token)) is None:
                         ids = self._tokens[token] = tuple(
-                            [self._numbers.setdefault(word, len(self._numbers)) for word in words_of(token)]
+                            [self._numbers.setdefault(word, len(self._numbers)) for word in split_token(token)]
                         )
                     for word in ids:
                         bag[word] = bag.get(word, 0) + count
@@ -93,7 +93,7 @@ class Encoder:
 def map_to_rows(corpus: Corpus, rows: Sequence[str]) -> Corpus:
     """The corpus with words replaced by rows of the vocabulary; each piece of a word counts as often as the word."""
     find = {name: i for i, name in enumerate(rows)}.get
-    parts = [rows_of(word, find) for word in corpus.words]
+    parts = [find_word_rows(word, find) for word in corpus.words]
     lengths = np.array([len(p) for p in parts], np.int64)
     flat = np.array([r for p in parts for r in p], np.int32)
     begin = np.cumsum(lengths) - lengths

@@ -17,7 +17,7 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.embed.base import EmbeddedFields
-from codelens.indexing.embedding import embedded_pieces
+from codelens.indexing.embedding import cut_pieces
 from codelens.indexing.extract import definitions, own_texts
 from codelens.indexing.files import ReadText, read_text
 from codelens.lang.comments import clean_comment
@@ -174,7 +174,7 @@ def mine_text(text: TextMap, path: str, language: str, counts: Counter[str]) -> 
             for comment, block, line in find_commented_blocks(inside):
                 query = extract_first_sentence(comment)
                 if len(query.split()) >= FEWEST_COMMENT_WORDS:
-                    fields = next(embedded_pieces(path, replace(unit, name="", signature="", doc=""), block))
+                    fields = next(cut_pieces(path, replace(unit, name="", signature="", doc=""), block))
                     start_line = text.line_column(unit.body_start)[0]
                     pairs.append(Pair("comment", query, fields, language, path, start_line + line))
     return pairs
@@ -187,7 +187,7 @@ def is_code(language: str) -> bool:
 
 
 def _make_unit_questions(path: str, unit: Unit, bare: Unit, body: str) -> Iterator[tuple[str, str, EmbeddedFields]]:
-    fields = next(embedded_pieces(path, bare, body))
+    fields = next(cut_pieces(path, bare, body))
     if unit.doc and (query := extract_first_sentence(unit.doc, unit.name)):
         yield "value" if unit.kind in VALUE_KINDS else "doc", query, fields
     if unit.kind in NAMED_KINDS and unit.body_start < unit.span.end and (query := _name_query(unit)):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from codelens.embed.model_file import ModelFile, ModelTable, key_of, rows_of, write_model
+from codelens.embed.model_file import ModelFile, ModelTable, find_word_rows, hash_name, write_model
 from codelens.model.fast_dataclass import dataclass
 from codelens.training.corpus import KINDS, Corpus, Floats, Whole, list_word_positions
 
@@ -124,7 +124,7 @@ def add_rows(model: Model, names: Sequence[str], words: Corpus, learnt: Whole) -
     new = [word for _, word in frequent if 1 < len(word) <= LONGEST_WORD and word not in find][:MOST_NEW]
     if not new:
         return model.copy(), list(names)
-    initial = [_compute_initial_row(model, word, rows_of(word, find.get)) for word in new]
+    initial = [_compute_initial_row(model, word, find_word_rows(word, find.get)) for word in new]
     rows, query, code = (np.array(part, np.float32) for part in zip(*initial, strict=True))
     return (
         Model(
@@ -145,7 +145,7 @@ def _compute_initial_row(model: Model, word: str, pieces: list[int]) -> tuple[Fl
     lengths = [float(np.linalg.norm(part)) for part in (in_query, in_code)]
     if min(lengths) > 0:
         return in_code / np.float32(lengths[1]), math.log(lengths[0]), math.log(lengths[1])
-    chance: Floats = np.random.default_rng(key_of(word)).standard_normal((model.rows.shape[1],), np.float32)
+    chance: Floats = np.random.default_rng(hash_name(word)).standard_normal((model.rows.shape[1],), np.float32)
     chance /= np.linalg.norm(chance)
     length = float(np.median(np.linalg.norm(model.rows, axis=1)))
     query, code = (float(np.median(weights)) + math.log(max(length, 1e-6)) for weights in (model.query, model.code))

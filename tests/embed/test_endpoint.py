@@ -9,7 +9,7 @@ import pytest
 
 from codelens.embed.base import EmbeddedFields, to_int8_vector
 from codelens.embed.endpoint import BATCH, parse_address
-from codelens.embed.registry import absolute_setting, open_embedder, open_indexed_embedder
+from codelens.embed.registry import open_embedder, open_indexed_embedder, resolve_setting
 from codelens.errors import CodelensError, EmbedderFault, UsageError
 from tests.embed.endpoints import Answer, Endpoint, endpoint, given, vector_of
 
@@ -37,7 +37,7 @@ def test_nothing_is_sent_without_permission(other: Endpoint) -> None:
     with pytest.raises(UsageError, match="needs the network, which is not allowed") as told:
         open_embedder(other.setting)
     assert "--allow-network" in told.value.hint
-    open_embedder(other.setting, allow_network=True).fingerprint()
+    open_embedder(other.setting, allow_network=True).compute_fingerprint()
     assert other.asked == [], "to open it asks nothing"
 
 
@@ -47,7 +47,7 @@ def test_an_address_or_folder_named_by_an_index_is_refused(
     for setting in (other.setting, str(tmp_path_factory.mktemp("model"))):
         with pytest.raises(UsageError, match="used only if your own settings name it"):
             open_indexed_embedder(setting)
-    assert absolute_setting(other.setting) == other.setting
+    assert resolve_setting(other.setting) == other.setting
 
 
 def test_vectors_come_in_batches_and_in_order(other: Endpoint) -> None:
@@ -75,7 +75,7 @@ def test_dimensions_may_be_requested(other: Endpoint) -> None:
     setting = other.setting.replace("#", "?dimensions=8#")
     embedder = open_embedder(setting, allow_network=True)
     assert len(embedder.embed_query("lamp")) == embedder.dimensions == other.asked[0].body["dimensions"] == 8
-    assert embedder.fingerprint() != open_embedder(other.setting, allow_network=True).fingerprint()
+    assert embedder.compute_fingerprint() != open_embedder(other.setting, allow_network=True).compute_fingerprint()
     other.answers = [given({"data": [{"index": 0, "embedding": [1.0] * 9}]})]
     with pytest.raises(EmbedderFault, match="vectors of 9 dimensions, expected 8"):
         embedder.embed_query("lamp")

@@ -141,15 +141,15 @@ def test_only_inputs_that_the_graph_names_are_passed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("make", [make_table, make_graph])
 def test_the_fingerprint_follows_the_content(make: Any, tmp_path: Path) -> None:
     first, moved, other = (make(tmp_path / name, seed=seed) for name, seed in (("a", 1), ("b", 1), ("c", 2)))
-    before = opened(first).fingerprint()
-    assert before == opened(moved).fingerprint() != opened(other).fingerprint()
+    before = opened(first).compute_fingerprint()
+    assert before == opened(moved).compute_fingerprint() != opened(other).compute_fingerprint()
     make(first, seed=3)
-    assert opened(first).fingerprint() != before, "a folder that was written anew is read anew"
+    assert opened(first).compute_fingerprint() != before, "a folder that was written anew is read anew"
 
 
 def test_the_fingerprint_follows_the_settings(tmp_path: Path) -> None:
     plain, cls = make_graph(tmp_path / "a"), make_graph(tmp_path / "b", **sentence_layout(pooling_mode="cls"))
-    assert opened(plain).fingerprint() != opened(cls).fingerprint()
+    assert opened(plain).compute_fingerprint() != opened(cls).compute_fingerprint()
 
 
 def break_graph(folder: Path) -> None:

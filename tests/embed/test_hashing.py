@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codelens.embed.base import EmbeddedFields
-from codelens.embed.hashing import HashingBatch, HashingEmbedder, common_words
+from codelens.embed.hashing import HashingBatch, HashingEmbedder, read_common_words
 from tests.steps import calls
 
 EMBEDDER = HashingEmbedder()
@@ -83,21 +83,21 @@ def test_shared_words_and_stems_are_near() -> None:
 
 
 def test_common_words_have_no_weight_in_queries() -> None:
-    assert {"the", "how"} <= common_words() and "config" not in common_words()
+    assert {"the", "how"} <= read_common_words() and "config" not in read_common_words()
     assert EMBEDDER.embed_query("how is the config parsed") == EMBEDDER.embed_query("config parsed")
 
 
 @pytest.mark.parametrize("rule", ["STEMS", "WORD", "FILLER_IN_CODE", "VERSION", "FIELD_FACTORS"])
 def test_the_fingerprint_follows_every_rule(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = HashingEmbedder().fingerprint()
+    before = HashingEmbedder().compute_fingerprint()
     monkeypatch.setattr(f"codelens.embed.hashing.{rule}", {"changed": 1.0})
-    assert HashingEmbedder().fingerprint() != before
+    assert HashingEmbedder().compute_fingerprint() != before
 
 
 def test_the_same_bytes_whatever_the_hash_seed() -> None:
     program = (
         "from codelens.embed.hashing import HashingEmbedder as e; from codelens.embed.base import EmbeddedFields as F; import sys; "
-        "print(e().fingerprint(), e().embed_query('open the file reader').hex()); "
+        "print(e().compute_fingerprint(), e().embed_query('open the file reader').hex()); "
         "print(e().embed_code([F('a_b', 'c', 'd', 'e')])[0].hex())"
     )
     answers = {

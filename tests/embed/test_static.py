@@ -92,8 +92,8 @@ def test_the_hash_covers_the_numbers_and_not_the_card(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_rows_are_found_by_name(model: Path) -> None:
     file = ModelFile(model)
-    assert [file.row_of(name) for name in file.names] == list(range(len(file.names)))
-    assert file.row_of("no such word") is None
+    assert [file.find_row(name) for name in file.names] == list(range(len(file.names)))
+    assert file.find_row("no such word") is None
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codelens.embed.base import EmbeddedFields
-from codelens.embed.model_file import ModelFile, rows_of, words_of
+from codelens.embed.model_file import ModelFile, find_word_rows, split_token
 from codelens.embed.static import ROOTS, StaticEmbedder
 from codelens.text.terms import tokens
 from tests.embed.models import WORDS, make_model
@@ -34,7 +34,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(file: ModelFile, text: str) -> Counter[int]:
-    return Counter(row for token in tokens(text) for word in words_of(token) for row in rows_of(word, file.row_of))
+    return Counter(
+        row for token in tokens(text) for word in split_token(token) for row in find_word_rows(word, file.find_row)
+    )
 
 
 def vector(file: ModelFile, weights: Sequence[tuple[int, int]]) -> bytes:

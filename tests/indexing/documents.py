@@ -6,7 +6,7 @@ import pickle
 
 from codelens.config import Settings
 from codelens.indexing.derive import Job, RenamedFile, derive
-from codelens.indexing.embedding import embedder_of
+from codelens.indexing.embedding import open_chosen_embedder
 from codelens.indexing.files import ReadText
 from codelens.model.code import FileStamp, SeenFile
 from codelens.model.extraction import DerivedDocument, Extraction
@@ -33,4 +33,4 @@ def derived(
     digest = hash_content(raw)
     moved = RenamedFile(digest, old_path, pickle.dumps(reuse)) if reuse else None
     job = Job("", seen(path, len(raw)), moved=moved, grammar_fault=fault)
-    return derive(job, ReadText(raw, digest, decoded), settings, embedder_of(settings))
+    return derive(job, ReadText(raw, digest, decoded), settings, open_chosen_embedder(settings))

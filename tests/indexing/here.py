@@ -13,7 +13,7 @@ import pytest
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.indexing.derive import Job
-from codelens.indexing.embedding import workers_embedder
+from codelens.indexing.embedding import open_worker_embedder
 from codelens.indexing.workers import Result, derive_file
 from codelens.model.code import Skip, SkipReason
 from codelens.model.extraction import DerivedDocument
@@ -31,7 +31,7 @@ class Derivations:
     derived: list[str] = field(default_factory=list)
 
     def __call__(self, jobs: Iterable[Job], settings: Settings, kept: object = None) -> Iterator[Result]:
-        embedder = workers_embedder(settings)
+        embedder = open_worker_embedder(settings)
         for job in jobs:
             result: Result
             try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.indexing.chunk import CHUNK_SIZE, MAX_WINDOWS, OVERLAP, WINDOW, cut, windows
+from codelens.indexing.chunk import CHUNK_SIZE, MAX_WINDOWS, OVERLAP, WINDOW, cut_text, cut_windows
 from codelens.indexing.extract import extract
 from codelens.lang.registry import languages
 from codelens.model.code import CHUNK_KINDS
@@ -38,30 +38,30 @@ def test_case(path: Path, case: Callable[[Path, Callable[[str], str]], None]) ->
 
 def test_a_very_long_line_is_cut_after_blanks() -> None:
     line = b"word " * 2000
-    pieces = cut(line, 0, len(line))
+    pieces = cut_text(line, 0, len(line))
     assert all(end - start <= CHUNK_SIZE and line[:end].endswith(b" ") for start, end in pieces)
 
 
 def test_a_line_without_blanks_is_cut_between_characters() -> None:
     line = ("漢字" * 3000).encode()
-    assert "".join(line[start:end].decode() for start, end in cut(line, 0, len(line))) == "漢字" * 3000
+    assert "".join(line[start:end].decode() for start, end in cut_text(line, 0, len(line))) == "漢字" * 3000
 
 
 def test_a_short_text_is_one_window() -> None:
-    assert windows("def f(): pass\n") == ["def f(): pass\n"]
+    assert cut_windows("def f(): pass\n") == ["def f(): pass\n"]
 
 
 def test_windows_overlap_and_end_at_line_ends() -> None:
     text = "".join(f"line {i} of a long function\n" for i in range(400))
     assert (WINDOW, OVERLAP) == (4 * 512, 4 * 512 // 10)
-    pieces = windows(text)
+    pieces = cut_windows(text)
     assert all(len(piece) <= WINDOW and piece.endswith("\n") and piece.startswith("line") for piece in pieces)
     for piece, following in pairwise(pieces):
         assert OVERLAP // 2 < max(n for n in range(OVERLAP + 1) if piece.endswith(following[:n])) <= OVERLAP
 
 
 def test_no_unit_has_more_windows_than_the_store_can_number() -> None:
-    assert MAX_WINDOWS == PIECES and len(windows("x" * 1_000_000)) == MAX_WINDOWS
+    assert MAX_WINDOWS == PIECES and len(cut_windows("x" * 1_000_000)) == MAX_WINDOWS
 
 
 @pytest.mark.slow

@@ -66,5 +66,5 @@ def test_each_language_has_a_recipe_of_its_own() -> None:
 def test_the_recipe_follows_what_is_derived() -> None:
     assert recipe("python") != recipe("python", fuzzy=False)
     document = derived("a.py", SOURCE)
-    assert (document.recipe, document.embedder) == (recipe("python"), open_embedder(SHIPPED).fingerprint())
+    assert (document.recipe, document.embedder) == (recipe("python"), open_embedder(SHIPPED).compute_fingerprint())
     assert derived("a.py", SOURCE, settings=Settings(vector=False)).embedder == ""

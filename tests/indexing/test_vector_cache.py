@@ -24,7 +24,7 @@ class Slow(HashingEmbedder):
 
 
 class Other(Slow):
-    def fingerprint(self) -> str:
+    def compute_fingerprint(self) -> str:
         return "another"
 
 

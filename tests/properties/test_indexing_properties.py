@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codelens.indexing.chunk import MAX_WINDOWS, MOST_ON_LINE, OVERLAP, WINDOW, cut, windows
+from codelens.indexing.chunk import MAX_WINDOWS, MOST_ON_LINE, OVERLAP, WINDOW, cut_text, cut_windows
 from codelens.indexing.extract import extract, own_texts
 from codelens.indexing.markup import find_headings
 from codelens.lang.registry import languages
@@ -123,14 +123,14 @@ def test_units_lie_in_the_text_in_order_and_nest(source: str, language: str) -> 
 @given(st.text(max_size=9000), st.integers(8, 3000))
 def test_cutting_loses_nothing_and_keeps_characters_whole(source: str, size: int) -> None:
     utf8 = source.encode()
-    pieces = cut(utf8, 0, len(utf8), size)
+    pieces = cut_text(utf8, 0, len(utf8), size)
     assert "".join(utf8[start:end].decode() for start, end in pieces) == source
     assert all(0 < end - start <= size for start, end in pieces)
 
 
 @given(st.lists(st.sampled_from(LINES), max_size=600).map("\n".join))
 def test_windows_cover_the_text(source: str) -> None:
-    pieces = windows(source)
+    pieces = cut_windows(source)
     assert 1 <= len(pieces) <= MAX_WINDOWS and all(len(piece) <= WINDOW for piece in pieces)
     at = 0
     for piece in pieces:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codelens.embed.model_file import PIECE, ModelFile, rows_of
+from codelens.embed.model_file import PIECE, ModelFile, find_word_rows
 from codelens.errors import UsageError
 from codelens.training.corpus import Encoder, map_to_rows
 from codelens.training.finetune import OWN, FineTuned, fine_tune, interpolate
@@ -210,7 +210,7 @@ def test_new_words_begin_as_their_pieces_or_by_chance(tmp_path: Path) -> None:
     assert found[: len(names)] == names
     assert found[len(names) :] == ["flotsam", "jetsam"]
     place = found.index("flotsam")
-    pieces = rows_of("flotsam", {name: i for i, name in enumerate(names)}.get)
+    pieces = find_word_rows("flotsam", {name: i for i, name in enumerate(names)}.get)
     assert pieces
     summed = sum(np.exp(model.code[piece]) * model.rows[piece] for piece in pieces)
     assert np.exp(wide.code[place]) * wide.rows[place] == pytest.approx(summed, abs=1e-4)

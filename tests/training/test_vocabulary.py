@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from codelens.embed.model_file import PIECE, rows_of, words_of
+from codelens.embed.model_file import PIECE, find_word_rows, split_token
 from codelens.training.corpus import TEXTS, Encoder, map_to_rows
 from tests.training.small import pairs
 from tools.model.build import build, frequencies
 
 
 def test_a_token_is_split_as_the_index_splits_it() -> None:
-    assert words_of("getHTTPResponse") == ["get", "http", "response"]
-    assert words_of("parse") == ["parse"]
-    assert words_of("_") == []
-    assert words_of("x" * 200) == []
+    assert split_token("getHTTPResponse") == ["get", "http", "response"]
+    assert split_token("parse") == ["parse"]
+    assert split_token("_") == []
+    assert split_token("x" * 200) == []
 
 
 def test_a_rare_word_is_made_of_its_longest_known_beginnings() -> None:
     known = {name: i for i, name in enumerate(["parse", PIECE + "pars", PIECE + "p", PIECE + "er", PIECE + "s"])}
-    assert rows_of("parse", known.get) == [0]
-    assert rows_of("parser", known.get) == [1, 3]
-    assert rows_of("xps", known.get) == [2, 4], "letters without a piece are passed over"
-    assert rows_of("pppppppppppppppppppp", known.get) == [2] * 12
+    assert find_word_rows("parse", known.get) == [0]
+    assert find_word_rows("parser", known.get) == [1, 3]
+    assert find_word_rows("xps", known.get) == [2, 4], "letters without a piece are passed over"
+    assert find_word_rows("pppppppppppppppppppp", known.get) == [2] * 12
 
 
 def test_the_most_frequent_words_come_first_and_pieces_are_of_the_rest() -> None:
@@ -42,7 +42,7 @@ def test_rows_keep_every_bag() -> None:
     for bag in range(0, 100, 7):
         expected: dict[int, int] = {}
         for at in range(words.starts[bag], words.starts[bag + 1]):
-            for row in rows_of(words.words[words.ids[at]], {n: i for i, n in enumerate(rows)}.get):
+            for row in find_word_rows(words.words[words.ids[at]], {n: i for i, n in enumerate(rows)}.get):
                 expected[row] = expected.get(row, 0) + int(words.counts[at])
         got: dict[int, int] = {}
         for at in range(found.starts[bag], found.starts[bag + 1]):

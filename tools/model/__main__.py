@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from codelens.embed.model_file import ModelFile
-from codelens.embed.registry import shipped_model
+from codelens.embed.registry import find_shipped_model
 from tools.model import build, duplicates, fetch, pairs
 
 TOLERANCE = 0.01  # Tolerated difference of MRR: about what another seed changes, and far more than another BLAS does
@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _compared(model: ModelFile) -> int:
-    shipped = shipped_model()
+    shipped = find_shipped_model()
     score = float(model.header["held_out"]["mrr"])
     if shipped is None:
         print(f"held out: {score:.4f}; this installation has no shipped model to compare with")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from codelens.config import Settings
 from codelens.embed.base import EmbeddedFields
-from codelens.indexing.embedding import embedded_pieces
+from codelens.indexing.embedding import cut_pieces
 from codelens.indexing.extract import definitions, own_texts
 from codelens.indexing.files import ReadText, read_text
 from codelens.lang.registry import detect_language
@@ -213,7 +213,7 @@ def read_definitions(root: Path) -> Iterator[EmbeddedFields]:
             units = definitions(text, language)
             for unit, own in zip(units, own_texts(text, units), strict=True):
                 if unit.kind in ASKED_KINDS:
-                    yield next(embedded_pieces(seen.path, replace(unit, doc=""), remove_doc_string(own, unit.doc)))
+                    yield next(cut_pieces(seen.path, replace(unit, doc=""), remove_doc_string(own, unit.doc)))
 
 
 def _key(signature: Sequence[str], body: Sequence[str]) -> bytes:

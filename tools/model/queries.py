@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from codelens.embed.model_file import PIECE, ModelFile, ModelTable, rows_of, words_of, write_model
-from codelens.embed.registry import shipped_model
+from codelens.embed.model_file import PIECE, ModelFile, ModelTable, find_word_rows, split_token, write_model
+from codelens.embed.registry import find_shipped_model
 from codelens.embed.static import QUERIES_ENDING
 from codelens.evaluation.tasks import Task
 from codelens.model.code import CHUNK_KINDS
@@ -164,7 +164,7 @@ class QueryEncoder:
         for text in texts:
             counts: dict[int, int] = {}
             for token, count in token_counts(text).items():
-                for row in (row for word in words_of(token) for row in self._rows(word)):
+                for row in (row for word in split_token(token) for row in self._rows(word)):
                     counts[row] = counts.get(row, 0) + count
             kept = [row for row in counts if random is None or random.random() >= self._recipe.dropped] or list(counts)
             places += kept
@@ -176,7 +176,7 @@ class QueryEncoder:
 
     def _rows(self, word: str) -> list[int]:
         if word not in self._rows_of:
-            self._rows_of[word] = rows_of(word, self._find)
+            self._rows_of[word] = find_word_rows(word, self._find)
         return self._rows_of[word]
 
 
@@ -246,7 +246,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="the folder of `python -m tools.questions.lay`")
     parser.add_argument("--out", type=Path, help="the file to write [default: next to the shipped model]")
     options = parser.parse_args(arguments)
-    shipped, recipe = shipped_model(), QueryRecipe()
+    shipped, recipe = find_shipped_model(), QueryRecipe()
     if shipped is None:
         parser.error("this installation has no shipped model")
     packages = [read_package(index_place(options.folder, name), tasks) for name, tasks in read_part(LEARN).items()]

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from codelens.config import Settings, load_weights
 from codelens.embed.model_file import ModelFile
-from codelens.embed.registry import shipped_model
+from codelens.embed.registry import find_shipped_model
 from codelens.embed.static import QUERIES_ENDING
 from codelens.errors import CodelensError
 from codelens.evaluation import fitting
@@ -38,7 +38,7 @@ commits rank worse."""
 
 def sample_questions(folder: Path, work: Path) -> Iterator[Sample]:
     """The samples of the part `learn`, each package measured with query vectors that did not see it."""
-    shipped, parts = shipped_model(), read_part(LEARN)
+    shipped, parts = find_shipped_model(), read_part(LEARN)
     if shipped is None:
         raise SystemExit("this installation has no shipped model")
     packages = {name: read_package(index_place(folder, name), tasks) for name, tasks in parts.items()}

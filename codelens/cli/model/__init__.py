@@ -15,7 +15,7 @@ from codelens.cli.streams import say, say_plain, write, write_fields
 from codelens.cli.workplace import find_working_folder, load_settings_here
 from codelens.config import find_user_place, is_model_name
 from codelens.embed.model_file import ModelFile
-from codelens.embed.registry import HASHING, SHIPPED, absolute_setting, find_model, open_embedder, own_models
+from codelens.embed.registry import HASHING, SHIPPED, find_model, open_embedder, own_models, resolve_setting
 from codelens.errors import SettingsError, UsageError
 from codelens.worktree.place import find_git_top
 
@@ -56,7 +56,7 @@ def describe_model(setting: str, allow_network: bool = False) -> ModelDescriptio
     header: Mapping[str, Any] = {} if path is None or path.is_dir() else ModelFile(path).header
     return ModelDescription(
         name=embedder.name,
-        hash=embedder.fingerprint(),
+        hash=embedder.compute_fingerprint(),
         dimensions=embedder.dimensions,
         rows=int(header["rows"]) if header else None,
         bytes=path.stat().st_size if path and header else None,
@@ -164,7 +164,7 @@ def use(flags: ModelUseFlags) -> int:
         raise SettingsError("there is no home directory for the setting", "set CODELENS_MODEL instead")
     setting = flags.model
     if model.path and not is_model_name(setting):
-        setting = os.path.normpath(absolute_setting(setting))
+        setting = os.path.normpath(resolve_setting(setting))
     write_setting(place, "model", setting)
     if not flags.quiet:
         say(f"model = {setting} ({model.name}, {model.hash}) in {place}")

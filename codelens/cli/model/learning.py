@@ -22,7 +22,7 @@ from codelens.cli.streams import inform, say, say_plain, write, write_fields
 from codelens.cli.workplace import load_settings_here
 from codelens.config import MODEL_ENDING, find_user_place
 from codelens.embed.model_file import ModelFile
-from codelens.embed.registry import HASHING, SHIPPED, absolute_setting
+from codelens.embed.registry import HASHING, SHIPPED, resolve_setting
 from codelens.errors import CannotWrite, UsageError
 from codelens.model.fast_dataclass import replace
 
@@ -97,7 +97,7 @@ def _measure_tree(
     questions = write_code_without_documentation(tree, bare, Settings())
     figures: dict[str, dict[str, list[float]]] = {model: {} for model in models}
     for model in models if questions else ():
-        settings = Settings(model=absolute_setting(model), allow_network=load_settings_here(flags).values.allow_network)
+        settings = Settings(model=resolve_setting(model), allow_network=load_settings_here(flags).values.allow_network)
         Index.build(index, [bare], settings)  # from the second on it only embeds
         figures[model] = ask_questions(questions, index, settings)
         inform(flags, f"{tree.name}: {len(questions)} documented definitions, asked with {model}")
