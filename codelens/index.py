@@ -219,11 +219,11 @@ class Index:
 
     def seconds_to_update(self) -> float:
         """How long an index run would take for the changes that the look found, by the speed of the last; infinite if unknown."""
-        from codelens.indexing.look import seconds_to_update
+        from codelens.indexing.look import estimate_update_seconds
 
         differences = sum(r.tree.differences for r in self.info().repositories if r.tree)
         with self._store.reading():
-            return seconds_to_update(self._store, differences)
+            return estimate_update_seconds(self._store, differences)
 
     def status(self, check: bool = False) -> Status:
         """The index's contents; with `check`, also how the trees differ from it."""

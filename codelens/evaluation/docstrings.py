@@ -17,7 +17,7 @@ import xxhash
 from codelens.config import Settings
 from codelens.evaluation.tasks import PlacedUnit, Row, TaskDraft, sample_rows
 from codelens.evaluation.trees import TreeText, write_new
-from codelens.indexing.extract import definitions
+from codelens.indexing.extract import extract_definitions
 from codelens.indexing.files import ReadText, read_text
 from codelens.lang.comments import clean_comment
 from codelens.lang.registry import detect_language
@@ -42,14 +42,14 @@ _ANNOTATION = re.compile(r"\s*(?:@\w|\[|#\[)")
 def remove_documentation(text: str, language: str) -> tuple[str, dict[int, str]]:
     """The text without documentation, and line of a definition's name → first sentence of its documentation."""
     before = text_map(text)
-    units = [unit for unit in definitions(before, language) if unit.doc]
+    units = [unit for unit in extract_definitions(before, language) if unit.doc]
     bare = blank_documentation(before, units)
     return bare, dict(find_questions(units, bare, language))
 
 
 def find_questions(units: Sequence[Unit], bare: str, language: str) -> Iterator[tuple[int, str]]:
     """(line of the name, sentence) of documented `units` that are still found in `bare` and have no documentation left there."""
-    after = {unit.name_line: unit for unit in definitions(text_map(bare), language)}
+    after = {unit.name_line: unit for unit in extract_definitions(text_map(bare), language)}
     lowered = bare.lower()
     for unit in units:
         left = after.get(unit.name_line)

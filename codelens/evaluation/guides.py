@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from codelens.evaluation.metrics import name_parts
 from codelens.evaluation.tasks import Place, PlacedUnit, Row, TaskDraft, sample_rows
 from codelens.evaluation.trees import LEFT_OUT, TreeText, can_be_meant
-from codelens.indexing.prose import mentions
+from codelens.indexing.prose import find_mentions
 from codelens.model.extraction import Unit
 from codelens.text.identifiers import split_identifier
 from codelens.training.phrases import is_askable, remove_markup
@@ -121,7 +121,7 @@ def _draft_topics(text: TreeText, units_by_name: UnitsByName) -> Iterator[TaskDr
         return
     units, utf8 = text.defined.units, text.defined.text.utf8
     named: dict[int, dict[Place, PlacedUnit]] = {}  # Section → definitions that it names
-    for mention in mentions(text.defined.text, text.defined.language, units):
+    for mention in find_mentions(text.defined.text, text.defined.language, units):
         if mention.kind == "mention" and mention.unit is not None:
             meant = units_by_name.find(mention.name, mention.receiver)
             named.setdefault(mention.unit, {}).update((unit.place, unit) for unit in meant)

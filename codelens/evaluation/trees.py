@@ -11,7 +11,7 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.evaluation.metrics import name_parts
-from codelens.indexing.extract import definitions, extract
+from codelens.indexing.extract import extract, extract_definitions
 from codelens.indexing.files import ReadText, read_text
 from codelens.lang.registry import PLAIN_TEXT, detect_language, languages
 from codelens.model.code import SYMBOL_KINDS, SeenFile
@@ -117,7 +117,7 @@ def parse_file(path: str, raw: bytes) -> DefinedFile | None:
     text, language = TextMap(decoded), detect_language(path, raw)
     row = languages().get(language)
     has_headings = row is not None and row.chunks == "headings"
-    units = extract(text, path, language).units if has_headings else definitions(text, language)
+    units = extract(text, path, language).units if has_headings else extract_definitions(text, language)
     return DefinedFile(language, text, units)
 
 

@@ -74,7 +74,7 @@ def fleet_recipe(settings: Settings) -> str:
     It joins what indexes are compared by: schema, recipes of all languages, rules of walks, links and histories, and the model.
     """
     from codelens.indexing.embedding import open_chosen_embedder
-    from codelens.indexing.run import current_recipe, skip_rules
+    from codelens.indexing.run import compute_current_recipe, format_skip_rules
     from codelens.indexing.walk_rules import WALK_KEYS
     from codelens.lang.registry import languages
     from codelens.linking.linker import compute_recipe as link_recipe
@@ -84,9 +84,9 @@ def fleet_recipe(settings: Settings) -> str:
     embedder = open_chosen_embedder(settings)
     parts = [
         len(migrations()),
-        skip_rules(settings),
+        format_skip_rules(settings),
         [getattr(settings, key) for key in (*WALK_KEYS, "max_precise_size", "fuzzy", "vector")],
-        sorted((language, current_recipe(language, settings)) for language in ("", *languages())),
+        sorted((language, compute_current_recipe(language, settings)) for language in ("", *languages())),
         link_recipe(),
         RULES,
         embedder.compute_fingerprint() if embedder else "",

@@ -21,9 +21,9 @@ from codelens.errors import (
 from codelens.indexing.changes import RepositoryUpdate, UpdatePlan
 from codelens.indexing.embedding import apply_stored_model, open_worker_embedder
 from codelens.indexing.link import link_update
-from codelens.indexing.pipeline import finish_run, update_repositories, with_finish_time
-from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, with_features
-from codelens.indexing.walk_rules import with_stored_rules
+from codelens.indexing.pipeline import add_finish_time, finish_run, update_repositories
+from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, apply_stored_features
+from codelens.indexing.walk_rules import apply_stored_rules
 from codelens.indexing.workers import derive_file
 from codelens.model.code import SeenFile
 from codelens.model.fast_dataclass import replace
@@ -113,7 +113,7 @@ class _Build:
         with suppress(*_UNREADABLE), Store.read(path) as store, store.reading():
             if damage:
                 with suppress(*_UNREADABLE):
-                    self.run = replace(self.run, settings=with_features(store, self.run.settings))
+                    self.run = replace(self.run, settings=apply_stored_features(store, self.run.settings))
             known = [row.root for row in store.documents.list_repositories() if row.root.is_dir()]
         if damage:
             others = ", from this run's folders alone: which others it held cannot be read" if known is None else ""
@@ -143,7 +143,7 @@ class _Build:
             if moved_from:
                 text = f"the index was made at {moved_from} and moved here with its folder"
                 self._notices.append(Notice("moved", text))
-            settings = with_features(store, settings)
+            settings = apply_stored_features(store, settings)
             settings = apply_stored_model(store, settings) if self.run.as_indexed else settings
             with store.reading():
                 reports = update_repositories(store, self.roots, replace(self.run, settings=settings))
@@ -228,7 +228,7 @@ class _Build:
             store.close()
         _verify_copy(self._compacted, self.path)
         _swap_in(self._compacted, self.building, self.path)
-        return [*reports[:-1], with_finish_time(reports[-1], clock)]
+        return [*reports[:-1], add_finish_time(reports[-1], clock)]
 
     def _open_building(self) -> tuple[Store, bool]:
         """(the unfinished index, if it has the wanted features and no tree outside these roots, or a new one; whether the build
@@ -314,8 +314,8 @@ def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool
             row = next((r for r in store.documents.list_repositories() if r.root == root), None)
             if row is None:
                 return False
-            settings = apply_stored_model(store, with_features(store, settings))
-            settings = with_stored_rules(store, row.name, settings)
+            settings = apply_stored_model(store, apply_stored_features(store, settings))
+            settings = apply_stored_rules(store, row.name, settings)
             run = IndexRun(settings, store.path)
             state = store.documents.read_states(row.id).get(below)
             is_there = (root / below).exists()

@@ -11,7 +11,7 @@ from pathlib import Path
 from codelens.errors import MemoryFault, TracesFault
 from codelens.indexing.derive import Job, RenamedFile
 from codelens.indexing.files import let_clock_tick
-from codelens.indexing.run import IndexRun, LazyTransaction, Tally, skip_rules, skip_rules_key
+from codelens.indexing.run import IndexRun, LazyTransaction, Tally, format_skip_rules, name_skip_rules_key
 from codelens.indexing.workers import Result
 from codelens.lang.registry import HEAD, detect_language
 from codelens.linking.linker import Invalidation
@@ -193,7 +193,7 @@ class RepositoryUpdate:
             self.invalidation.added += 1
         except UnfinishedFile as fault:
             self._skip(Skip(path, SkipReason.UNREADABLE, str(fault), result.seen.stamp), state)
-        self.transaction.batch(result.seen.stamp.size)
+        self.transaction.count_document(result.seen.stamp.size)
         return path
 
     def report_progress(self, phase: str, done: int, total: int, path: str = "") -> None:
@@ -231,4 +231,4 @@ class RepositoryUpdate:
         if gone or fresh:
             self.transaction.begin()
             store.documents.replace_skips(repository.id, gone, fresh)
-        self.transaction.set_meta(skip_rules_key(repository), skip_rules(self.run.settings))
+        self.transaction.set_meta(name_skip_rules_key(repository), format_skip_rules(self.run.settings))

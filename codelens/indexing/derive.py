@@ -19,16 +19,16 @@ from codelens.indexing.chunk import BLANKS, build_chunk, build_sections, cut_tex
 from codelens.indexing.embedding import embed_document, embed_pieces, list_pieces
 from codelens.indexing.extract import (
     extract,
+    find_quoted_units,
     from_original,
-    in_original,
+    list_own_texts,
+    list_searched_texts,
     map_units,
-    own_texts,
-    quoted_units,
-    searched_texts,
+    to_original,
 )
-from codelens.indexing.files import ReadText, Survey, decoded_blocks, let_clock_tick, open_regular, survey
+from codelens.indexing.files import ReadText, Survey, decode_blocks, let_clock_tick, open_regular, survey_file
 from codelens.indexing.markup import Heading, find_headings
-from codelens.indexing.run import current_recipe
+from codelens.indexing.run import compute_current_recipe
 from codelens.lang.captures import READERS
 from codelens.lang.registry import HEAD, Language, detect_language, languages
 from codelens.model.code import NOTE_KINDS, SeenFile, Skip, SkipReason
@@ -90,8 +90,8 @@ def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | No
     text = TextMap(decoded)
     is_moved = job.moved and job.moved.content_hash == read.content_hash
     extraction = (is_moved and _rename(job, decoded)) or extract(text, path, language, job.grammar_fault)
-    texts = searched_texts(text, language, extraction.units)
-    mapped = in_original(extraction, text, decoded)
+    texts = list_searched_texts(text, language, extraction.units)
+    mapped = to_original(extraction, text, decoded)
     vectors, file_vector = embed_document(path, language, extraction, texts, embedder)
     searched = decoded.text  # by phrases and patterns: of a notebook the cells, without outputs and JSON
     if language == NOTEBOOK:
@@ -106,7 +106,7 @@ def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | No
         confidence=decoded.confidence,
         bom=decoded.bom,
         lines=text.lines,
-        recipe=current_recipe(language, settings),
+        recipe=compute_current_recipe(language, settings),
         extraction=replace(mapped, references=(), bindings=()),
         references=pack_references(mapped.references, mapped.bindings),
         postings=build_postings(path, extraction.units, texts),
@@ -133,7 +133,7 @@ def _rename(job: Job, decoded: DecodedText) -> Extraction | None:
 def build_postings(path: str, units: Sequence[Unit], texts: Sequence[str]) -> tuple[Posting, ...]:
     """For each unit, which has the text of the same position, the terms that it is found by."""
     concepts, above = map(index_terms, place_words(path))
-    quoted, postings = quoted_units(units), []
+    quoted, postings = find_quoted_units(units), []
     for place, (unit, text) in enumerate(zip(units, texts, strict=True)):
         name = index_terms(unit.name)
         if place in quoted:
@@ -172,7 +172,7 @@ def derive_large(
         confidence=facts.confidence,
         bom=facts.bom,
         lines=facts.lines,
-        recipe=current_recipe(row.name, settings),
+        recipe=compute_current_recipe(row.name, settings),
         extraction=Extraction("", (), (), (), job.grammar_fault or too_large),
         references=PackedReferences(b"", ""),
         postings=(),
@@ -201,7 +201,7 @@ def judge_large_file(job: Job, settings: Settings) -> tuple[Language, Survey] | 
             return Skip(seen.path, SkipReason.TOO_LARGE, detail, seen.stamp) if too_large else None
         if _has_structure(row) and not job.grammar_fault and seen.stamp.size <= MOST_PARSED:
             return None
-        facts = survey(seen.path, file, settings.least_confidence, settings.include_vendored)
+        facts = survey_file(seen.path, file, settings.least_confidence, settings.include_vendored)
     return (row, facts) if isinstance(facts, Survey) else Skip(seen.path, *facts, seen.stamp)
 
 
@@ -233,7 +233,7 @@ class _PartReader:
                 mark = file.read(self.facts.bom)
                 digest = xxhash.xxh3_128(mark)
                 place, pending = PartPlace(0, 1, 0), ""
-                for raw, text in decoded_blocks(file, self.facts.encoding, self.facts.bom):
+                for raw, text in decode_blocks(file, self.facts.encoding, self.facts.bom):
                     digest.update(raw)
                     pending += text
                     while len(pending) >= PART_SIZE:
@@ -286,7 +286,7 @@ class _PartReader:
         else:
             kind = "toplevel" if self.row.chunks == "code" else "text"
             units = [build_chunk(kind, name, gap, text) for gap in strip_gaps(text.utf8, pieces)]
-        texts, first, above = own_texts(text, units), place.start + len(mark), place.line - 1
+        texts, first, above = list_own_texts(text, units), place.start + len(mark), place.line - 1
         vectors = embed_pieces(list_pieces(path, self.row.name, units, texts), self.embedder) if self.embedder else ()
         moved = [
             replace(

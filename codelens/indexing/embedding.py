@@ -14,7 +14,7 @@ from codelens.embed.base import EmbeddedFields, Embedder
 from codelens.embed.registry import open_embedder, open_indexed_embedder, resolve_setting
 from codelens.errors import EmbedderFault, UsageError
 from codelens.indexing.chunk import cut_windows
-from codelens.indexing.extract import map_units, quoted_units, searched_texts
+from codelens.indexing.extract import find_quoted_units, list_searched_texts, map_units
 from codelens.indexing.run import IndexRun, LazyTransaction
 from codelens.lang.registry import languages
 from codelens.model.code import SYMBOL_KINDS, TODO
@@ -114,7 +114,7 @@ def list_pieces(path: str, language: str, units: Sequence[Unit], texts: Sequence
     row = languages().get(language)
     if row and not row.embed:
         return ((),) * len(texts)
-    quoted = quoted_units(units)
+    quoted = find_quoted_units(units)
     return [
         [] if place in quoted or unit.kind == TODO else list(cut_pieces(path, unit, text))
         for place, (unit, text) in enumerate(zip(units, texts, strict=True))
@@ -180,7 +180,7 @@ def embed_again(store: Store, run: IndexRun, transaction: LazyTransaction) -> tu
             transaction.begin()
             *of_units, of_file = document_vectors
             store.embed_again(document.id, of_units, b"".join(of_file), embedder.compute_fingerprint())
-            transaction.batch(document.stamp.size)
+            transaction.count_document(document.stamp.size)
             document_vectors, number = [], number + 1
             if run.progress:
                 run.progress(Progress("embed", number, len(others), document.path))
@@ -216,7 +216,7 @@ def _read_pieces(store: Store, document: DocumentRow) -> Iterator[tuple[Pieces, 
         # The map counts from the start of its text: in the first part, after the byte order mark.
         mapped = TextMap(DecodedText(text.stored(span), document.encoding, 1.0, 0 if number else document.bom))
         units = map_units(inside, lambda at, start=span.start, there=mapped.to_utf8: there(at - start))  # type: ignore[misc]
-        texts = searched_texts(mapped, document.language, units)
+        texts = list_searched_texts(mapped, document.language, units)
         pieces = list_pieces(document.path, document.language, units, texts)
         if number < last:
             yield pieces, False

@@ -1,7 +1,7 @@
 """A decoded text and its language → units, references and imports: of code, documents, notebooks and notes.
 
 A grammar that fails costs a file its symbols, never its text: chunks take their place. Offsets count UTF-8 bytes, as parsers
-do, until `in_original` maps them to the file's own bytes. A note is one unit, since one thought is one answer.
+do, until `to_original` maps them to the file's own bytes. A note is one unit, since one thought is one answer.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from codelens.indexing.chunk import SECTION_SIZE, build_sections, chunk_text, cut_text
 from codelens.indexing.markup import Heading
-from codelens.indexing.prose import add_quoted, mentions, move_to_text
+from codelens.indexing.prose import add_quoted, find_mentions, move_to_text
 from codelens.lang.captures import READERS, extract_symbols
 from codelens.lang.comments import find_todos
 from codelens.lang.parser import GrammarMissing
@@ -74,7 +74,7 @@ def read_cells(text: TextMap, path: str, grammar_fault: str) -> Extraction | Non
             continue
         cell_text = _map_utf8(cell.source.utf8)
         units = tuple(build_sections(cell_text, pages.name, MARKDOWN, pages.above))
-        sections = Extraction("", units, mentions(cell_text, MARKDOWN, units), ())
+        sections = Extraction("", units, find_mentions(cell_text, MARKDOWN, units), ())
         pages.add(add_quoted(sections, cell_text, MARKDOWN), cell.source)
     if not notebook.cells:
         return None
@@ -121,7 +121,7 @@ def extract_note(text: TextMap, path: str) -> Extraction:
         links_start = text.utf8.find(b"\n", links_start) + 1
     line, links = note.links_line, note.links if units else ()
     places = [Reference("place", link.path, link.symbol, 0, links_start, line) for link in links]
-    outside = [reference for reference in mentions(text, MARKDOWN, units) if reference.start >= body]
+    outside = [reference for reference in find_mentions(text, MARKDOWN, units) if reference.start >= body]
     fault = f"{NOT_READ}: {'; '.join(note.faults)}" if note.faults else ""
     return Extraction("", tuple(units), (*places, *outside), (), fault)
 
@@ -137,7 +137,7 @@ def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") ->
     if row.chunks == "cells" and (cells := read_cells(text, path, grammar_fault)) is not None:
         return cells
     is_read = not grammar_fault and (row.grammar or language in READERS)
-    symbols = _symbols(text, language) if is_read else replace(NOTHING, fault=grammar_fault)
+    symbols = _try_symbols(text, language) if is_read else replace(NOTHING, fault=grammar_fault)
     chunks = chunk_text(text, path.rpartition("/")[2], language, row.chunks, symbols.units)
     todos: Sequence[Unit] = ()
     if symbols.fault in ("", PARTLY):
@@ -146,16 +146,16 @@ def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") ->
     merged = _merge(symbols, [*chunks, *todos])
     if row.chunks != "headings":
         return merged
-    merged = replace(merged, references=mentions(text, language, merged.units))
+    merged = replace(merged, references=find_mentions(text, language, merged.units))
     return merged if grammar_fault else add_quoted(merged, text, language)
 
 
-def definitions(text: TextMap, language: str) -> tuple[Unit, ...]:
+def extract_definitions(text: TextMap, language: str) -> tuple[Unit, ...]:
     """The symbols only; empty if the grammar fails."""
-    return _symbols(text, language, definitions_only=True).units
+    return _try_symbols(text, language, definitions_only=True).units
 
 
-def _symbols(text: TextMap, language: str, definitions_only: bool = False) -> Extraction:
+def _try_symbols(text: TextMap, language: str, definitions_only: bool = False) -> Extraction:
     try:
         return extract_symbols(text.utf8, language, definitions_only)
     except GrammarMissing as missing:
@@ -182,7 +182,7 @@ def _merge(symbols: Extraction, chunks: Sequence[Unit]) -> Extraction:
     return replace(symbols, units=tuple(units), references=tuple(references), bindings=tuple(bindings))
 
 
-def quoted_units(units: Sequence[Unit]) -> frozenset[int]:
+def find_quoted_units(units: Sequence[Unit]) -> frozenset[int]:
     """Positions of the definitions quoted in sections. Their text belongs to the section, so only their names are indexed."""
     quoted: set[int] = set()
     for i, unit in enumerate(units):
@@ -191,17 +191,17 @@ def quoted_units(units: Sequence[Unit]) -> frozenset[int]:
     return frozenset(quoted)
 
 
-def searched_texts(text: TextMap, language: str, units: Sequence[Unit]) -> list[str]:
+def list_searched_texts(text: TextMap, language: str, units: Sequence[Unit]) -> list[str]:
     """For each unit the text that it is found by, as its author wrote it."""
-    texts = own_texts(text, units)
+    texts = list_own_texts(text, units)
     return list(map(as_written, texts)) if language == NOTEBOOK else texts
 
 
-def own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
+def list_own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
     """For each unit its body (or all of it, if it has none) without the units inside, except local ones."""
     holes: list[list[Span]] = [[] for _ in units]
     over = 0  # The last chunk before this unit, which may span it
-    quoted = quoted_units(units)
+    quoted = find_quoted_units(units)
     for i, unit in enumerate(units):
         if i in quoted or unit.kind == TODO:
             continue  # a TODO comment's words also belong to the code around it
@@ -222,7 +222,7 @@ def own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
     return texts
 
 
-def in_original(extraction: Extraction, text: TextMap, decoded: DecodedText) -> Extraction:
+def to_original(extraction: Extraction, text: TextMap, decoded: DecodedText) -> Extraction:
     """The extraction with offsets of the file's own bytes."""
     if decoded.encoding == "utf-8" and not decoded.bom:
         return extraction
@@ -230,7 +230,7 @@ def in_original(extraction: Extraction, text: TextMap, decoded: DecodedText) -> 
 
 
 def from_original(extraction: Extraction, decoded: DecodedText) -> Extraction | None:
-    """The inverse of `in_original`; None if the file must be extracted again."""
+    """The inverse of `to_original`; None if the file must be extracted again."""
     if decoded.encoding != "utf-8":
         return None
     return _map_offsets(extraction, lambda offset: offset - decoded.bom) if decoded.bom else extraction

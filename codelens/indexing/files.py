@@ -49,7 +49,7 @@ def read_text(
     return ReadText(raw, digest, decoded)
 
 
-def unreadable(seen: SeenFile, fault: OSError) -> Skip:
+def skip_unreadable(seen: SeenFile, fault: OSError) -> Skip:
     """The skip of a file that cannot be read, with the operating system's message."""
     reason = "vanished while indexing" if isinstance(fault, FileNotFoundError) else fault.strerror or str(fault)
     return Skip(seen.path, SkipReason.UNREADABLE, reason, seen.stamp)
@@ -91,7 +91,7 @@ class Survey(NamedTuple):
     lines: int  # Counted like `TextMap.lines`
 
 
-def survey(path: str, file: BinaryIO, threshold: float, include_vendored: bool = False) -> Survey | Reason:
+def survey_file(path: str, file: BinaryIO, threshold: float, include_vendored: bool = False) -> Survey | Reason:
     """Read the file from its beginning, more than once if it is not UTF-8. Raises OSError."""
     content, digest = xxhash.xxh3_128(), hashlib.sha256()
     head, lengths, odd, evidence, tail = b"", LineLengths(), 0, bytearray(), b""
@@ -113,7 +113,7 @@ def survey(path: str, file: BinaryIO, threshold: float, include_vendored: bool =
     for encoding, confidence, bom in possible:
         lines, last = 0, "\n"
         try:
-            for _, text in decoded_blocks(file, encoding, bom):
+            for _, text in decode_blocks(file, encoding, bom):
                 lines += text.count("\n")
                 last = text[-1]
         except UnicodeError:
@@ -124,7 +124,7 @@ def survey(path: str, file: BinaryIO, threshold: float, include_vendored: bool =
     return SkipReason.BINARY, "not text"
 
 
-def decoded_blocks(file: BinaryIO, encoding: str, bom: int) -> Iterator[tuple[bytes, str]]:
+def decode_blocks(file: BinaryIO, encoding: str, bom: int) -> Iterator[tuple[bytes, str]]:
     """Pairs (bytes, their text) after the byte order mark, in blocks that end between characters. Raises UnicodeError."""
     file.seek(bom)
     decoder = codecs.getincrementaldecoder(encoding)()

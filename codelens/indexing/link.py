@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from codelens.errors import CodelensError
 from codelens.indexing.changes import RepositoryUpdate
-from codelens.indexing.workers import worker_count
+from codelens.indexing.workers import count_workers
 from codelens.linking.linker import DocumentLinks, Linker, link_documents, split_into_batches, write_links
 from codelens.linking.precise.indexes import PreciseIndexes, read_tree_indexes, store_implementations
 from codelens.model.budget import without_collector
@@ -68,13 +68,13 @@ def _link(
             update.report_progress("link", done, len(ordered), files[document_links.document].path)
             yield document_links
 
-    workers = min(worker_count(run.settings), len(ordered) // DOCUMENTS_A_WORKER)
+    workers = min(count_workers(run.settings), len(ordered) // DOCUMENTS_A_WORKER)
     if run.batches and not precise and workers > 1:
         update.transaction.commit()  # the workers read what is committed
         store.share_build()
-        links = _links_by_workers(store.path, linker.repository, ordered, workers)
+        links = _find_links_by_workers(store.path, linker.repository, ordered, workers)
     else:
-        links = _links(linker, ordered, is_whole)
+        links = _find_links(linker, ordered, is_whole)
     with closing(links):
         for batch in split_into_batches(report_progress(links)):
             update.transaction.begin()
@@ -88,13 +88,15 @@ def _link(
         store_implementations(store, linker.catalog, precise)
 
 
-def _links(linker: Linker, documents: Iterable[DocumentId], is_whole: bool) -> Generator[DocumentLinks, None, None]:
+def _find_links(
+    linker: Linker, documents: Iterable[DocumentId], is_whole: bool
+) -> Generator[DocumentLinks, None, None]:
     with without_collector():  # a fifth of the time; `Catalog.trim` breaks the cycles of facts itself
         for document in documents:
             yield linker.link(document, is_whole)
 
 
-def _links_by_workers(
+def _find_links_by_workers(
     index: Path, repository: RepositoryId, documents: Sequence[DocumentId], count: int
 ) -> Generator[DocumentLinks, None, None]:
     """The links of documents, in their order, found by `count` processes. Raises CodelensError if one of them dies."""

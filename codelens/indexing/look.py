@@ -51,7 +51,7 @@ def note_times(store: Store, repository: RepositoryRow, folders: Mapping[str, in
     return "\n".join([f"{len(files)} {len(times)}", *lines])
 
 
-def times_key(repository: RepositoryRow) -> str:
+def name_times_key(repository: RepositoryRow) -> str:
     return f"times:{repository.name}"
 
 
@@ -62,12 +62,12 @@ def note_run(
     has_written = bool(transaction.writes)
     rows = [row for row in store.documents.list_repositories() if row.root in tallies]
     for row in rows:
-        transaction.set_meta(times_key(row), note_times(store, row, tallies[row.root].folders))
+        transaction.set_meta(name_times_key(row), note_times(store, row, tallies[row.root].folders))
     if has_written:
         # A build tells the time of a file, if it has enough of them. The rest is what each run takes: at least that of its walk.
         walk = sum(tally.walk_seconds for tally in tallies.values())
         files = sum(tally.added + tally.changed + tally.renamed + tally.removed for tally in tallies.values())
-        each = seconds / max(files, ENOUGH_FILES) if run.batches else _stored_pace(store)[1]
+        each = seconds / max(files, ENOUGH_FILES) if run.batches else _read_pace(store)[1]
         transaction.begin()
         store.set_meta(INDEXED_AT, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
         store.set_meta(_PACE, f"{max(seconds - files * each, walk):.3f} {each:.4f}")
@@ -77,7 +77,7 @@ def note_run(
             store.keep_kinds(row, tallies[row.root].kinds)
 
 
-def _stored_pace(store: Store) -> tuple[float, float]:
+def _read_pace(store: Store) -> tuple[float, float]:
     """Seconds of an update without any file, and of each file."""
     try:
         base, each = map(float, store.meta(_PACE).split())
@@ -86,16 +86,16 @@ def _stored_pace(store: Store) -> tuple[float, float]:
     return base, each
 
 
-def seconds_to_update(store: Store, differences: int) -> float:
+def estimate_update_seconds(store: Store, differences: int) -> float:
     """How long an update with so many differences will take, at the speed of the last runs; infinite if unknown."""
-    base, each = _stored_pace(store)
+    base, each = _read_pace(store)
     return base + differences * each
 
 
 def look_at_trees(store: Store, settings: Settings) -> dict[str, TreeLook]:
     """Repository name → what a look at its tree tells. Reads only; starts no process."""
     rows = store.documents.list_repositories()
-    return {row.name: _Look(store, row, settings).result(MOST_TIMES // len(rows)) for row in rows}
+    return {row.name: _Look(store, row, settings).look_at_tree(MOST_TIMES // len(rows)) for row in rows}
 
 
 class _Look:
@@ -111,9 +111,9 @@ class _Look:
         self._all_examined = True
         self._filter: WalkFilter | None = None
 
-    def result(self, most: int) -> TreeLook:
+    def look_at_tree(self, most: int) -> TreeLook:
         """Compare that many times, and examine what differs."""
-        numbers, *lines = self._store.meta(times_key(self._row)).split("\n")
+        numbers, *lines = self._store.meta(name_times_key(self._row)).split("\n")
         try:
             files, times = map(int, numbers.split())
         except ValueError:  # an older codelens noted none
@@ -168,7 +168,7 @@ class _Look:
         """Find what is new in a folder, and what was replaced."""
         below = "" if folder == _ROOT else folder
         try:
-            entries = self._entries(unescape_path(below))
+            entries = self._read_entries(unescape_path(below))
         except OSError:
             is_reported = any(path.startswith(below) for path in self._deleted)
             if self._store.documents.holds_below(self._row.id, below) and not is_reported:
@@ -197,7 +197,7 @@ class _Look:
             here = waiting.pop()
             self._folders -= 1
             try:
-                entries = self._entries(unescape_path(here))
+                entries = self._read_entries(unescape_path(here))
             except OSError:
                 continue
             for entry in entries:
@@ -208,7 +208,7 @@ class _Look:
         self._all_examined &= not waiting
         return False
 
-    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+    def _read_entries(self, folder: str) -> list[os.DirEntry[str]]:
         """The entries, sorted, as many as may still be read. Raises OSError."""
         with os.scandir(f"{self._root}/{folder}") as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
@@ -220,10 +220,10 @@ class _Look:
     def _takes(self, folder: str, entry: os.DirEntry[str]) -> bool:
         """True if a run would read this file or enter this folder, as far as rules tell without git's list of tracked files."""
         if self._filter is None:
-            from codelens.indexing.walk_rules import with_stored_rules
+            from codelens.indexing.walk_rules import apply_stored_rules
             from codelens.worktree.place import list_own_files
             from codelens.worktree.walk import WalkFilter
 
-            settings = with_stored_rules(self._store, self._row.name, self._settings)
+            settings = apply_stored_rules(self._store, self._row.name, self._settings)
             self._filter = WalkFilter(self._row.root, settings, list_own_files(self._store.path), ask_git=False)
         return self._filter.accepts_entry(unescape_path(folder).rstrip("/"), entry)

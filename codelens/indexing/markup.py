@@ -44,10 +44,10 @@ _MARKS = re.compile(r"`+|\*\*|__|<[^<>]*>|\{#[^}]*\}")
 
 def find_headings(utf8: bytes, language: str) -> list[Heading]:
     """All headings of a text in order. Languages without rules here use Markdown's."""
-    return list(_HEADING_SYNTAXES.get(language, _markdown_headings)(lines_of(utf8)))
+    return list(_HEADING_SYNTAXES.get(language, _find_markdown_headings)(split_lines(utf8)))
 
 
-def lines_of(utf8: bytes) -> list[Line]:
+def split_lines(utf8: bytes) -> list[Line]:
     """All lines of a text, including the empty one after its last line end."""
     lines: list[Line] = []
     start = 0
@@ -57,7 +57,7 @@ def lines_of(utf8: bytes) -> list[Line]:
     return lines
 
 
-def _markdown_headings(lines: list[Line]) -> Iterator[Heading]:
+def _find_markdown_headings(lines: list[Line]) -> Iterator[Heading]:
     fence = b""
     paragraph: int | None = None  # First line of a paragraph, which a setext underline would make a heading
     first = 0
@@ -70,10 +70,10 @@ def _markdown_headings(lines: list[Line]) -> Iterator[Heading]:
         elif opened := _FENCE.match(line):
             fence, paragraph = opened[1], None
         elif match := _ATX.match(line):
-            yield _heading(lines, i, match, len(match[1]))
+            yield _build_heading(lines, i, match, len(match[1]))
             paragraph = None
         elif paragraph == i - 1 and (under := _SETEXT.match(line)):
-            yield _heading(lines, i - 1, None, 1 if under[1][:1] == b"=" else 2)
+            yield _build_heading(lines, i - 1, None, 1 if under[1][:1] == b"=" else 2)
             paragraph = None
         else:
             follows = i and lines[i - 1][1].strip() and paragraph is None and not _ATX.match(lines[i - 1][1])
@@ -81,7 +81,7 @@ def _markdown_headings(lines: list[Line]) -> Iterator[Heading]:
             paragraph = i if begins else None if not line.strip() or paragraph is None else -1
 
 
-def _restructured_headings(lines: list[Line]) -> Iterator[Heading]:
+def _find_restructured_headings(lines: list[Line]) -> Iterator[Heading]:
     levels: dict[tuple[bytes, bool], int] = {}
     for i in range(1, len(lines)):
         title, under = lines[i - 1][1].rstrip(), lines[i][1].rstrip()
@@ -94,10 +94,10 @@ def _restructured_headings(lines: list[Line]) -> Iterator[Heading]:
         if len(under) < min(len(title.decode("utf-8", "replace")), 4):
             continue
         level = levels.setdefault((under[:1], over), len(levels) + 1)
-        yield _heading(lines, i - 1, None, level, first=i - 2 if over else i - 1)
+        yield _build_heading(lines, i - 1, None, level, first=i - 2 if over else i - 1)
 
 
-def _asciidoc_headings(lines: list[Line]) -> Iterator[Heading]:
+def _find_asciidoc_headings(lines: list[Line]) -> Iterator[Heading]:
     block = b""
     for i, (_, line) in enumerate(lines):
         if block:
@@ -105,27 +105,27 @@ def _asciidoc_headings(lines: list[Line]) -> Iterator[Heading]:
         elif listing := _LISTING.match(line):
             block = listing[1]
         elif match := _ASCIIDOC.match(line):
-            yield _heading(lines, i, match, len(match[1]))
+            yield _build_heading(lines, i, match, len(match[1]))
 
 
-def _org_headings(lines: list[Line]) -> Iterator[Heading]:
+def _find_org_headings(lines: list[Line]) -> Iterator[Heading]:
     inside = False
     for i, (_, line) in enumerate(lines):
         if block := _ORG_BLOCK.match(line):
             inside = block[1].upper() == b"BEGIN"
         elif not inside and (match := _ORG.match(line)):
-            yield _heading(lines, i, match, len(match[1]))
+            yield _build_heading(lines, i, match, len(match[1]))
 
 
 _HEADING_SYNTAXES: dict[str, Callable[[list[Line]], Iterator[Heading]]] = {
-    "markdown": _markdown_headings,
-    "restructuredtext": _restructured_headings,
-    "asciidoc": _asciidoc_headings,
-    "org": _org_headings,
+    "markdown": _find_markdown_headings,
+    "restructuredtext": _find_restructured_headings,
+    "asciidoc": _find_asciidoc_headings,
+    "org": _find_org_headings,
 }
 
 
-def _heading(
+def _build_heading(
     lines: list[Line], at: int, match: re.Match[bytes] | None, level: int, first: int | None = None
 ) -> Heading:
     """The heading in the line `at`: group 2 of a match, or without one all of the line, which is underlined then."""
@@ -173,14 +173,14 @@ Block = tuple[str, int, int, bool]
 """(language as written, first line, line after the last, whether the language is a guess)"""
 
 
-def code_blocks(utf8: bytes, language: str) -> list[CodeBlock]:
+def find_code_blocks(utf8: bytes, language: str) -> list[CodeBlock]:
     """The first MOST_BLOCKS blocks in languages with a grammar, in order."""
     find = _BLOCK_SYNTAXES.get(language)
     if find is None:
         return []
-    lines, blocks = lines_of(utf8), []
+    lines, blocks = split_lines(utf8), []
     for info, first, last, guessed in find(lines):
-        code_name = code_language(info)
+        code_name = find_code_language(info)
         if code_name and last > first:
             margin = min((_indent(line) for _, line in lines[first:last] if line.strip()), default=0)
             spans = [(start + min(margin, _indent(line)), start + len(line)) for start, line in lines[first:last]]
@@ -192,7 +192,7 @@ def code_blocks(utf8: bytes, language: str) -> list[CodeBlock]:
     return blocks
 
 
-def code_language(info: str) -> str:
+def find_code_language(info: str) -> str:
     """The language that `python`, `{.python}`, `rust,ignore` or `js title="x"` names; empty if it has no grammar."""
     named_language = _INFO.match(info.strip())
     row = languages().get(accepted_names().get(named_language[1].lower(), "")) if named_language else None
@@ -203,7 +203,9 @@ Opening = tuple[bytes, int, Callable[[bytes], object]]
 """(language as written, first line of the code, test for the line that ends it)"""
 
 
-def _delimited_blocks(lines: Sequence[Line], opens: Callable[[Sequence[Line], int], Opening | None]) -> Iterator[Block]:
+def _find_delimited_blocks(
+    lines: Sequence[Line], opens: Callable[[Sequence[Line], int], Opening | None]
+) -> Iterator[Block]:
     """Blocks between an opening line, as `opens` recognizes it, and a closing one or the end of the text."""
     i = 0
     while i < len(lines):
@@ -249,7 +251,7 @@ def _open_org(lines: Sequence[Line], i: int) -> Opening | None:
     return (begin[1], i + 1, _ORG_END.match) if begin else None
 
 
-def _restructured_blocks(lines: Sequence[Line]) -> Iterator[Block]:
+def _find_restructured_blocks(lines: Sequence[Line]) -> Iterator[Block]:
     i, default = 0, ""
     while i < len(lines):
         line = lines[i][1]
@@ -274,8 +276,8 @@ def _indent(line: bytes) -> int:
 
 
 _BLOCK_SYNTAXES: dict[str, Callable[[Sequence[Line]], Iterator[Block]]] = {
-    "markdown": lambda lines: _delimited_blocks(lines, _open_markdown),
-    "restructuredtext": _restructured_blocks,
-    "asciidoc": lambda lines: _delimited_blocks(lines, _open_asciidoc),
-    "org": lambda lines: _delimited_blocks(lines, _open_org),
+    "markdown": lambda lines: _find_delimited_blocks(lines, _open_markdown),
+    "restructuredtext": _find_restructured_blocks,
+    "asciidoc": lambda lines: _find_delimited_blocks(lines, _open_asciidoc),
+    "org": lambda lines: _find_delimited_blocks(lines, _open_org),
 }

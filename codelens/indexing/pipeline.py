@@ -27,9 +27,9 @@ from codelens.indexing.run import (
     LazyTransaction,
     PhaseClock,
     Tally,
-    skip_rules,
-    skip_rules_key,
-    with_walk_rules,
+    apply_walk_rules,
+    format_skip_rules,
+    name_skip_rules_key,
 )
 from codelens.indexing.workers import KeptWorkers, derive_all
 from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SkipReason
@@ -76,7 +76,7 @@ def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resu
         clock = PhaseClock()
         embedded, changed = finish_run(store, run, transaction)
         note_run(store, run, tallies, time.perf_counter() - run_started, transaction)
-    reports[-1] = with_finish_time(reports[-1], clock)
+    reports[-1] = add_finish_time(reports[-1], clock)
     renamed = {before[row.root]: row.name for row in store.documents.list_repositories() if row.root in before}
     notices = rename_records(run.index, {old: new for old, new in renamed.items() if old != new})
     reports[-1] = replace(reports[-1], notices=(*reports[-1].notices, *notices))
@@ -87,7 +87,7 @@ def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resu
     return reports
 
 
-def with_finish_time(report: IndexReport, clock: PhaseClock) -> IndexReport:
+def add_finish_time(report: IndexReport, clock: PhaseClock) -> IndexReport:
     """The run's last report, which includes the work on the whole index."""
     clock.end("finish")
     seconds = report.cpu_seconds.get("finish", 0.0) + clock.seconds["finish"]
@@ -134,10 +134,10 @@ def update_repository(
 ) -> Tally:
     """Bring the index of one repository up to date with its tree. The caller holds the writer lock."""
     root, writes, clock = repository.root, transaction.writes, PhaseClock()
-    run = with_walk_rules(store, repository, run, transaction)
+    run = apply_walk_rules(store, repository, run, transaction)
 
     # Other rules may skip a file that is indexed, or take one that was skipped: all files are read again.
-    verify = run.verify or run.force or store.meta(skip_rules_key(repository)) != skip_rules(run.settings)
+    verify = run.verify or run.force or store.meta(name_skip_rules_key(repository)) != format_skip_rules(run.settings)
     started, folders = time.perf_counter(), dict[str, int]()
     tree = walk_tree(root, run.settings, list_own_files(run.index), folders)
     plan = plan_update(tree, store.documents, repository.id, run.is_current, verify)

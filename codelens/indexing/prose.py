@@ -1,7 +1,7 @@
 """Prose → the names and files that it mentions, and the functions and types in its code blocks.
 
 A plain lowercase word between backticks counts only with brackets, a dot, an underscore or a role: it is as often a value or a
-command. A quoted definition is local to its section, whose text still holds it, and found only by its name (`quoted_units`).
+command. A quoted definition is local to its section, whose text still holds it, and found only by its name (`find_quoted_units`).
 Nothing is linked to it. Variables and constants are left out: nobody searches for the `app = …` of a hundred examples.
 """
 
@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
-from codelens.indexing.markup import CodeBlock, code_blocks
+from codelens.indexing.markup import CodeBlock, find_code_blocks
 from codelens.lang.captures import extract_captures
 from codelens.lang.registry import PLAIN_TEXT, detect_language
 from codelens.model.code import TYPE_KINDS
@@ -56,7 +56,7 @@ _SCHEME = re.compile(r"[\w+.-]+:(?!\d)|//")
 _PATH = re.compile(r"[\w.@+~/-]*\w[\w.@+~/-]*")
 
 
-def mentions(text: TextMap, language: str, units: Sequence[Unit]) -> tuple[Reference, ...]:
+def find_mentions(text: TextMap, language: str, units: Sequence[Unit]) -> tuple[Reference, ...]:
     """References of the kinds mention and link, in order, each with its section."""
     starts = [unit.span.start for unit in units]
     references = []
@@ -155,8 +155,8 @@ def add_quoted(document: Extraction, text: TextMap, language: str) -> Extraction
     sections = document.units
     starts = [section.span.start for section in sections]
     quoted: dict[int, list[Unit]] = {}  # Section → its quoted units, whose parents count within the list
-    for block in code_blocks(text.utf8, language):
-        for definition in _definitions(block):
+    for block in find_code_blocks(text.utf8, language):
+        for definition in _extract_definitions(block):
             place = block.code.whole(definition[0].span)
             section = bisect_right(starts, place.start) - 1
             if section < 0 or place.end > sections[section].span.end:
@@ -182,7 +182,7 @@ def add_quoted(document: Extraction, text: TextMap, language: str) -> Extraction
     return replace(document, units=tuple(merged), references=references)
 
 
-def _definitions(block: CodeBlock) -> list[list[Unit]]:
+def _extract_definitions(block: CodeBlock) -> list[list[Unit]]:
     """Functions and types: each outermost one with its members, whose parents count within that list."""
     try:
         code = extract_captures(block.code.utf8, block.language, definitions_only=True)

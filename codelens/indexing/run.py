@@ -10,7 +10,7 @@ from pathlib import Path
 import xxhash
 
 from codelens.config import LoadedSettings, Settings
-from codelens.indexing.walk_rules import WALK_KEYS, WalkRules, choose_walk_rules, stored_walk_rules
+from codelens.indexing.walk_rules import WALK_KEYS, WalkRules, choose_walk_rules, read_walk_rules
 from codelens.lang.captures import reader_rules
 from codelens.lang.parser import grammar_version, read_query_source
 from codelens.lang.registry import languages
@@ -42,7 +42,7 @@ class IndexRun:
 
     def is_current(self, state: DocumentState) -> bool:
         """True if a document's rows can stay as they are."""
-        return not self.force and state.recipe == current_recipe(state.language, self.settings)
+        return not self.force and state.recipe == compute_current_recipe(state.language, self.settings)
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class LazyTransaction:
             self.begin()
             self._store.set_meta(key, value)
 
-    def batch(self, size: int) -> None:
+    def count_document(self, size: int) -> None:
         """Count a complete document of `size` bytes; a build commits when the batch is full."""
         self._pending += size
         if self._batch_bytes is not None and self._pending >= self._batch_bytes:
@@ -126,9 +126,9 @@ class LazyTransaction:
             self._open = False
 
 
-def with_walk_rules(store: Store, repository: RepositoryRow, run: IndexRun, transaction: LazyTransaction) -> IndexRun:
+def apply_walk_rules(store: Store, repository: RepositoryRow, run: IndexRun, transaction: LazyTransaction) -> IndexRun:
     """The run with the walk rules for this repository, which are stored in the index."""
-    stored = stored_walk_rules(store, repository.name)
+    stored = read_walk_rules(store, repository.name)
     if run.settings_of is not None:
         rules = choose_walk_rules(stored, run.settings_of(repository.root))
     elif run.as_indexed and stored:
@@ -137,41 +137,41 @@ def with_walk_rules(store: Store, repository: RepositoryRow, run: IndexRun, tran
         rules = WalkRules({key: getattr(run.settings, key) for key in WALK_KEYS})
     transaction.set_meta(f"walk:{repository.name}", rules.as_text())
     settings = rules.apply_to(run.settings)
-    key = skip_rules_key(repository)
+    key = name_skip_rules_key(repository)
     if not store.meta(key):  # set at the start, so that a killed build resumes without reading all files again
-        transaction.set_meta(key, skip_rules(settings))
+        transaction.set_meta(key, format_skip_rules(settings))
     return replace(run, settings=settings)
 
 
-def skip_rules(settings: Settings) -> str:
+def format_skip_rules(settings: Settings) -> str:
     """All settings that decide whether a file is skipped for its content."""
     return f"{CLASSIFYING} {settings.max_file_size} {settings.include_vendored} {settings.least_confidence}"
 
 
-def skip_rules_key(repository: RepositoryRow) -> str:
+def name_skip_rules_key(repository: RepositoryRow) -> str:
     return f"skip_rules:{repository.name}"
 
 
-def with_features(store: Store, settings: Settings) -> Settings:
+def apply_stored_features(store: Store, settings: Settings) -> Settings:
     """The settings with the features of the index: an update neither adds nor drops trigrams or vectors."""
     features = store.features()
     return replace(settings, fuzzy=features.fuzzy, vector=features.vector)
 
 
 @cache
-def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -> str:
+def compute_recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -> str:
     """A hash of 16 hex digits over everything that decides how documents of this language are derived, except the embedder: a
     change of it needs neither the file nor a parser."""
     row = languages().get(language)
     # A new row may claim documents that have no grammar now.
-    all_rows = "" if row and row.grammar else _all_rows()
+    all_rows = "" if row and row.grammar else _format_all_rows()
     # The code that a document quotes is read by the grammars of other languages.
     is_quoting = bool(row and row.chunks in ("headings", "cells"))
     readers = [other for other in languages().values() if other.grammar and is_quoting]
     quoted = [(grammar_version(other.name), read_query_source(other)) for other in readers]
     headers = "".join(other.headers for other in languages().values() if language in ("c", other.name))
     parts = [
-        *(RULES, read_encoding_rules(), all_rows, _row_text(row), grammar_version(language)),
+        *(RULES, read_encoding_rules(), all_rows, _format_row(row), grammar_version(language)),
         *(read_query_source(row) if row else "", quoted, fuzzy, encoding_threshold),
         *filter(None, [reader_rules(language)]),
         headers,
@@ -180,15 +180,15 @@ def recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -
 
 
 @cache
-def _all_rows() -> str:
-    return "".join(map(_row_text, languages().values()))
+def _format_all_rows() -> str:
+    return "".join(map(_format_row, languages().values()))
 
 
-def _row_text(row: object) -> str:
+def _format_row(row: object) -> str:
     """A language's row with its sets sorted: repr of a set depends on PYTHONHASHSEED."""
     fields = {name: getattr(row, name) for name in getattr(row, "__slots__", ())}
     return repr({name: sorted(value) if isinstance(value, frozenset) else value for name, value in fields.items()})
 
 
-def current_recipe(language: str, settings: Settings) -> str:
-    return recipe(language, settings.fuzzy, settings.least_confidence)
+def compute_current_recipe(language: str, settings: Settings) -> str:
+    return compute_recipe(language, settings.fuzzy, settings.least_confidence)

@@ -11,9 +11,9 @@ from codelens.config import LoadedSettings, Settings
 from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
 from codelens.indexing.changes import UpdatePlan, plan_update
 from codelens.indexing.derive import Job, judge_large_file
-from codelens.indexing.files import read_text, unreadable
-from codelens.indexing.run import IndexRun, with_features
-from codelens.indexing.walk_rules import WalkRules, choose_walk_rules, stored_walk_rules, with_stored_rules
+from codelens.indexing.files import read_text, skip_unreadable
+from codelens.indexing.run import IndexRun, apply_stored_features
+from codelens.indexing.walk_rules import WalkRules, apply_stored_rules, choose_walk_rules, read_walk_rules
 from codelens.model.code import IndexInfo, SeenFile, Skip
 from codelens.model.runs import Changes, RepositoryStatus, Status
 from codelens.store.documents import RepositoryRow
@@ -24,10 +24,12 @@ from codelens.worktree.walk import WalkFilter, explain_path, walk_tree
 
 
 def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) -> Status:
-    settings = with_features(store, settings)
+    settings = apply_stored_features(store, settings)
     return Status(
         index=info,
-        repositories=tuple(_repository(store, row, settings, check) for row in store.documents.list_repositories()),
+        repositories=tuple(
+            _read_repository_status(store, row, settings, check) for row in store.documents.list_repositories()
+        ),
         file_bytes=store.path.stat().st_size,
         tables=store.table_bytes(),
         journal_mode=store.journal_mode(),
@@ -37,20 +39,20 @@ def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) 
 
 def is_stale(store: Store, settings: Settings) -> bool:
     """True if a run would find work in the existing trees. Compares stamps and recipes; reads no file."""
-    settings = with_features(store, settings)
+    settings = apply_stored_features(store, settings)
     for row in store.documents.list_repositories():
         if not row.root.is_dir():
             continue
-        row_settings = with_stored_rules(store, row.name, settings)
+        row_settings = apply_stored_rules(store, row.name, settings)
         tree = walk_tree(row.root, row_settings, list_own_files(store.path))
         plan = plan_update(tree, store.documents, row.id, IndexRun(row_settings, store.path).is_current)
-        if plan.suspects or plan.removed or _new_files(store, row, plan):
+        if plan.suspects or plan.removed or _list_new_files(store, row, plan):
             return True
     return False
 
 
-def _repository(store: Store, row: RepositoryRow, settings: Settings, check: bool) -> RepositoryStatus:
-    settings = with_stored_rules(store, row.name, settings)
+def _read_repository_status(store: Store, row: RepositoryRow, settings: Settings, check: bool) -> RepositoryStatus:
+    settings = apply_stored_rules(store, row.name, settings)
     is_current = IndexRun(settings, store.path).is_current
     skipped = Counter(skip.reason.value for skip in store.documents.list_skips(row.id))
     changes = None
@@ -66,7 +68,7 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
             except OSError:
                 changed.append(seen.path)
         deleted = tuple(state.path for state in plan.removed)
-        changes = Changes(new=_new_files(store, row, plan), changed=tuple(changed), deleted=deleted)
+        changes = Changes(new=_list_new_files(store, row, plan), changed=tuple(changed), deleted=deleted)
     documents, source_bytes = store.documents.read_totals(row.id)
     return RepositoryStatus(
         name=row.name,
@@ -86,7 +88,7 @@ def _repository(store: Store, row: RepositoryRow, settings: Settings, check: boo
     )
 
 
-def _new_files(store: Store, row: RepositoryRow, plan: UpdatePlan) -> tuple[str, ...]:
+def _list_new_files(store: Store, row: RepositoryRow, plan: UpdatePlan) -> tuple[str, ...]:
     """Files that no run has seen in this state, without those that are only tried again."""
     known = {skip.path: skip.stamp for skip in store.documents.list_skips(row.id) if skip.stamp}
     return tuple(seen.path for seen in plan.new if seen.path not in known or not known[seen.path].agrees(seen.stamp))
@@ -110,11 +112,11 @@ def explain(index: Path, root: Path, path: str, settings_of: Loader) -> SeenFile
     return _judge_content(root, entry, settings) if entry is not None else None
 
 
-def walk_filter(index: Path, root: Path, settings: Settings, settings_of: Loader | None) -> Callable[[str], bool]:
+def build_walk_filter(index: Path, root: Path, settings: Settings, settings_of: Loader | None) -> Callable[[str], bool]:
     """A test whether a run would reach a path below the root, without `settings_of` by the rules of its last run."""
     if settings_of:
         settings = _load_settings(index, root, settings_of)
-    elif rules := _rules_of_last_run(index, root):
+    elif rules := _read_last_rules(index, root):
         settings = rules.apply_to(settings)
     return WalkFilter(root, settings, list_own_files(index)).accepts
 
@@ -125,19 +127,19 @@ def _judge_content(root: Path, entry: SeenFile | Skip, settings: Settings) -> Se
     try:
         result: object = judge_large_file(Job(str(root), entry), settings) or read_text(root, entry, settings)
     except OSError as fault:
-        return unreadable(entry, fault)
+        return skip_unreadable(entry, fault)
     return result if isinstance(result, Skip) else entry
 
 
 def _load_settings(index: Path, root: Path, settings_of: Loader) -> Settings:
     loaded = settings_of(root)
-    return choose_walk_rules(_rules_of_last_run(index, root), loaded).apply_to(loaded.values)
+    return choose_walk_rules(_read_last_rules(index, root), loaded).apply_to(loaded.values)
 
 
-def _rules_of_last_run(index: Path, root: Path) -> WalkRules | None:
+def _read_last_rules(index: Path, root: Path) -> WalkRules | None:
     unreadable_index = (IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew)
     with suppress(*unreadable_index), Store.read(index) as store, store.reading():
         for row in store.documents.list_repositories():
             if row.root == root:
-                return stored_walk_rules(store, row.name)
+                return read_walk_rules(store, row.name)
     return None

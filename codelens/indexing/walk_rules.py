@@ -27,14 +27,14 @@ class WalkRules(NamedTuple):
         return json.dumps({"values": dict(self.values), "said": sorted(self.explicit)}, sort_keys=True)
 
 
-def stored_walk_rules(store: Store, repository: str) -> WalkRules | None:
+def read_walk_rules(store: Store, repository: str) -> WalkRules | None:
     """The rules of the repository's last run; None before its first run."""
     stored = json.loads(store.meta(f"walk:{repository}") or "null")
     return WalkRules(stored["values"], frozenset(stored["said"])) if stored else None
 
 
-def with_stored_rules(store: Store, repository: str, settings: Settings) -> Settings:
-    rules = stored_walk_rules(store, repository)
+def apply_stored_rules(store: Store, repository: str, settings: Settings) -> Settings:
+    rules = read_walk_rules(store, repository)
     return rules.apply_to(settings) if rules else settings
 
 

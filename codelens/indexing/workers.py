@@ -18,7 +18,7 @@ from codelens.config import Settings, resolve_paths
 from codelens.embed.base import Embedder
 from codelens.indexing.derive import LARGE_SIZE, Job, derive, derive_large
 from codelens.indexing.embedding import open_worker_embedder
-from codelens.indexing.files import ReadText, read_text, unreadable
+from codelens.indexing.files import ReadText, read_text, skip_unreadable
 from codelens.model.code import Skip, SkipReason
 from codelens.model.extraction import DerivedDocument, DerivedPart, UnchangedFile, UnfinishedFile
 from codelens.model.fast_dataclass import replace
@@ -66,9 +66,9 @@ class KeptWorkers:
             )
             self._pool, self._settings = WorkerPool(1, rules), settings
         self._jobs += 1
-        self._bytes += _weight(job)
+        self._bytes += _weigh_job(job)
         wanted = 1 + max(self._jobs // JOBS_A_WORKER, self._bytes // BYTES_A_WORKER)
-        self._pool.most = min(wanted, worker_count(settings))
+        self._pool.most = min(wanted, count_workers(settings))
         return self._pool.submit(derive_job, job)
 
     def end_repository(self, size: int) -> None:
@@ -85,12 +85,12 @@ class KeptWorkers:
         self._jobs = self._bytes = 0
 
 
-def _weight(job: Job) -> int:
+def _weigh_job(job: Job) -> int:
     """Bytes of source that a job may keep in memory."""
     return min(job.seen.stamp.size, AHEAD_BYTES // 2)
 
 
-def worker_count(settings: Settings) -> int:
+def count_workers(settings: Settings) -> int:
     if settings.jobs:
         return settings.jobs
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -108,20 +108,20 @@ def derive_all(jobs: Iterable[Job], settings: Settings, kept: KeptWorkers | None
                 if (job := next(source, None)) is None:
                     break
                 ahead.append((job, workers.submit(job, settings)))
-                bytes_ahead += _weight(job)
-                total += _weight(job)
+                bytes_ahead += _weigh_job(job)
+                total += _weigh_job(job)
             if not ahead:
                 break
             job, future = ahead.popleft()
-            bytes_ahead -= _weight(job)
-            yield from _results(job, future, workers, settings)
+            bytes_ahead -= _weigh_job(job)
+            yield from _collect_results(job, future, workers, settings)
         workers.end_repository(total)
     except BaseException:
         workers.close()
         raise
 
 
-def _results(job: Job, future: Future[Any], workers: KeptWorkers, settings: Settings) -> Iterator[Result]:
+def _collect_results(job: Job, future: Future[Any], workers: KeptWorkers, settings: Settings) -> Iterator[Result]:
     """The result of one job. If its worker dies, the job is repeated without its grammar."""
     from codelens.processes.pool import CallStream, WorkerDied
 
@@ -137,13 +137,13 @@ def _results(job: Job, future: Future[Any], workers: KeptWorkers, settings: Sett
         yield answer
         return
     values = iter(answer)
-    document, parts = next(values), _parts(values)
+    document, parts = next(values), _receive_parts(values)
     yield replace(document, parts=parts)
     with suppress(UnfinishedFile):
         deque(parts, maxlen=0)  # unread parts would keep the worker waiting
 
 
-def _parts(values: Iterator[DerivedPart]) -> Iterator[DerivedPart]:
+def _receive_parts(values: Iterator[DerivedPart]) -> Iterator[DerivedPart]:
     """The parts of a large file as they arrive. Raises UnfinishedFile."""
     from codelens.processes.pool import WorkerDied
 
@@ -172,10 +172,10 @@ def derive_job(job: Job) -> Result | Iterator[DerivedDocument | DerivedPart]:
     """Called in a worker process: the result of one file, or for a large one its document, then its parts."""
     settings, embedder = _prepared
     try:
-        with _cpu_limit(settings.parse_seconds * max(1.0, job.seen.stamp.size / LARGE_SIZE)):
+        with _limiting_cpu_time(settings.parse_seconds * max(1.0, job.seen.stamp.size / LARGE_SIZE)):
             result = derive_file(job, settings, embedder)
     except OSError as error:
-        return unreadable(job.seen, error)
+        return skip_unreadable(job.seen, error)
     except Exception as error:  # a fault costs this file, never the run
         return Skip(job.seen.path, SkipReason.UNREADABLE, f"{type(error).__name__}: {error}", job.seen.stamp)
     if isinstance(result, DerivedDocument) and result.parts:
@@ -189,7 +189,7 @@ def _stream_parts(document: DerivedDocument, seconds: float) -> Iterator[Derived
     parts = iter(document.parts)
     while True:
         try:
-            with _cpu_limit(seconds):
+            with _limiting_cpu_time(seconds):
                 part = next(parts, None)
         except UnfinishedFile:
             raise
@@ -201,7 +201,7 @@ def _stream_parts(document: DerivedDocument, seconds: float) -> Iterator[Derived
 
 
 @contextmanager
-def _cpu_limit(seconds: float) -> Iterator[None]:
+def _limiting_cpu_time(seconds: float) -> Iterator[None]:
     """End the process by SIGPROF after this CPU time, even inside C code. Windows has only the wall-clock limit."""
     if sys.platform == "win32":
         yield

@@ -16,7 +16,7 @@ from pathlib import Path
 import xxhash
 
 from codelens.indexing.embedding import cut_pieces
-from codelens.indexing.extract import definitions, own_texts
+from codelens.indexing.extract import extract_definitions, list_own_texts
 from codelens.lang.registry import detect_language
 from codelens.model.extraction import DecodedText
 from codelens.model.fast_dataclass import dataclass
@@ -85,9 +85,9 @@ def _make_pairs(query: str, path: str, lines: frozenset[int], raw: bytes) -> Seq
     except UnicodeDecodeError:
         return []
     language = detect_language(path, raw)
-    units = definitions(text, language)
+    units = extract_definitions(text, language)
     found = []
-    for unit, own in zip(units, own_texts(text, units), strict=True):
+    for unit, own in zip(units, list_own_texts(text, units), strict=True):
         first, last = text.line_column(unit.span.start)[0], text.line_column(max(unit.span.start, unit.span.end - 1))[0]
         if unit.kind in NAMED_KINDS and not unit.local and not lines.isdisjoint(range(first, last + 1)):
             found.append(Pair("history", query, next(cut_pieces(path, unit, own)), language, path, unit.name_line))

@@ -18,7 +18,7 @@ import xxhash
 from codelens.config import Settings
 from codelens.embed.base import EmbeddedFields
 from codelens.indexing.embedding import cut_pieces
-from codelens.indexing.extract import definitions, own_texts
+from codelens.indexing.extract import extract_definitions, list_own_texts
 from codelens.indexing.files import ReadText, read_text
 from codelens.lang.comments import clean_comment
 from codelens.lang.registry import detect_language, languages
@@ -155,9 +155,9 @@ def _draw(text: str) -> int:
 
 def mine_text(text: TextMap, path: str, language: str, counts: Counter[str]) -> list[Pair]:
     """All pairs of one file's text."""
-    units = definitions(text, language)
+    units = extract_definitions(text, language)
     pairs: list[Pair] = []
-    for unit, own in zip(units, own_texts(text, units), strict=True):
+    for unit, own in zip(units, list_own_texts(text, units), strict=True):
         if unit.local or unit.kind not in ASKED_KINDS | VALUE_KINDS:
             continue
         bare = replace(unit, doc="")

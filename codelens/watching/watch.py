@@ -155,7 +155,7 @@ class Watch:
         report: WatchSink = lambda event: None,
         progress: ProgressSink | None = None,
     ) -> None:
-        from codelens.indexing.status import walk_filter
+        from codelens.indexing.status import build_walk_filter
 
         self._index, self._settings = index.resolve(), settings
         self._options, self._poll = options, options.poll
@@ -163,7 +163,7 @@ class Watch:
         self._roots = Roots(
             [root.resolve() for root in roots],
             list_own_files(self._index),
-            lambda root: walk_filter(self._index, root, settings, options.settings_of),
+            lambda root: build_walk_filter(self._index, root, settings, options.settings_of),
         )
         self._stop = Event()
         self._begun = False

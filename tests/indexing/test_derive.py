@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codelens.config import Settings
 from codelens.embed.registry import SHIPPED, open_embedder
-from codelens.indexing.run import current_recipe, recipe
+from codelens.indexing.run import compute_current_recipe, compute_recipe
 from codelens.lang.registry import languages
 from codelens.store.codec import unpack_bindings, unpack_references
 from codelens.zstd import zstd
@@ -59,12 +59,15 @@ def test_a_moved_file_is_what_it_would_be_if_parsed_again() -> None:
 
 
 def test_each_language_has_a_recipe_of_its_own() -> None:
-    recipes = {current_recipe(language, Settings()) for language in languages()}
+    recipes = {compute_current_recipe(language, Settings()) for language in languages()}
     assert len(recipes) == len(languages())
 
 
 def test_the_recipe_follows_what_is_derived() -> None:
-    assert recipe("python") != recipe("python", fuzzy=False)
+    assert compute_recipe("python") != compute_recipe("python", fuzzy=False)
     document = derived("a.py", SOURCE)
-    assert (document.recipe, document.embedder) == (recipe("python"), open_embedder(SHIPPED).compute_fingerprint())
+    assert (document.recipe, document.embedder) == (
+        compute_recipe("python"),
+        open_embedder(SHIPPED).compute_fingerprint(),
+    )
     assert derived("a.py", SOURCE, settings=Settings(vector=False)).embedder == ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.indexing.extract import extract, own_texts
+from codelens.indexing.extract import extract, list_own_texts
 from codelens.model.extraction import DecodedText
 from codelens.store.codec import unpack_references
 from codelens.text.lines import TextMap
@@ -41,14 +41,14 @@ def test_spans_count_the_files_own_bytes(encoding: str) -> None:
 
 def test_the_text_of_a_method_is_not_part_of_its_class() -> None:
     text = text_map(SOURCE)
-    own = own_texts(text, extract(text, "a.py", "python").units)
+    own = list_own_texts(text, extract(text, "a.py", "python").units)
     assert "Maß" in own[1] and "return" not in own[1] and "return" in own[2]
 
 
 def test_a_function_keeps_the_text_of_local_definitions() -> None:
     text = text_map("def outer():\n    def inner():\n        return 1\n    return inner\n")
     units = extract(text, "a.py", "python").units
-    own = dict(zip([u.name for u in units], own_texts(text, units), strict=True))
+    own = dict(zip([u.name for u in units], list_own_texts(text, units), strict=True))
     assert "return 1" in own["outer"]
 
 
@@ -56,7 +56,7 @@ def test_a_chunk_leaves_out_the_symbols_inside_it() -> None:
     text = text_map("import one\nLIMIT = 3\nimport two\n")
     units = extract(text, "a.py", "python").units
     assert [u.name for u in units] == ["a.py", "LIMIT"]
-    assert "two" in own_texts(text, units)[0] and "LIMIT" not in own_texts(text, units)[0]
+    assert "two" in list_own_texts(text, units)[0] and "LIMIT" not in list_own_texts(text, units)[0]
 
 
 def test_without_its_grammar_a_text_is_chunks_with_the_reason() -> None:

@@ -13,7 +13,7 @@ import pytest
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.indexing import look
-from codelens.indexing.look import look_at_trees, times_key
+from codelens.indexing.look import look_at_trees, name_times_key
 from codelens.model.code import TreeLook, TreeState
 from codelens.store.store import Store
 from tests.writable import writable
@@ -149,7 +149,7 @@ def test_files_that_a_run_would_skip_are_no_change(tree: Path) -> None:
 def test_a_run_with_nothing_to_index_notes_the_new_times_of_folders(tree: Path) -> None:
     def noted() -> str:
         with Store.read(place(tree)) as store:
-            return store.meta(times_key(store.documents.list_repositories()[0]))
+            return store.meta(name_times_key(store.documents.list_repositories()[0]))
 
     before = noted()
     (tree / "src/more.log").write_text("ran\n")
@@ -244,11 +244,11 @@ def test_the_speed_of_runs_tells_how_long_an_update_takes(tree: Path) -> None:
     assert base > 0
     assert each > 0
     with Store.read(place(tree)) as store:
-        assert look.seconds_to_update(store, 10) == pytest.approx(base + 10 * each)
+        assert look.estimate_update_seconds(store, 10) == pytest.approx(base + 10 * each)
     append(tree)
     index(tree)
     assert pace()[1] == each
     with writable(place(tree)) as connection:
         connection.execute("UPDATE meta SET value = 'fast' WHERE key = 'pace'").fetchall()
     with Store.read(place(tree)) as store:
-        assert look.seconds_to_update(store, 1) == float("inf")
+        assert look.estimate_update_seconds(store, 1) == float("inf")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.indexing.extract import extract, own_texts
+from codelens.indexing.extract import extract, list_own_texts
 from codelens.lang.comments import find_todos
 from codelens.model.extraction import DecodedText, Unit
 from codelens.text.lines import TextMap
@@ -64,7 +64,7 @@ def test_a_todo_has_its_place_and_container() -> None:
     found = extract(source, "a.py", "python")
     (todo,) = [u for u in found.units if u.kind == "todo"]
     assert (todo.container, todo.parent, todo.start_line, todo.name_line, todo.name_column) == ("K.m", None, 4, 4, 11)
-    own = dict(zip((u.name for u in found.units), own_texts(source, found.units), strict=True))
+    own = dict(zip((u.name for u in found.units), list_own_texts(source, found.units), strict=True))
     assert "TODO: ä" in own["m"], "a comment stays of the code around it"
 
 

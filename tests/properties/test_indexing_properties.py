@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codelens.indexing.chunk import MAX_WINDOWS, MOST_ON_LINE, OVERLAP, WINDOW, cut_text, cut_windows
-from codelens.indexing.extract import extract, own_texts
+from codelens.indexing.extract import extract, list_own_texts
 from codelens.indexing.markup import find_headings
 from codelens.lang.registry import languages
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS, Skip, SkipReason
@@ -117,7 +117,7 @@ def test_units_lie_in_the_text_in_order_and_nest(source: str, language: str) -> 
             assert unit.parent < i and outer.start <= unit.span.start and unit.span.end <= outer.end
         if unit.kind in CHUNK_KINDS:
             assert re.search(r"\w", text.utf8[unit.span.start : unit.span.end].decode())
-    assert len(own_texts(text, units)) == len(units)
+    assert len(list_own_texts(text, units)) == len(units)
 
 
 @given(st.text(max_size=9000), st.integers(8, 3000))

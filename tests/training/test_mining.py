@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codelens.indexing.embedding import cut_pieces
-from codelens.indexing.extract import extract, own_texts
+from codelens.indexing.extract import extract, list_own_texts
 from codelens.lang.captures import extract_captures
 from codelens.lang.registry import detect_language
 from codelens.text.lines import TextMap
@@ -79,7 +79,7 @@ def test_the_fields_are_those_of_an_index_without_the_doc(tmp_path: Path) -> Non
     text = TextMap(decode((source[:start] + source[end:]).encode(), 0.7))  # type: ignore[arg-type]
     units = extract(text, "src/a.py", "python").units
     (place,) = [i for i, unit in enumerate(units) if unit.name == "parse_header"]
-    (wanted,) = cut_pieces("src/a.py", units[place], own_texts(text, units)[place])
+    (wanted,) = cut_pieces("src/a.py", units[place], list_own_texts(text, units)[place])
     pairs, _ = mined(tmp_path, {"src/a.py": source})
     (found,) = [p.fields for p in pairs if p.kind == "doc"]
     assert (found.name, found.context, found.signature) == (wanted.name, wanted.context, wanted.signature)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from codelens.config import Settings
 from codelens.embed.base import EmbeddedFields
 from codelens.indexing.embedding import cut_pieces
-from codelens.indexing.extract import definitions, own_texts
+from codelens.indexing.extract import extract_definitions, list_own_texts
 from codelens.indexing.files import ReadText, read_text
 from codelens.lang.registry import detect_language
 from codelens.model.code import SeenFile
@@ -210,8 +210,8 @@ def read_definitions(root: Path) -> Iterator[EmbeddedFields]:
         read = read_text(root, seen, settings) if isinstance(seen, SeenFile) and is_code(language) else None
         if isinstance(read, ReadText):
             text = TextMap(read.decoded)
-            units = definitions(text, language)
-            for unit, own in zip(units, own_texts(text, units), strict=True):
+            units = extract_definitions(text, language)
+            for unit, own in zip(units, list_own_texts(text, units), strict=True):
                 if unit.kind in ASKED_KINDS:
                     yield next(cut_pieces(seen.path, replace(unit, doc=""), remove_doc_string(own, unit.doc)))
 
