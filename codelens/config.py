@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from codelens.errors import SettingsError
-from codelens.model.fast_dataclass import dataclass, names_of, replace
+from codelens.model.fast_dataclass import dataclass, list_field_names, replace
 from codelens.text.notation import parse_toml
 
 
@@ -139,7 +139,7 @@ def load_settings(
     `check` is called with each setting of the project's file, its value and that file, and raises SettingsError for one that
     cannot be used. Raises SettingsError for a fault anywhere but in that file.
     """
-    values, origin = Settings(), dict.fromkeys(names_of(Settings), "default")
+    values, origin = Settings(), dict.fromkeys(list_field_names(Settings), "default")
     faults: list[SettingsError] = []  # of the project's file
     project = _find_project_file(start, stop) if use_files else None
     layers: list[tuple[str, Mapping[str, Any]]] = []  # The strongest last
@@ -167,7 +167,7 @@ def load_settings(
 
 
 def _replace_setting(values: Settings, key: str, value: Any, source: str) -> Settings:
-    known = {name: type(getattr(values, name)) for name in names_of(Settings)}
+    known = {name: type(getattr(values, name)) for name in list_field_names(Settings)}
     if key not in known:
         raise SettingsError(f"{source}: unknown setting '{key[:80]}'", f"known settings: {', '.join(sorted(known))}")
     wanted = known[key]
@@ -208,7 +208,7 @@ MOST = 2**63 - 1  # The largest integer that SQLite stores
 def _read_environment() -> Iterator[tuple[str, Any]]:
     """(setting, value) of each variable. Raises SettingsError."""
     words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
-    for setting in names_of(Settings):
+    for setting in list_field_names(Settings):
         name = f"CODELENS_{setting.upper()}"
         if (text := os.environ.get(name)) is not None:
             wanted = type(getattr(Settings(), setting))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from codelens.config import Settings, find_user_place
 from codelens.errors import IndexCorrupt, NoIndex, TargetError, UsageError
-from codelens.model.budget import without_collector
+from codelens.model.budget import pausing_collector
 from codelens.model.code import (
     IndexedFile,
     IndexInfo,
@@ -150,9 +150,9 @@ class Index:
         from codelens.search.present import answer
 
         info = self.info()
-        with self._store.reading(), self._store.spending(self._settings.query_seconds), without_collector():
+        with self._store.reading(), self._store.spending(self._settings.query_seconds), pausing_collector():
             result = answer(rank(query, self._store, options, self._settings), info)
-            result.trace.lap("present")
+            result.trace.count_lap("present")
             return result
 
     @contextmanager
@@ -330,7 +330,7 @@ class Index:
 
         `words` is the part of the query whose words may be linked to the results used; None means the whole query.
         """
-        self.notebook(session, now).record(query, learnable_words(query if words is None else words), shown)
+        self.notebook(session, now).record(query, select_learnable_words(query if words is None else words), shown)
 
     def snapshots(self) -> list[LoggedSnapshot]:
         """The log of the index's states, the newest first."""
@@ -534,7 +534,7 @@ class GraphTopic:
         return GraphView(self._store, self._info(), where, enough)
 
 
-def learnable_words(query: str) -> tuple[str, ...]:
+def select_learnable_words(query: str) -> tuple[str, ...]:
     """The words of a query that may be linked to the results used for it."""
     from codelens.query.parser import parse_query
     from codelens.search.recollection import find_learnable_words

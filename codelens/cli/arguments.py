@@ -227,7 +227,7 @@ def ignore_glob_case(glob: str) -> str:
 def _is_value(letter: str, value: str) -> bool:
     """True for what may be written right after an option: -tpy, -g'*.py', -efoo."""
     if letter in "tT":
-        from codelens.lang.registry import accepted_names
+        from codelens.lang.registry import map_accepted_names
 
-        return value.lower() in accepted_names()
+        return value.lower() in map_accepted_names()
     return letter == "e" or not any(map(str.isspace, value))

@@ -15,7 +15,7 @@ from codelens.cli.streams import write, write_fields
 from codelens.cli.workplace import load_settings_here
 from codelens.config import Settings
 from codelens.errors import SettingsError, UsageError
-from codelens.text.identifiers import nearest
+from codelens.text.identifiers import find_nearest_word
 from codelens.text.notation import parse_toml
 
 NAMES = tuple(field.name for field in fields(Settings))  # The settings, in the order in which they are printed
@@ -35,7 +35,7 @@ def config(flags: ConfigFlags) -> int:
     Flags override CODELENS_* variables, which override .codelens.toml, then your own file, then the defaults.
     """
     if flags.setting is not None and flags.setting not in NAMES:
-        meant = nearest(flags.setting, NAMES)
+        meant = find_nearest_word(flags.setting, NAMES)
         hint = f"did you mean '{meant}'?" if meant else "`codelens config` lists the settings"
         raise UsageError(f"no setting '{flags.setting}'", hint)
     loaded = load_settings_here(flags)

@@ -133,7 +133,7 @@ def _check_extras() -> Iterator[Check]:
 
 
 def _check_grammars(all_of_them: bool) -> Iterator[Check]:
-    from codelens.lang.parser import GrammarMissing, check_grammar, grammar_version, load_grammar
+    from codelens.lang.parser import GrammarMissing, check_grammar, find_grammar_version, load_grammar
     from codelens.lang.registry import languages
 
     good = []
@@ -142,7 +142,7 @@ def _check_grammars(all_of_them: bool) -> Iterator[Check]:
             check_grammar(name)
             if all_of_them:
                 load_grammar(name)
-            good.append(f"{name} ({grammar_version(name)})")
+            good.append(f"{name} ({find_grammar_version(name)})")
         except GrammarMissing as fault:
             yield Check(LESS, f"grammar {name}", f"no symbols, only text: {fault}")
     yield Check(OK if good else LESS, "grammars", ", ".join(good) if all_of_them else f"{len(good)} languages work")

@@ -138,12 +138,12 @@ def _report_unexpected(fault: Exception, arguments: Sequence[str]) -> int:
     path = context.command_path if context is not None else "codelens"
     name = getattr(fault, "option_name", "") if hasattr(fault, "possibilities") else ""
     if name and context is not None:
-        from codelens.text.identifiers import nearest
+        from codelens.text.identifiers import find_nearest_word
 
         params = context.command.get_params(context)
         options = [option for param in params for option in (*param.opts, *param.secondary_opts)]
         known = [option.removeprefix("--") for option in options if option.startswith("--")]
-        meant = nearest(name.removeprefix("--"), known) if name.startswith("--") else ""
+        meant = find_nearest_word(name.removeprefix("--"), known) if name.startswith("--") else ""
         say(f"error: no option {name}" + (f", did you mean --{meant}?" if meant else ""))
     else:
         say(f"error: {fault.format_message().rstrip('.')}")

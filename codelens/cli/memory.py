@@ -13,7 +13,7 @@ from codelens.cli.options import parse_time, read_diff
 from codelens.cli.streams import inform, say, user_agrees, write, write_answer, write_json
 from codelens.cli.workplace import Workplace, find_reading_place, locate_target
 from codelens.errors import MemoryFault, UsageError
-from codelens.index import Index, learnable_words
+from codelens.index import Index, select_learnable_words
 from codelens.model.code import UnitRow
 from codelens.model.memory import Place, PlaceRecord
 from codelens.model.search import MEMORY_UNUSED, Notice
@@ -223,7 +223,7 @@ def feedback(flags: FeedbackFlags) -> int:
 
     Later searches that share words with the query rank a useful hit higher.
     """
-    words = learnable_words(flags.query) if flags.query is not None else ()
+    words = select_learnable_words(flags.query) if flags.query is not None else ()
     with open_notebook(flags) as (notebook, _, find_target):
         hit = flags.hit if flags.hit.isdigit() else find_target(flags.hit)
         judged = notebook.judge(hit, flags.verdict == "useful", flags.query, words)

@@ -37,7 +37,7 @@ from codelens.cli.declare import (
 )
 from codelens.cli.streams import say, write
 from codelens.errors import UsageError
-from codelens.text.identifiers import nearest
+from codelens.text.identifiers import find_nearest_word
 
 SETTINGS: Mapping[str, Any] = {
     "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -194,7 +194,7 @@ class LazyGroup(TyperGroup):
         """The named command. Raises typer's error for an unknown name, with the command that it may mean."""
         if args[0] not in self.commands and not ctx.resilient_parsing:
             moved = "" if ctx.parent else MOVED.get(args[0], "")
-            meant = moved or nearest(args[0], self.list_commands(ctx), MEANT)
+            meant = moved or find_nearest_word(args[0], self.list_commands(ctx), MEANT)
             if not meant:
                 words = shlex.join(args)
                 raise UsageError(f"no command '{args[0]}'", f"`codelens search {words}` looks for it in the code")

@@ -28,8 +28,8 @@ from codelens.model.graph import (
     ReachingTest,
     ReachingTests,
     RelationAnswer,
-    document_node,
     is_unit,
+    make_document_node,
 )
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentRow
@@ -171,7 +171,7 @@ def _find_reach(
         nodes = dict.fromkeys(Node(unit) for unit in units)
         for row in view.store.units.read_rows(units).values():
             if row.kind in CHUNK_KINDS:  # outside of all symbols, it runs when the file is imported
-                nodes.setdefault(document_node(row.document))
+                nodes.setdefault(make_document_node(row.document))
     else:
         nodes = dict.fromkeys(node for target in targets for node in resolve_and_read(target, view).nodes)
     starts = add_contents(tuple(nodes), view, types_too=True)
@@ -200,8 +200,10 @@ def _list_tests(view: GraphView, reached: Reach) -> tuple[ReachingTest, ...]:
         if (test := runnable.test_around(node)) is not None:
             functions.setdefault(test, node)
         elif runnable.is_test_file(document):
-            files.setdefault(document_node(document.id), node)
-    with_functions = {document_node(unit.document) for test in functions if (unit := view.find_unit(test)) is not None}
+            files.setdefault(make_document_node(document.id), node)
+    with_functions = {
+        make_document_node(unit.document) for test in functions if (unit := view.find_unit(test)) is not None
+    }
     runs_itself = {file for file in files if file in reached.first and reached.first[file][1].edge.kind != "imports"}
     files = {file: by for file, by in files.items() if file not in with_functions or file in runs_itself}
     tests = []

@@ -19,7 +19,7 @@ import xxhash
 
 from codelens.embed.base import EmbeddedFields, Embedder
 from codelens.text.identifiers import is_cjk
-from codelens.text.terms import index_terms, token_counts
+from codelens.text.terms import count_tokens, index_terms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -108,7 +108,7 @@ class HashingEmbedder(Embedder):
     def embed_query(self, text: str) -> bytes:
         """The vector of a body with this text, with word weights for queries; empty if no word has weight."""
         sums = [0] * DIMENSIONS
-        for token, count in token_counts(text).items():
+        for token, count in count_tokens(text).items():
             weight = ROOTS[min(count, len(ROOTS) - 1)]
             for feature in list_token_features(token, filler=0):
                 sums[feature % DIMENSIONS] += feature // DIMENSIONS * weight
@@ -169,7 +169,7 @@ class HashingBatch(dict[str, int]):
         known: dict[str, tuple[array[int], array[int]]] = {}
         for text in texts:
             if (of_text := known.get(text)) is None:
-                counter = token_counts(text)
+                counter = count_tokens(text)
                 of_text = known[text] = (array("q", map(self.__getitem__, counter)), array("q", counter.values()))
             rows.extend(of_text[0])
             counts.extend(of_text[1])

@@ -24,7 +24,7 @@ from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.identifiers import is_cjk
 from codelens.text.notation import parse_json
-from codelens.text.terms import cached_terms
+from codelens.text.terms import join_terms
 
 MAGIC = b"codelens embedding 1\n"
 ALIGNMENT = 64
@@ -141,7 +141,7 @@ MOST_PIECES = 12  # Maximum number of pieces per word. Longer strings are not wo
 
 def split_token(token: str) -> list[str]:
     """The words of an identifier in lower case: 'getHTTPResponse' → get, http, response. Empty for encoded data."""
-    terms = cached_terms(token).split()
+    terms = join_terms(token).split()
     return terms[1:] if len(terms) > 1 and not is_cjk(terms[0]) else terms
 
 

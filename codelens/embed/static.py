@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from codelens.embed.base import EmbeddedFields
 from codelens.embed.model_file import ModelFile, find_word_rows, hash_name, split_token
-from codelens.text.terms import kept_tokens, token_counts, tokens
+from codelens.text.terms import count_tokens, split_tokens_cached, tokens
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +60,7 @@ class StaticEmbedder:
     def embed_query(self, text: str) -> bytes:
         """The sum of the words' rows with their query weights; empty if no word has a row."""
         counts: dict[tuple[ModelFile, int], int] = {}
-        for token, count in token_counts(text).items():
+        for token, count in count_tokens(text).items():
             for word in split_token(token):
                 row = self._queries.find_row(word) if self._queries else None
                 if self._queries and row is not None:
@@ -123,7 +123,7 @@ class StaticBatch(dict[str, bytes]):
         for number, entry in enumerate(entries, start=1):
             for text in entry:
                 if (token_rows := known.get(text)) is None:
-                    token_rows = known[text] = b"".join(map(self.__getitem__, kept_tokens(text)))
+                    token_rows = known[text] = b"".join(map(self.__getitem__, split_tokens_cached(text)))
                 rows.append(token_rows)
                 sizes.append(len(token_rows))
                 length += len(token_rows)

@@ -27,7 +27,7 @@ from codelens.model.request import SearchOptions
 from codelens.search.fuse import fuse_rankings
 from codelens.search.pipeline import rank
 from codelens.store.store import Store
-from codelens.text.lines import TextMap, text_map
+from codelens.text.lines import TextMap, map_text
 from codelens.training.mining import ASKED_KINDS, is_code
 from codelens.training.phrases import extract_first_sentence
 from codelens.worktree.classify import find_roles
@@ -41,7 +41,7 @@ _ANNOTATION = re.compile(r"\s*(?:@\w|\[|#\[)")
 
 def remove_documentation(text: str, language: str) -> tuple[str, dict[int, str]]:
     """The text without documentation, and line of a definition's name → first sentence of its documentation."""
-    before = text_map(text)
+    before = map_text(text)
     units = [unit for unit in extract_definitions(before, language) if unit.doc]
     bare = blank_documentation(before, units)
     return bare, dict(find_questions(units, bare, language))
@@ -49,7 +49,7 @@ def remove_documentation(text: str, language: str) -> tuple[str, dict[int, str]]
 
 def find_questions(units: Sequence[Unit], bare: str, language: str) -> Iterator[tuple[int, str]]:
     """(line of the name, sentence) of documented `units` that are still found in `bare` and have no documentation left there."""
-    after = {unit.name_line: unit for unit in extract_definitions(text_map(bare), language)}
+    after = {unit.name_line: unit for unit in extract_definitions(map_text(bare), language)}
     lowered = bare.lower()
     for unit in units:
         left = after.get(unit.name_line)
@@ -65,7 +65,7 @@ def blank_documentation(text: TextMap, units: Sequence[Unit]) -> str:
     lines = text.utf8.decode("utf-8").split("\n")
     for unit in units:
         wanted = _list_stripped_lines(unit.doc)
-        first = text.line_column(unit.span.start)[0] - 1
+        first = text.find_line_column(unit.span.start)[0] - 1
         for at in range(first - 1, -1, -1):  # the comment lines above, except annotations between them
             line = lines[at].strip()
             comment = clean_comment([line.removesuffix("*/")]).strip()
@@ -77,7 +77,7 @@ def blank_documentation(text: TextMap, units: Sequence[Unit]) -> str:
                 lines[at] = ""
             elif not line or not _ANNOTATION.match(line):
                 break
-        last = min(text.line_column(max(unit.span.start, unit.span.end - 1))[0], first + 400)
+        last = min(text.find_line_column(max(unit.span.start, unit.span.end - 1))[0], first + 400)
         inside = "\n".join(lines[first:last])
         string = _DOC_STRING.search(inside)
         if string and (body := clean_comment([string[0]])) and _list_stripped_lines(body) <= wanted:

@@ -96,7 +96,7 @@ class DefinedFile:
     def find_lines(self, unit: Unit) -> tuple[int, int]:
         """First and last line of a definition, from 1."""
         last = max(unit.span.start, unit.span.end - 1)
-        return self.text.line_column(unit.span.start)[0], self.text.line_column(last)[0]
+        return self.text.find_line_column(unit.span.start)[0], self.text.find_line_column(last)[0]
 
 
 def has_definitions(path: str) -> bool:

@@ -11,7 +11,7 @@ import xxhash
 from codelens.errors import IndexBusy, NoIndex
 from codelens.fleet.sources import FleetSource, SourceLook
 from codelens.fleet.stores import FleetStore
-from codelens.model.fast_dataclass import dataclass, field, names_of, replace
+from codelens.model.fast_dataclass import dataclass, field, list_field_names, replace
 from codelens.text.notation import parse_json
 
 MANIFEST = "manifest.json"
@@ -148,7 +148,7 @@ def to_json(record: object) -> bytes:
 
 def to_row(noun: Any) -> dict[str, Any]:
     """The fields of a record."""
-    return {name: getattr(noun, name) for name in names_of(type(noun))}
+    return {name: getattr(noun, name) for name in list_field_names(type(noun))}
 
 
 def to_shard(row: Mapping[str, Any]) -> ShardEntry:

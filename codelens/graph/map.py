@@ -26,8 +26,8 @@ from codelens.model.graph import (
     NamedNode,
     Node,
     RepositoryMap,
-    document_node,
     is_unit,
+    make_document_node,
 )
 
 MAP_KINDS = (
@@ -50,7 +50,7 @@ def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] |
     rows = [row for row in view.store.units.list_briefs([*documents], SYMBOL_KINDS) if row[0] not in local]
     rows.sort(key=lambda r: (order[r[1]], r[5], -r[6], r[2], r[4], r[3]))  # the order of contents
     kinds = {Node(unit): kind for unit, _, kind, *_ in rows}
-    home = {Node(unit): document for unit, document, *_ in rows} | {document_node(d): d for d in documents}
+    home = {Node(unit): document for unit, document, *_ in rows} | {make_document_node(d): d for d in documents}
     tests = {d for d in documents if "test" in documents[d].roles}
     vendored = {d for d in documents if "vendored" in documents[d].roles and d not in (focus or ())}
     uses = _read_uses(view, home, tests | vendored)
@@ -140,7 +140,7 @@ def stream_graph(view: GraphView, kinds: Collection[str]) -> GraphStream:
 
     def read_edges(document: DocumentId) -> list[Edge]:
         units = view.store.units.list_ids([document])
-        return read_outgoing(view.store, [document_node(document), *units], kinds or EXPORTED)
+        return read_outgoing(view.store, [make_document_node(document), *units], kinds or EXPORTED)
 
     def list_nodes() -> Iterator[tuple[int, NamedNode]]:
         externals: set[Node] = set()

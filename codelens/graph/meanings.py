@@ -159,7 +159,7 @@ class NameReader:
         stored, unit = self._stored.get(start), self._find_unit(start)
         kind = stored.kind if stored and stored.kind in EDGE_OF else _KINDS.get(token.role, "use")
         receiver = stored.receiver if stored else token.receiver
-        line = self.text.line_column(token.start)[0]
+        line = self.text.find_line_column(token.start)[0]
         here = TokenMeaning(token, Reference(kind, self.name, receiver, unit.place if unit else None, start, line))
         if start in self.defined:
             return here.define([self.defined[start]]) or here

@@ -62,7 +62,7 @@ from codelens.model.graph import (
     NamedNode,
     Node,
     Relation,
-    document_node,
+    make_document_node,
 )
 from codelens.store.documents import DocumentRow
 from codelens.store.postings import all_trigrams
@@ -281,13 +281,13 @@ class PlaceFinder:
             unit = names.facts.definitions[reference.unit].id if reference.unit is not None else None
             yield NamedPlace(
                 document,
-                *text.line_column(token.start),
+                *text.find_line_column(token.start),
                 reference.start,
                 text.to_original(token.end),
                 role,
                 kind or KIND_OF_ROLE.get(role, "references"),
                 certainty,
-                Node(unit) if unit is not None else document_node(document.id),
+                Node(unit) if unit is not None else make_document_node(document.id),
                 token.bare,
             )
 
@@ -305,7 +305,7 @@ class PlaceFinder:
         fields, name = dict[tuple[object, str], NamedNode](), self.target.name
         for document, holder, start, line in self.declared:
             fields[document.repository, holder] = fields.get((document.repository, holder)) or replace(
-                self._view.name_node(document_node(document.id)),
+                self._view.name_node(make_document_node(document.id)),
                 kind="field",
                 name=name,
                 qualified_name=f"{holder}.{name}" if holder else name,
@@ -355,9 +355,9 @@ def find_nearby(view: GraphView, document: DocumentRow, name: str, line: int) ->
         return []
     text = read_text(document, view.store)
     tokens, _ = find_tokens(text.utf8, document.language, name)
-    places = [(token, *text.line_column(token.start)) for token in tokens]
+    places = [(token, *text.find_line_column(token.start)) for token in tokens]
     around = next((token.functions[-1:] for token, at, _ in places if at == line), ())
-    node = document_node(document.id)
+    node = make_document_node(document.id)
     return [
         NamedPlace(
             *(document, at, column, text.to_original(token.start), text.to_original(token.end), token.role),

@@ -36,8 +36,8 @@ from codelens.model.graph import (
     Relation,
     RelationAnswer,
     RelationOptions,
-    document_node,
     is_unit,
+    make_document_node,
 )
 from codelens.model.search import Notice
 from codelens.store.targets import SAME_NAME
@@ -377,7 +377,7 @@ class OuterTypes:
             return
         documents = [d for d in self._view.store.references.find_documents([unit.name]) if d != unit.document]
         for document in documents if len(documents) <= MOST_FILES else ():
-            for edge in self._view.find_edges_from([document_node(document)], kinds):
+            for edge in self._view.find_edges_from([make_document_node(document)], kinds):
                 if self.read_base_name(edge).rpartition(".")[2] == unit.name and self.find_type(edge) == node:
                     yield replace(edge, source=node)
 

@@ -45,7 +45,7 @@ from codelens.model.graph import (
     Relation,
     RelationAnswer,
     RelationOptions,
-    document_node,
+    make_document_node,
 )
 from codelens.model.search import Notice
 from codelens.store.targets import NothingNamed, find_units_named, list_units, split_name
@@ -79,7 +79,7 @@ def _find_external_uses(view: GraphView, external: ResolvedTarget, kinds: Sequen
             kind = KIND_OF_USE.get(use.kind, "references")
             is_inside = use.receiver in modules or (use.name in names and not use.receiver)
             if is_inside and (not kinds or kind in kinds):
-                source = view.name_node(document_node(document) if use.unit is None else Node(units[use.unit]))
+                source = view.name_node(make_document_node(document) if use.unit is None else Node(units[use.unit]))
                 target = make_external(f"{module}.{use.name}")
                 place = view.make_source_line(view.find_document(document), use.line, target)
                 relations.append(Relation(kind, source, target, False, 1, tier.provenance, tier.confidence, place))
@@ -126,7 +126,7 @@ def find_references(view: GraphView, target: str, options: RelationOptions) -> R
     relations = [view.make_relation(edge, outgoing=False) for edge in edges]
     relations.sort(key=lambda r: (r.test, place_order(r)))
     unresolved = UnresolvedUses(view, options.kinds, options.unresolved)
-    uses = [use for use in unresolved.find_uses_of(start.nodes) if document_node(use.document) not in inner]
+    uses = [use for use in unresolved.find_uses_of(start.nodes) if make_document_node(use.document) not in inner]
     return unresolved.answer("refs", [start], relations, options, view.list_notices(relations), uses)
 
 
@@ -165,12 +165,12 @@ def _answer_definitions(
     for edge in edges:
         document = view.find_document_of(edge.source)
         if document is not None and edge.line:
-            by_line.setdefault((document_node(document.id), edge.line), edge)
+            by_line.setdefault((make_document_node(document.id), edge.line), edge)
     relations, importing = list[Relation](), set[int]()
     for named_place in finder.find_places():
         if named_place.role == IMPORT:
             importing.add(named_place.document.id)
-        known = by_line.get((document_node(named_place.document.id), named_place.line))
+        known = by_line.get((make_document_node(named_place.document.id), named_place.line))
         relations.append(_make_relation(view, named_place, target, known))
     listed = {(r.place.repository, r.place.path, r.place.line) for r in relations}
     for edge in edges:

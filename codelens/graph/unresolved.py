@@ -13,7 +13,15 @@ from codelens.graph.view import GraphView, ResolvedTarget, make_answer, make_ext
 from codelens.lang.registry import find_family
 from codelens.model.code import CHUNK_KINDS, DocumentId
 from codelens.model.extraction import Reference
-from codelens.model.graph import EDGE_OF, UNRESOLVED, Node, Relation, RelationAnswer, RelationOptions, document_node
+from codelens.model.graph import (
+    EDGE_OF,
+    UNRESOLVED,
+    Node,
+    Relation,
+    RelationAnswer,
+    RelationOptions,
+    make_document_node,
+)
 from codelens.model.search import Notice
 from codelens.text.counts import quantity
 
@@ -77,7 +85,7 @@ class UnresolvedUses:
         for document_id in sorted(inner, key=self._order):
             units = [Node(unit) for unit, _ in view.store.units.list_piece_counts(document_id)]
             for use in self._read(document_id):
-                if (document_node(document_id) if use.unit is None else units[use.unit]) not in inner[document_id]:
+                if (make_document_node(document_id) if use.unit is None else units[use.unit]) not in inner[document_id]:
                     continue
                 if use.name not in defined:
                     defined[use.name] = {kind for _, _, kind, _ in view.store.units.find_namesakes(use.name)}
@@ -88,10 +96,12 @@ class UnresolvedUses:
     def list_relations(self, uses: Sequence[UnresolvedUse]) -> Iterator[Relation]:
         """The uses as relations to a name, code first and tests last."""
         units: dict[DocumentId, list[Node]] = {}
-        for document, use in sorted(uses, key=lambda use: self._view.is_test(document_node(use.document))):
+        for document, use in sorted(uses, key=lambda use: self._view.is_test(make_document_node(use.document))):
             if document not in units:
                 units[document] = [Node(unit) for unit, _ in self._view.store.units.list_piece_counts(document)]
-            source = self._view.name_node(document_node(document) if use.unit is None else units[document][use.unit])
+            source = self._view.name_node(
+                make_document_node(document) if use.unit is None else units[document][use.unit]
+            )
             target = make_external(f"{use.receiver}.{use.name}" if use.receiver else use.name)
             place = self._view.make_source_line(self._view.find_document(document), use.line, target)
             yield Relation(KIND_OF_USE[use.kind], source, target, False, 1, UNRESOLVED, 0.0, place)
@@ -130,4 +140,4 @@ class UnresolvedUses:
         return [use for use in uses if not self._kinds or KIND_OF_USE[use.kind] in self._kinds]
 
     def _order(self, document: DocumentId) -> tuple[object, ...]:
-        return self._view.order(document_node(document))
+        return self._view.order(make_document_node(document))

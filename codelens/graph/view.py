@@ -30,8 +30,8 @@ from codelens.model.graph import (
     RelationAnswer,
     RelationOptions,
     SourceLine,
-    document_node,
     is_unit,
+    make_document_node,
 )
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentRow
@@ -40,7 +40,7 @@ from codelens.store.targets import SAME_NAME, UserTarget, resolve_target
 from codelens.store.texts import MAX_LINE, Texts
 from codelens.text.counts import quantity
 from codelens.text.identifiers import fold_identifier
-from codelens.text.lines import column_utf8, column_utf16
+from codelens.text.lines import to_column_utf8, to_column_utf16
 from codelens.worktree.files import check_freshness
 
 IMPLIED = TIERS["implied"]
@@ -68,7 +68,7 @@ def read_incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = (
         inner = {e.source for e in around}
         tops = store.units.read_rows(n for n in wanted if is_unit(n) and n not in inner)  # type: ignore[misc]
         edges += [_make_implied(e.target, "contains", e.source, e.confidence) for e in around]
-        edges += [_make_implied(document_node(r.document), "contains", Node(u)) for u, r in sorted(tops.items())]
+        edges += [_make_implied(make_document_node(r.document), "contains", Node(u)) for u, r in sorted(tops.items())]
         stored_members = store.edges.find_outgoing(wanted, {"member_of"})
         edges += [_make_implied(e.target, "contains", e.source, e.confidence) for e in stored_members]
     if "member_of" in kinds:
@@ -84,7 +84,7 @@ def derive_contents(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """Derive edges from documents to top-level units, from units to those directly inside, from types to stored members."""
     wanted = list(nodes)
     documents = [DocumentId(-n) for n in wanted if n < 0]
-    tops = [_make_implied(document_node(d), "contains", Node(u)) for d, u in store.units.list_top_units(documents)]
+    tops = [_make_implied(make_document_node(d), "contains", Node(u)) for d, u in store.units.list_top_units(documents)]
     inside = [
         _make_implied(Node(outer), "contains", Node(inner)) for outer, inner in sorted(store.units.find_inner(wanted))
     ]
@@ -231,7 +231,7 @@ class GraphView:
     def list_nodes_in(self, document: DocumentRow) -> Iterator[tuple[Node, NamedNode]]:
         """A file and its contents, in order of place; read again at each call, because there may be many."""
         self._documents.setdefault(document.id, document)
-        yield document_node(document.id), self._name_document(document)
+        yield make_document_node(document.id), self._name_document(document)
         for unit in self.store.units.list_in_document(document.id):
             yield Node(unit.id), self._name_unit(unit)
 
@@ -340,7 +340,7 @@ class GraphView:
             wanted = filter(None, (names.name, names.name.rpartition(".")[0], container))
             matches = (re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text[:MAX_LINE]) for name in wanted)
             indent = len(text) - len(text.lstrip())
-            column = column_utf8(text, next((match.start() for match in matches if match), indent))
+            column = to_column_utf8(text, next((match.start() for match in matches if match), indent))
         return SourceLine(
             repository,
             str(root),
@@ -348,7 +348,7 @@ class GraphView:
             document.os_path,
             line,
             column,
-            column_utf16(text, column),
+            to_column_utf16(text, column),
             text[:MAX_LINE],
             self._fresh[document.id],
         )
@@ -416,7 +416,7 @@ def read_name_on_line(text: str, view: GraphView) -> NameOnLine:
     line, name = int(parts[2]), parts[3]
     units = view.store.units.list_in_document(document.id)
     defined = [Node(unit.id) for unit in units if unit.name == name and unit.name_line == line]
-    edges = list(view.store.edges.find_outgoing([document_node(document.id), *(Node(unit.id) for unit in units)]))
+    edges = list(view.store.edges.find_outgoing([make_document_node(document.id), *(Node(unit.id) for unit in units)]))
     view.read_nodes([edge.target for edge in edges])
     edges = [edge for edge in edges if view.name_node(edge.target).name == name]
     edges = [e for e in edges if e.line == line] or [e for e in edges if e.kind == "imports"]
@@ -461,7 +461,7 @@ def add_contents(nodes: tuple[Node, ...], view: GraphView, types_too: bool) -> l
 
 def _find_nodes(target: UserTarget, view: GraphView) -> ResolvedTarget:
     if target.document is not None and target.line is None:
-        start = document_node(target.document.id)
+        start = make_document_node(target.document.id)
         contents = map(Node, view.store.units.list_ids([target.document.id]))
         return ResolvedTarget(view.name_node(start), (start, *contents), whole_file=True)
     if target.unit is None:
@@ -472,7 +472,7 @@ def _find_nodes(target: UserTarget, view: GraphView) -> ResolvedTarget:
         raise TargetError(f"no symbol covers line {target.line} of {target.path}")
     node = Node(target.unit.id)
     # Text outside of all symbols belongs to the document.
-    around = (document_node(target.unit.document),) if target.unit.kind in CHUNK_KINDS else ()
+    around = (make_document_node(target.unit.document),) if target.unit.kind in CHUNK_KINDS else ()
     return ResolvedTarget(view.name_node(node), (node, *around))
 
 

@@ -167,7 +167,7 @@ def build_chunk(
     start, end = gap
     here = heading if heading and start <= heading.name_start and heading.name_end <= end else None
     place = Span(here.name_start, here.name_end) if here else Span(start, start)
-    name_line, name_column = text.line_column(place.start)
+    name_line, name_column = text.find_line_column(place.start)
     return Unit(
         kind=kind,
         name=name,
@@ -176,8 +176,8 @@ def build_chunk(
         span=Span(start, end),
         name_span=place,
         body_start=min(here.end, end) if here else start,
-        start_line=text.line_column(start)[0],
-        end_line=text.line_column(end - 1)[0],
+        start_line=text.find_line_column(start)[0],
+        end_line=text.find_line_column(end - 1)[0],
         name_line=name_line,
         name_column=name_column,
         signature="",

@@ -49,7 +49,7 @@ from codelens.notes.note import classify_path
 from codelens.store.codec import pack_references
 from codelens.text.lines import TextMap
 from codelens.text.notebook import NOTEBOOK, read_notebook
-from codelens.text.terms import body_terms, index_terms, joined_trigrams, place_words
+from codelens.text.terms import index_terms, join_body_terms, join_trigrams, place_words
 from codelens.worktree.classify import find_roles
 from codelens.zstd import zstd
 
@@ -113,7 +113,7 @@ def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | No
         vectors=vectors,
         file_vector=file_vector,
         embedder=embedder.compute_fingerprint() if embedder else "",
-        trigrams=joined_trigrams(searched) if settings.fuzzy else None,
+        trigrams=join_trigrams(searched) if settings.fuzzy else None,
         snapshot=zstd.compress(raw, SNAPSHOT_LEVEL),
         roles=find_roles(path),
     )
@@ -139,7 +139,7 @@ def build_postings(path: str, units: Sequence[Unit], texts: Sequence[str]) -> tu
         if place in quoted:
             postings.append(Posting("", name, *[""] * 5))
             continue
-        body, container, doc = body_terms(text), index_terms(unit.container), index_terms(unit.doc)
+        body, container, doc = join_body_terms(text), index_terms(unit.container), index_terms(unit.doc)
         signature = index_terms(" ".join((unit.signature, *unit.decorators)))
         postings.append(Posting(body, name, concepts, above, container, doc, signature))
     return tuple(postings)
@@ -303,7 +303,7 @@ class _PartReader:
             units=tuple(moved),
             postings=build_postings(path, units, texts),
             vectors=vectors or ((),) * len(units),
-            trigrams=joined_trigrams(content) if self.settings.fuzzy else None,
+            trigrams=join_trigrams(content) if self.settings.fuzzy else None,
             snapshot=zstd.compress(mark + raw, SNAPSHOT_LEVEL),
         )
         self.inside = self.inside or bool(text.utf8.strip(BLANKS))

@@ -16,7 +16,7 @@ from codelens.indexing.prose import add_quoted, find_mentions, move_to_text
 from codelens.lang.captures import READERS, extract_symbols
 from codelens.lang.comments import find_todos
 from codelens.lang.parser import GrammarMissing
-from codelens.lang.registry import PLAIN_TEXT, Language, accepted_names, languages
+from codelens.lang.registry import PLAIN_TEXT, Language, languages, map_accepted_names
 from codelens.model.code import CHUNK_KINDS, PARTLY, TODO, Span
 from codelens.model.extraction import Binding, DecodedText, Extraction, Import, Reference, Unit
 from codelens.model.fast_dataclass import dataclass, field, replace
@@ -49,10 +49,12 @@ class _NotebookContent:
             self.units.append(replace(move_to_text(unit, source, self.text), parent=here[unit.parent]))
         for r in cell.references:
             start = source.place(r.start)
-            self.references.append(r._replace(unit=here[r.unit], start=start, line=self.text.line_column(start)[0]))
+            self.references.append(
+                r._replace(unit=here[r.unit], start=start, line=self.text.find_line_column(start)[0])
+            )
         for i in cell.imports:
             start = source.place(i.start)
-            self.imports.append(i._replace(start=start, line=self.text.line_column(start)[0]))
+            self.imports.append(i._replace(start=start, line=self.text.find_line_column(start)[0]))
         for b in cell.bindings:
             self.bindings.append(b._replace(unit=here[b.unit], start=source.place(b.start)))
         self.faults += [cell.fault] if cell.fault else []
@@ -61,7 +63,7 @@ class _NotebookContent:
 def read_cells(text: TextMap, path: str, grammar_fault: str) -> Extraction | None:
     """All units of a notebook; None if the file holds no cells. With a `grammar_fault` no cell is parsed."""
     notebook = read_notebook(text.utf8)
-    language = accepted_names().get(notebook.language, PLAIN_TEXT)
+    language = map_accepted_names().get(notebook.language, PLAIN_TEXT)
     pages = _NotebookContent(text, path.rpartition("/")[2])
     for cell in notebook.cells:
         if cell.kind == "code":
@@ -99,7 +101,7 @@ def extract_note(text: TextMap, path: str) -> Extraction:
     units = []
     for start, end in pieces:
         first, body_start = start == 0, min(max(body, start), end)
-        line = text.line_column(start)[0]
+        line = text.find_line_column(start)[0]
         unit = Unit(
             kind=note.kind,
             name=note.title,
@@ -109,8 +111,8 @@ def extract_note(text: TextMap, path: str) -> Extraction:
             name_span=Span(start, start),
             body_start=body_start,
             start_line=line,
-            end_line=text.line_column(end - 1)[0],
-            name_line=text.line_column(body_start)[0] if first and body_start < end else line,
+            end_line=text.find_line_column(end - 1)[0],
+            name_line=text.find_line_column(body_start)[0] if first and body_start < end else line,
             name_column=1,
             signature=signature if first else "",
             doc=note.description if first else "",

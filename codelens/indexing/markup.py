@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from codelens.lang.registry import accepted_names, languages
+from codelens.lang.registry import languages, map_accepted_names
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.lines import Excerpt, excerpt
 
@@ -195,7 +195,7 @@ def find_code_blocks(utf8: bytes, language: str) -> list[CodeBlock]:
 def find_code_language(info: str) -> str:
     """The language that `python`, `{.python}`, `rust,ignore` or `js title="x"` names; empty if it has no grammar."""
     named_language = _INFO.match(info.strip())
-    row = languages().get(accepted_names().get(named_language[1].lower(), "")) if named_language else None
+    row = languages().get(map_accepted_names().get(named_language[1].lower(), "")) if named_language else None
     return row.name if row and row.grammar else ""
 
 

@@ -63,7 +63,7 @@ def find_mentions(text: TextMap, language: str, units: Sequence[Unit]) -> tuple[
     for kind, name, receiver, place in _find_mentions(text.utf8, _PATTERNS.get(language, _PATTERNS["markdown"])):
         unit = bisect_right(starts, place) - 1
         inside = unit if unit >= 0 and place < units[unit].span.end else None
-        references.append(Reference(kind, name, receiver, inside, place, text.line_column(place)[0]))
+        references.append(Reference(kind, name, receiver, inside, place, text.find_line_column(place)[0]))
     return tuple(references)
 
 
@@ -205,14 +205,14 @@ def _extract_definitions(block: CodeBlock) -> list[list[Unit]]:
 def move_to_text(unit: Unit, code: Excerpt, text: TextMap) -> Unit:
     """The unit with offsets, lines and columns of the whole text."""
     span, name = code.whole(unit.span), code.whole(unit.name_span)
-    name_line, name_column = text.line_column(name.start)
+    name_line, name_column = text.find_line_column(name.start)
     return replace(
         unit,
         span=span,
         name_span=name,
         body_start=code.place(unit.body_start) if unit.body_start < unit.span.end else span.end,
-        start_line=text.line_column(span.start)[0],
-        end_line=text.line_column(max(span.start, span.end - 1))[0],
+        start_line=text.find_line_column(span.start)[0],
+        end_line=text.find_line_column(max(span.start, span.end - 1))[0],
         name_line=name_line,
         name_column=name_column,
     )

@@ -11,8 +11,8 @@ import xxhash
 
 from codelens.config import LoadedSettings, Settings
 from codelens.indexing.walk_rules import WALK_KEYS, WalkRules, choose_walk_rules, read_walk_rules
-from codelens.lang.captures import reader_rules
-from codelens.lang.parser import grammar_version, read_query_source
+from codelens.lang.captures import find_reader_version
+from codelens.lang.parser import find_grammar_version, read_query_source
 from codelens.lang.registry import languages
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.runs import ProgressSink
@@ -168,12 +168,12 @@ def compute_recipe(language: str, fuzzy: bool = True, encoding_threshold: float 
     # The code that a document quotes is read by the grammars of other languages.
     is_quoting = bool(row and row.chunks in ("headings", "cells"))
     readers = [other for other in languages().values() if other.grammar and is_quoting]
-    quoted = [(grammar_version(other.name), read_query_source(other)) for other in readers]
+    quoted = [(find_grammar_version(other.name), read_query_source(other)) for other in readers]
     headers = "".join(other.headers for other in languages().values() if language in ("c", other.name))
     parts = [
-        *(RULES, read_encoding_rules(), all_rows, _format_row(row), grammar_version(language)),
+        *(RULES, read_encoding_rules(), all_rows, _format_row(row), find_grammar_version(language)),
         *(read_query_source(row) if row else "", quoted, fuzzy, encoding_threshold),
-        *filter(None, [reader_rules(language)]),
+        *filter(None, [find_reader_version(language)]),
         headers,
     ]
     return xxhash.xxh3_64_hexdigest(repr(parts).encode())

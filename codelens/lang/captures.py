@@ -48,9 +48,9 @@ from codelens.lang.matches import (
     DefinitionDraft,
     Key,
     bare,
+    decode_node,
     find_name_part,
     is_set,
-    text_of,
 )
 from codelens.lang.parser import load_grammar
 from codelens.lang.protobuf import RULES as PROTOBUF
@@ -77,7 +77,7 @@ class _Open:
     local: bool = False
 
 
-def nest(gathered: CaptureCollector) -> tuple[list[Unit], list[Key]]:
+def nest_definitions(gathered: CaptureCollector) -> tuple[list[Unit], list[Key]]:
     """Drafts → units in order, each with its container and parent, in one sweep with a stack."""
     language = gathered.language
     units: list[Unit] = []
@@ -89,7 +89,7 @@ def nest(gathered: CaptureCollector) -> tuple[list[Unit], list[Key]]:
         while stack[-1].end <= start or (stack[-1].start, stack[-1].end) == span:  # names of one statement are siblings
             stack.pop()
         top = stack[-1]
-        name = bare(text_of(draft.name), language) if draft.name else ""
+        name = bare(decode_node(draft.name), language) if draft.name else ""
         local = top.local or top.kind in ("function", "method", "property")
         if (
             not local and language.functions
@@ -128,9 +128,11 @@ def _make_unit(
     body = draft.body or draft.inner.child_by_field_name("body")
     before, attributes = find_doc_before(draft.outer, language, gathered.claimed)
     inside = draft.doc or [d for d in [gathered.docs.get(draft.inner.start_byte)] if d]
-    doc = clean_comment([text_of(d) for d in inside] or before)
+    doc = clean_comment([decode_node(d) for d in inside] or before)
     doc = strip_tags(doc) if language.tagged_docs else doc
-    decorators = [_first_line(text_of(d).lstrip("@")) for d in sorted(draft.decorators, key=lambda d: d.start_byte)]
+    decorators = [
+        _cut_first_line(decode_node(d).lstrip("@")) for d in sorted(draft.decorators, key=lambda d: d.start_byte)
+    ]
     place = draft.name or draft.outer
     start, row, _ = _find_first_word(draft.outer, utf8)
     name_start, name_row, name_column = _find_first_word(place, utf8)
@@ -178,13 +180,13 @@ def _read_signature(draft: DefinitionDraft, body: tree_sitter.Node | None, langu
             at = part.end_byte
     head += utf8[at:end]
     text = head.decode("utf-8", "replace")
-    text = text.rstrip().rstrip(";") if end < node.end_byte else _first_line(text)
+    text = text.rstrip().rstrip(";") if end < node.end_byte else _cut_first_line(text)
     if draft.name and end <= draft.name.start_byte:
-        text += " " + text_of(draft.name)  # typedef struct { … } Name
+        text += " " + decode_node(draft.name)  # typedef struct { … } Name
     return " ".join(text.split())[:MAX_SIGNATURE].rstrip("{=;\\ ")
 
 
-def _first_line(text: str) -> str:
+def _cut_first_line(text: str) -> str:
     return text.strip().split("\n", 1)[0].rstrip()
 
 
@@ -207,13 +209,13 @@ def extract_captures(utf8: bytes, language: str, definitions_only: bool = False)
 
     for pattern, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node, evaluate_touch):
         gathered.take(pattern, captures)
-    units, spans = nest(gathered)
+    units, spans = nest_definitions(gathered)
     references = tuple(_list_references(gathered, spans))
     return Extraction(
         namespace=gathered.namespace,
         units=tuple(units),
         references=references,
-        imports=gathered.placed_imports(),
+        imports=gathered.place_imports(),
         fault=PARTLY if tree.root_node.has_error else "",
         bindings=tuple(_list_bindings(gathered, units, spans, references)),
     )
@@ -290,7 +292,7 @@ def _list_bindings(
         until = closures[closure][1] if closure is not None else 0
         bindings.append(Binding(how, name, text, unit, start, until))
         if unit is not None and (member := gathered.members.get(start)):
-            bindings.append(Binding(how, text_of(member), text, units[unit].parent, member.start_byte))
+            bindings.append(Binding(how, decode_node(member), text, units[unit].parent, member.start_byte))
     bindings += _list_bases(gathered, spans, references)
     bindings.sort(key=attrgetter("start"))
     return bindings
@@ -303,7 +305,7 @@ def _list_bases(gathered: CaptureCollector, spans: list[Key], references: Sequen
     """
     sharp = {r.start for r in references if _STRENGTH.get(r.kind, 2) > 1}
     scopes = sorted(
-        ((s.outer.start_byte, s.outer.end_byte), s.name.start_byte, text_of(s.name))
+        ((s.outer.start_byte, s.outer.end_byte), s.name.start_byte, decode_node(s.name))
         for s in gathered.scopes
         if s.name is not None and s.region == "scope"
     )
@@ -328,7 +330,7 @@ READERS: Mapping[str, tuple[str, Callable[[bytes], Extraction]]] = {"protobuf": 
 """Language without a grammar → (version of our own reader, which is part of the recipe; the reader of UTF-8 bytes)."""
 
 
-def reader_rules(language: str) -> str:
+def find_reader_version(language: str) -> str:
     """The version of the language's reader; empty if it has none."""
     return READERS[language][0] if language in READERS else ""
 

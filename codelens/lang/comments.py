@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator, Sequence
 
 import tree_sitter
 
-from codelens.lang.matches import text_of
+from codelens.lang.matches import decode_node
 from codelens.lang.parser import load_grammar
 from codelens.lang.registry import Language, languages
 from codelens.model.code import TODO, Span
@@ -34,7 +34,7 @@ def find_doc_before(
 ) -> tuple[list[str], list[str]]:
     """(comments directly above the definition, annotations among them). Comments that start at a byte in `claimed`
     belong to something else."""
-    while node.parent is not None and (node.parent.type in language.wrappers or _opens(node, node.parent)):
+    while node.parent is not None and (node.parent.type in language.wrappers or _opens_block(node, node.parent)):
         node = node.parent
     comments: list[str] = []
     attributes: list[str] = []
@@ -44,12 +44,12 @@ def find_doc_before(
         if _end_row(above) < below.start_point[0] - 1 or above.start_byte in claimed:
             break
         if above.type in language.attributes:
-            attributes.insert(0, text_of(above).strip().lstrip("#@![").rstrip("]"))
+            attributes.insert(0, decode_node(above).strip().lstrip("#@![").rstrip("]"))
         else:
             before = above.prev_sibling
             if before is not None and _end_row(before) == above.start_point[0] and before.end_byte > before.start_byte:
                 break  # it trails the line of code above
-            comments.insert(0, text_of(above))
+            comments.insert(0, decode_node(above))
         below, above = above, _find_before(above, language)
     return comments, attributes
 
@@ -57,14 +57,14 @@ def find_doc_before(
 def _find_before(node: tree_sitter.Node, language: Language) -> tree_sitter.Node | None:
     """The node before this one; of a wrapper its last child. An attribute that opens a block follows what is before the block."""
     above = node.prev_sibling
-    if above is None and node.parent and node.type in language.attributes and _opens(node, node.parent):
+    if above is None and node.parent and node.type in language.attributes and _opens_block(node, node.parent):
         above = node.parent.prev_sibling
     if above is not None and above.type in language.wrappers and above.named_children:
         return above.named_children[-1]
     return above
 
 
-def _opens(node: tree_sitter.Node, block: tree_sitter.Node) -> bool:
+def _opens_block(node: tree_sitter.Node, block: tree_sitter.Node) -> bool:
     """True for the first node of a block: some grammars put the comment above it before the block."""
     return block.start_byte == node.start_byte and block.parent is not None
 
@@ -168,7 +168,7 @@ def _make_todo(span: Span, mark: re.Match[bytes], text: TextMap, units: Sequence
     holder = max(around, key=lambda u: (u.span.start, -u.span.end), default=None)
     first, *rest = _END.sub(b"", text.utf8[mark.start() : span.end].rstrip()).rstrip().split(b"\n")
     words = b" ".join([first, *(_MARKS_BELOW.sub(b"", line) for line in rest)]).decode("utf-8", "replace")
-    line, column = text.line_column(mark.start())
+    line, column = text.find_line_column(mark.start())
     return Unit(
         kind=TODO,
         name=" ".join(words.split())[:MOST_NAME],
@@ -177,8 +177,8 @@ def _make_todo(span: Span, mark: re.Match[bytes], text: TextMap, units: Sequence
         span=span,
         name_span=Span(mark.start(), mark.end()),
         body_start=span.start,
-        start_line=text.line_column(span.start)[0],
-        end_line=text.line_column(span.end - 1)[0],
+        start_line=text.find_line_column(span.start)[0],
+        end_line=text.find_line_column(span.end - 1)[0],
         name_line=line,
         name_column=column,
         signature="",

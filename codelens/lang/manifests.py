@@ -58,7 +58,7 @@ class NameLines:
         for name in reversed(list(_FORMS[form].finditer(text))):
             self._places.setdefault(name[1], []).append(name.start(1))
 
-    def next_line(self, name: str) -> int:
+    def find_next_line(self, name: str) -> int:
         """The line of the next occurrence of a name; 1 if not found."""
         places = self._places.get(name, [0])
         return bisect_right(self._starts, places.pop() if len(places) > 1 else places[0])
@@ -98,7 +98,7 @@ def _list_keys(content: Any, groups: Mapping[str, str], lines: NameLines) -> Ite
     """The dependencies that are keys of tables; `groups`: name of the table → group."""
     for table, group in groups.items():
         for name, version in get_table(content, table).items():
-            yield Dependency(get_text(version, "package") or name, lines.next_line(name), group)
+            yield Dependency(get_text(version, "package") or name, lines.find_next_line(name), group)
 
 
 _NPM = {"dependencies": "", "devDependencies": "dev", "peerDependencies": "peer", "optionalDependencies": "optional"}
@@ -150,7 +150,7 @@ def _list_poetry(content: Any, groups: Mapping[str, str], keys: NameLines) -> It
     for table, group in groups.items():
         for name in get_table(content, table):
             if name != "python":
-                yield Dependency(normalize_python_name(name), keys.next_line(name), group)
+                yield Dependency(normalize_python_name(name), keys.find_next_line(name), group)
 
 
 def normalize_python_name(name: str) -> str:
@@ -165,7 +165,7 @@ def _list_requirements(needs: Any, group: str, lines: NameLines) -> Iterator[Dep
     for need in needs if isinstance(needs, list) else ():
         if isinstance(need, str) and (name := _REQUIREMENT.match(need)):
             written = name[1].rstrip(".-")
-            yield Dependency(normalize_python_name(written), lines.next_line(written), group)
+            yield Dependency(normalize_python_name(written), lines.find_next_line(written), group)
 
 
 def _read_requirements(name: str, text: str) -> Manifest:
@@ -262,12 +262,12 @@ def _read_pom(name: str, text: str) -> Manifest:
     """Properties in names are not expanded."""
     root, lines, needs = _read_xml(text), NameLines(text), []
     for need in root.findall("dependencies/dependency"):
-        if artifact := _child_text(need, "artifactId"):
-            group = "dev" if _child_text(need, "scope") == "test" else ""
-            package = f"{_child_text(need, 'groupId')}:{artifact}"
-            needs.append(Dependency(package, lines.next_line(artifact), group))
-    owner = _child_text(root, "groupId") or _child_text(root, "parent/groupId")
-    artifact = _child_text(root, "artifactId")
+        if artifact := _find_child_text(need, "artifactId"):
+            group = "dev" if _find_child_text(need, "scope") == "test" else ""
+            package = f"{_find_child_text(need, 'groupId')}:{artifact}"
+            needs.append(Dependency(package, lines.find_next_line(artifact), group))
+    owner = _find_child_text(root, "groupId") or _find_child_text(root, "parent/groupId")
+    artifact = _find_child_text(root, "artifactId")
     return Manifest("maven", f"{owner}:{artifact}" if artifact else "", sort_dependencies(needs))
 
 
@@ -277,7 +277,7 @@ def _read_msbuild(name: str, text: str) -> Manifest:
     for element in root.iter():
         package = (element.get("Include") or "").strip()
         if package and element.tag in ("PackageReference", "ProjectReference"):
-            line = lines.next_line(package)
+            line = lines.find_next_line(package)
             if element.tag == "ProjectReference":
                 package = posixpath.splitext(posixpath.basename(package.replace("\\", "/")))[0]
             needs.append(Dependency(package, line))
@@ -304,7 +304,7 @@ def _read_xml(text: str) -> ElementTree.Element:
     return root
 
 
-def _child_text(element: ElementTree.Element, tag: str) -> str:
+def _find_child_text(element: ElementTree.Element, tag: str) -> str:
     return (element.findtext(tag) or "").strip()
 
 

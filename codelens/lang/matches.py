@@ -14,7 +14,7 @@ import tree_sitter
 from codelens.lang.registry import Language
 from codelens.model.extraction import Import
 from codelens.model.fast_dataclass import dataclass, field
-from codelens.text.expressions import without_arguments
+from codelens.text.expressions import remove_arguments
 
 MAX_RECEIVER = 200  # Characters, without the arguments of calls. A chain of a dozen calls fits.
 LONG_RECEIVER = "?"
@@ -44,7 +44,7 @@ class DefinitionDraft:
     @property
     def outer(self) -> tree_sitter.Node:
         """The node of the whole unit, with decorators or a template head."""
-        return self.around if self.around and _length(self.around) > _length(self.inner) else self.inner
+        return self.around if self.around and _measure_length(self.around) > _measure_length(self.inner) else self.inner
 
     def order(self) -> tuple[int, int, int]:
         """Sort key: by start, outer definitions first, then by name."""
@@ -80,11 +80,11 @@ class CaptureCollector:
         for capture, nodes in captures.items():
             head, kind = _split_capture(capture)
             if head == "reference":
-                self._reference(kind, nodes, captures)
+                self._add_reference(kind, nodes, captures)
             elif head == "binding":
-                self._binding(captures)
+                self._add_binding(captures)
             elif head == "definition":
-                self._definition(kind, pattern, nodes[0], captures)
+                self._add_definition(kind, pattern, nodes[0], captures)
             elif head == "import":
                 self._import(pattern, captures)
             elif head in ("closure", "prototype"):
@@ -94,7 +94,7 @@ class CaptureCollector:
                 name = captures["name"][0] if "name" in captures else nodes[0].child_by_field_name("name")
                 self.scopes.append(DefinitionDraft(name, "", pattern, nodes[0], region=kind or "scope"))
             elif head == "namespace":
-                self.namespace = ".".join(map(text_of, nodes))
+                self.namespace = ".".join(map(decode_node, nodes))
             else:
                 continue
             return
@@ -106,7 +106,7 @@ class CaptureCollector:
             if owner:
                 self.docs.setdefault(owner.start_byte, doc)
 
-    def _reference(self, kind: str, nodes: list[tree_sitter.Node], captures: Captures) -> None:
+    def _add_reference(self, kind: str, nodes: list[tree_sitter.Node], captures: Captures) -> None:
         receiver = ""
         if len(captures) > 1 and "receiver" in captures:
             receiver = shorten_expression(captures["receiver"][0], MAX_RECEIVER) or LONG_RECEIVER
@@ -115,7 +115,7 @@ class CaptureCollector:
             if key not in self.references or receiver:
                 self.references[key] = (node, receiver)
 
-    def _binding(self, captures: Captures) -> None:
+    def _add_binding(self, captures: Captures) -> None:
         """Add a name and its type or value, which may both exist at one place. The first text wins."""
         names = captures.get("binding.name", ())
         if len(captures) > 1 or not names:
@@ -141,20 +141,24 @@ class CaptureCollector:
             if text or (name != "_" and how != "result"):
                 self.bindings[key] = (name, text)
 
-    def _definition(self, kind: str, pattern: int, node: tree_sitter.Node, captures: Captures) -> None:
+    def _add_definition(self, kind: str, pattern: int, node: tree_sitter.Node, captures: Captures) -> None:
         for name in captures.get("name") or [node.child_by_field_name("name")]:  # type: ignore[list-item]
             key = (name.start_byte, name.end_byte) if name else (node.start_byte, -1)
             draft = self.drafts.get(key)
             if draft is None:
                 draft = self.drafts[key] = DefinitionDraft(name, kind, pattern, node)
             if not kind:
-                draft.around = node if draft.around is None or _length(node) > _length(draft.around) else draft.around
+                draft.around = (
+                    node
+                    if draft.around is None or _measure_length(node) > _measure_length(draft.around)
+                    else draft.around
+                )
             elif pattern < draft.pattern or not draft.kind:
                 draft.kind, draft.pattern, draft.inner = kind, pattern, node
             if "body" in captures:
                 draft.body = captures["body"][0]
             if "container" in captures:
-                draft.container = ".".join(text_of(c) for c in captures["container"])
+                draft.container = ".".join(decode_node(c) for c in captures["container"])
             if "doc" in captures:
                 draft.doc += [doc for doc in captures["doc"] if doc not in draft.doc]
                 self.claimed.update(doc.start_byte for doc in captures["doc"])
@@ -164,12 +168,12 @@ class CaptureCollector:
         if "import.prefix" in captures:
             path = captures["import.prefix"][0]
             if (around := path.parent) and (separator := path.next_sibling):
-                self.prefixes.append(((around.start_byte, around.end_byte), text_of(path) + text_of(separator)))
+                self.prefixes.append(((around.start_byte, around.end_byte), decode_node(path) + decode_node(separator)))
             return
         place = next(nodes[0] for capture, nodes in captures.items() if capture.startswith("import."))
         self.imported.update(node.start_byte for nodes in captures.values() for node in nodes)
         parts = {k: v or "" for k, v in self.query.pattern_settings(pattern).items()}
-        parts |= {k: bare(".".join(map(text_of, v)), self.language) for k, v in captures.items()}
+        parts |= {k: bare(".".join(map(decode_node, v)), self.language) for k, v in captures.items()}
         self.imports.append(
             Import(
                 parts.get("import.module", ""),
@@ -182,7 +186,7 @@ class CaptureCollector:
         if "import.module" in captures and ("import.name" in parts or "import.alias" in parts):
             self.unpacked.add(captures["import.module"][0].start_byte)
 
-    def placed_imports(self) -> tuple[Import, ...]:
+    def place_imports(self) -> tuple[Import, ...]:
         """Imports in order, with the prefixes around them, outer first."""
         prefixes, imports = sorted(self.prefixes), list[Import]()
         for imported in self.imports:
@@ -208,11 +212,11 @@ def _split_capture(capture: str) -> tuple[str, str]:
     return head, kind
 
 
-def _length(node: tree_sitter.Node) -> int:
+def _measure_length(node: tree_sitter.Node) -> int:
     return node.end_byte - node.start_byte
 
 
-def text_of(node: tree_sitter.Node) -> str:
+def decode_node(node: tree_sitter.Node) -> str:
     """The source text of a node, with U+FFFD for invalid bytes."""
     return (node.text or b"").decode("utf-8", "replace")
 
@@ -222,7 +226,7 @@ def shorten_expression(node: tree_sitter.Node, most: int) -> str:
     raw = node.text or b""
     if len(raw) <= most and b"(" not in raw and b"{" not in raw and b"\n" not in raw:
         return raw.decode("utf-8", "replace")
-    text = without_arguments(raw[:MAX_SOURCE].decode("utf-8", "replace"))
+    text = remove_arguments(raw[:MAX_SOURCE].decode("utf-8", "replace"))
     return text if len(text) <= most else ""
 
 

@@ -158,7 +158,7 @@ def read_query_source(row: Language) -> str:
 
 
 @cache
-def grammar_version(language: str) -> str:
+def find_grammar_version(language: str) -> str:
     """Package and version of a language's grammar; 'none' if it has none or is not installed."""
     row = languages().get(language)
     if row is None or not row.grammar:

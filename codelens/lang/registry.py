@@ -94,12 +94,12 @@ def is_prose(language: str) -> bool:
 
 
 @cache
-def _by_extension() -> Mapping[str, str]:
+def _map_extensions() -> Mapping[str, str]:
     return {e: lang.name for lang in languages().values() for e in lang.extensions}
 
 
 @cache
-def _by_filename() -> tuple[Mapping[str, str], Sequence[tuple[re.Pattern[str], str]]]:
+def _map_filenames() -> tuple[Mapping[str, str], Sequence[tuple[re.Pattern[str], str]]]:
     """(name of a file → language, (pattern of a name, language) of the names with a star)."""
     rows = [(f, lang.name) for lang in languages().values() for f in lang.filenames]
     globs = [(re.compile(fnmatch.translate(f)), n) for f, n in rows if "*" in f]
@@ -107,7 +107,7 @@ def _by_filename() -> tuple[Mapping[str, str], Sequence[tuple[re.Pattern[str], s
 
 
 @cache
-def _by_shebang() -> Mapping[str, str]:
+def _map_shebangs() -> Mapping[str, str]:
     return {s: lang.name for lang in languages().values() for s in lang.shebangs}
 
 
@@ -125,7 +125,7 @@ def detect_language(path: str, head: bytes = b"") -> str:
     That of a header is the first language whose `headers` matches its code, if there is one. `head`: the first HEAD bytes.
     """
     name = path.rsplit("/", 1)[-1]
-    exact, globs = _by_filename()
+    exact, globs = _map_filenames()
     if name in exact:
         return exact[name]
     for pattern, language in globs:
@@ -133,7 +133,7 @@ def detect_language(path: str, head: bytes = b"") -> str:
             return language
     parts = name.split(".")
     for i in range(1, len(parts)):
-        if language := _by_extension().get(".".join(parts[i:]).lower(), ""):
+        if language := _map_extensions().get(".".join(parts[i:]).lower(), ""):
             if parts[i:] != ["h"]:
                 return language
             code = _NOT_CODE.sub(b"", head[:HEAD])
@@ -141,19 +141,19 @@ def detect_language(path: str, head: bytes = b"") -> str:
             return next((row.name for row in rows if re.search(row.headers.encode(), code, re.M)), language)
     if match := _SHEBANG.match(head.removeprefix(BOM_UTF8)[:200]):
         program = match[1].decode("ascii", "replace")
-        return _by_shebang().get(program) or _by_shebang().get(program.rstrip("0123456789."), PLAIN_TEXT)
+        return _map_shebangs().get(program) or _map_shebangs().get(program.rstrip("0123456789."), PLAIN_TEXT)
     return PLAIN_TEXT
 
 
 def resolve_language(name: str) -> str:
     """The language of a name, alias or extension, like `py`, `python` or `.py`. Raises UsageError."""
-    if language := accepted_names().get(name.lower().lstrip(".")):
+    if language := map_accepted_names().get(name.lower().lstrip(".")):
         return language
     raise UsageError(f"unknown language '{name}'", "`codelens search --type-list` lists them")
 
 
 @cache
-def accepted_names() -> Mapping[str, str]:
+def map_accepted_names() -> Mapping[str, str]:
     """Every name, alias and extension of a language → its name."""
     names = {e.lstrip("."): lang.name for lang in languages().values() for e in (*lang.extensions, *lang.aliases)}
     return names | {name: name for name in (*languages(), PLAIN_TEXT)}

@@ -263,7 +263,7 @@ def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
     """The role by the nodes around the token, up to the statement that it is in."""
     if _is_parameter(node, around):
         return PARAMETER
-    if around and _names(around[0], node):
+    if around and _is_name_of(around[0], node):
         is_part = len(around) > 1 and _DECLARATOR.search(around[0].type) and not _FIELD_NODES.search(around[0].type)
         outer = around[1] if is_part else around[0]
         outer = around[2] if len(around) > 2 and outer.type == "variable_declaration" else outer
@@ -307,23 +307,23 @@ def _fits(role: str, node: tree_sitter.Node, around: list[tree_sitter.Node], dep
             return False  # an expression, as in a dictionary of Python
         if outer.type == "method_definition" and around[depth + 1].type != "object":
             return False
-        return depth <= 1 and inner.start_byte == _first(outer).start_byte
+        return depth <= 1 and inner.start_byte == _find_first_child(outer).start_byte
     if role == WRITE:
-        left = outer.child_by_field_name("left") or _first(outer)
+        left = outer.child_by_field_name("left") or _find_first_child(outer)
         return left.start_byte <= node.start_byte and node.end_byte == left.end_byte < outer.end_byte
     if role == TYPE:
         return "expression" not in outer.type or "type" in outer.type.partition("_")[0]
     return role != "argument" or depth == 0
 
 
-def _first(node: tree_sitter.Node) -> tree_sitter.Node:
+def _find_first_child(node: tree_sitter.Node) -> tree_sitter.Node:
     return node.named_child(0) if node.named_child_count else node
 
 
-def _names(outer: tree_sitter.Node, inner: tree_sitter.Node) -> bool:
+def _is_name_of(outer: tree_sitter.Node, inner: tree_sitter.Node) -> bool:
     """True if `inner` is the name, or a declared name, in `outer`."""
     fields = [outer.children_by_field_name(field) for field in ("name", "declarator", "property")]
-    return any(inner in field for field in fields) if any(fields) else _first(outer) == inner
+    return any(inner in field for field in fields) if any(fields) else _find_first_child(outer) == inner
 
 
 def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:

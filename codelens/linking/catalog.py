@@ -26,7 +26,7 @@ from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, find_fo
 from codelens.model.code import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
 from codelens.store.codec import decompress
 from codelens.store.store import Store
-from codelens.text.expressions import head_shape
+from codelens.text.expressions import count_head_values
 from codelens.worktree.patterns import PLACES, Owners
 
 MODULES: Key = ("f", "modules")
@@ -470,7 +470,7 @@ class Catalog:
 
     def read_shape(self, definition: Definition) -> tuple[int, int]:
         """(parameters, results) in a method's head."""
-        return head_shape(self._store.units.read_signature(UnitId(definition.id)), definition.name)
+        return count_head_values(self._store.units.read_signature(UnitId(definition.id)), definition.name)
 
     def find_line(self, definition: Definition) -> int:
         """The line of a definition's name, from 1."""

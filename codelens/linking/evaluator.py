@@ -17,7 +17,7 @@ from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, Key, LinkFact
 from codelens.linking.imports import Module, find_import, find_module
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Binding
-from codelens.text.expressions import steps, type_text
+from codelens.text.expressions import parse_type, steps
 
 FUEL = 24  # Depth of nested questions for one reference. 16 and 24 give the same edges on Django and Guava.
 MOST_ANSWERS = 15_000  # Answers kept at a time, at some 500 bytes each
@@ -440,11 +440,11 @@ class Evaluator:
 
     def evaluate_type(self, text: str, facts: LinkFacts, unit: int | None) -> Value | None:
         """Evaluate a declared type to an object of it; external where the repository does not define it."""
-        return self._find_type(text, facts, unit) if type_text(text).head else None
+        return self._find_type(text, facts, unit) if parse_type(text).head else None
 
     @question
     def _find_type(self, text: str, facts: LinkFacts, unit: int | None) -> Value | None:
-        declared = type_text(text)
+        declared = parse_type(text)
         last = declared.head.rpartition(".")[2]
         known = load_words()
         if declared.arguments and last in known.transparent:
@@ -550,7 +550,7 @@ class Evaluator:
     def _find_result(self, function: Definition, hows: Sequence[str]) -> Value | None:
         facts = function.facts
         for binding in facts.list_bindings(function.place, "return"):
-            head = type_text(binding.text).head
+            head = parse_type(binding.text).head
             if head in load_words().own or head in facts.file.language.self_names:
                 return RECEIVER
             return self.evaluate_type(binding.text, facts, function.place)
@@ -708,7 +708,7 @@ class Evaluator:
         facts = owner.facts
         bases = []
         for text, place in facts.list_base_texts(owner):
-            head = type_text(text).head
+            head = parse_type(text).head
             value = self.resolve_type_name(head, facts, place) if head else None
             if value is None or value.definition is None:
                 bases.append(EXTERNAL)

@@ -25,7 +25,7 @@ from codelens.linking.precise.indexes import PreciseIndexes, find_meanings, find
 from codelens.linking.procedures import Procedures
 from codelens.linking.references import Resolver
 from codelens.model.code import DocumentId, RepositoryId, UnitId
-from codelens.model.graph import KINDS, TIERS, document_node
+from codelens.model.graph import KINDS, TIERS, make_document_node
 from codelens.store.codec import pack_places
 from codelens.store.store import Store
 
@@ -82,11 +82,11 @@ class Linker:
             *self._procedures.find_procedure_edges(facts, references),
             *find_other_edges(meanings, facts, references, self._known),
         ):
-            source = document_node(document) if unit is None else facts.definitions[unit].id
+            source = make_document_node(document) if unit is None else facts.definitions[unit].id
             if isinstance(target, Definition):
                 target = target.id
             elif isinstance(target, int):
-                target = document_node(target)
+                target = make_document_node(target)
             edges.append((source, KINDS[kind], target, line, TIERS[tier].number))
         path = facts.file.path  # the keys of the document itself change with it
         keys = {hash_key(key) for key in catalog.take_keys() if len(key) < 3 or key[1] != path}

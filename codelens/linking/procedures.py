@@ -16,7 +16,7 @@ from codelens.linking.facts import PROCEDURES, PROTOBUF, Definition, LinkFacts
 from codelens.linking.references import MOST_GUESSES, FoundEdge
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Reference
-from codelens.text.expressions import steps, type_text
+from codelens.text.expressions import parse_type, steps
 
 DEEPEST = 4  # Names that a stub passes through on its way to a call. Field, parameter, variable.
 _SURE = re.compile(
@@ -83,7 +83,7 @@ class Procedures:
         facts = self._catalog.read_facts_of(holder)
         implemented: dict[int, Definition] = {}
         for text, place in facts.list_base_texts(holder):
-            head, services = type_text(text).head, list[Definition]()
+            head, services = parse_type(text).head, list[Definition]()
             if sure := _SURE.search(head):
                 services = self._find_services([name for name in sure.groups() if name])
             elif unsure := _UNSURE.search(head):

@@ -15,7 +15,7 @@ one part is slow, the others still get the time they usually need."""
 
 
 @contextmanager
-def without_collector() -> Iterator[None]:
+def pausing_collector() -> Iterator[None]:
     """Switch the garbage collector off, for work that makes many objects and hardly any cycles: it takes a tenth of a search."""
     enabled = gc.isenabled()
     gc.disable()

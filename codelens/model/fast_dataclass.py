@@ -56,9 +56,9 @@ else:
                 shared |= {"__setattr__": _refuse, "__delattr__": _refuse, "__reduce__": _reduce}
             shared = {name: made for name, made in shared.items() if name not in cls.__dict__}
             shared["__hash__"] = _hash if frozen else None
-            defined = _with_slots(cls, own, rules, shared) if slots else _with_defaults(cls, own, shared)
+            defined = _rebuild_with_slots(cls, own, rules, shared) if slots else _set_defaults(cls, own, shared)
             if "__init__" not in cls.__dict__:
-                defined.__init__ = _init_when_needed(defined, frozen)
+                defined.__init__ = _make_lazy_init(defined, frozen)
             defined.__dataclass_fields__ = _StandardFields(defined)
             return defined
 
@@ -74,7 +74,7 @@ def replace(instance: T, /, **changes: Any) -> T:
     return cls(**kept, **changes)  # type: ignore[no-any-return]
 
 
-def names_of(cls: type) -> tuple[str, ...]:
+def list_field_names(cls: type) -> tuple[str, ...]:
     """The fields of a data class, in order."""
     return tuple(cls.field_rules)  # type: ignore[attr-defined]
 
@@ -106,7 +106,7 @@ class _StandardFields:
         return made
 
 
-def _with_defaults(cls: Any, own: Mapping[str, FieldRule], shared: Mapping[str, Any]) -> Any:
+def _set_defaults(cls: Any, own: Mapping[str, FieldRule], shared: Mapping[str, Any]) -> Any:
     for name, made in shared.items():
         setattr(cls, name, made)
     for name, rule in own.items():
@@ -117,7 +117,9 @@ def _with_defaults(cls: Any, own: Mapping[str, FieldRule], shared: Mapping[str, 
     return cls
 
 
-def _with_slots(cls: Any, own: Mapping[str, FieldRule], rules: Mapping[str, FieldRule], shared: dict[str, Any]) -> Any:
+def _rebuild_with_slots(
+    cls: Any, own: Mapping[str, FieldRule], rules: Mapping[str, FieldRule], shared: dict[str, Any]
+) -> Any:
     """The class made again, as `__slots__` asks for."""
     inherited = {slot for base in cls.__mro__[1:] for slot in base.__dict__.get("__slots__", ())}
     left_out = {*own, "__dict__", "__weakref__"}
@@ -128,18 +130,18 @@ def _with_slots(cls: Any, own: Mapping[str, FieldRule], rules: Mapping[str, Fiel
     return made
 
 
-def _init_when_needed(cls: type, frozen: bool) -> Any:
+def _make_lazy_init(cls: type, frozen: bool) -> Any:
     """An `__init__` that compiles the real one at the first call: a search creates objects of a third of the classes it
     imports."""
 
     def compile_first(self: Any, *values: Any, **named: Any) -> None:
-        cls.__init__ = compiled = _init(cls, frozen)  # type: ignore[misc]
+        cls.__init__ = compiled = _compile_init(cls, frozen)  # type: ignore[misc]
         compiled(self, *values, **named)
 
     return compile_first
 
 
-def _init(cls: Any, frozen: bool) -> Any:
+def _compile_init(cls: Any, frozen: bool) -> Any:
     """The compiled `__init__`, with a parameter for each field in order."""
     names: dict[str, Any] = {"MISSING": MISSING, "put": object.__setattr__}
     parameters, lines = ["self"], []

@@ -109,12 +109,12 @@ class Edge:
     confidence: float
 
 
-def document_node(document: int) -> Node:
+def make_document_node(document: int) -> Node:
     """The node of a document."""
     return Node(-document)
 
 
-def external_node(external: int) -> Node:
+def make_external_node(external: int) -> Node:
     """The node of an external."""
     return Node(EXTERNAL + external)
 

@@ -33,7 +33,7 @@ def place_of(unit: UnitRow) -> Place:
     return Place(unit.repository, unit.path, unit.qualified_name, unit.kind)
 
 
-def file_of(place: Place) -> Place:
+def find_file(place: Place) -> Place:
     """The place of the file that contains a place."""
     return Place(place.repository, place.path, "", FILE)
 
@@ -110,7 +110,7 @@ class PlaceRecords:
 
     def find(self, place: Place) -> PlaceRecord:
         """The records about a place, with pin, rating and uses of its file if it has none of its own."""
-        own, around = self.places.get(place, NOTHING), self.places.get(file_of(place), NOTHING)
+        own, around = self.places.get(place, NOTHING), self.places.get(find_file(place), NOTHING)
         if around is NOTHING or place.kind == FILE:
             return own
         rating = own.rating if own.rating is not None else around.rating

@@ -47,7 +47,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 _FAMILY_OF: Mapping[str, str] = {source: family for family, sources in FAMILIES.items() for source in sources}
 
 
-def family_of(part: Contribution) -> str:
+def find_family(part: Contribution) -> str:
     """The family of a contribution: the fusion for a rank or a score in a channel; else as its source is listed, or `other`."""
     return FUSION if part.rule in RULES_OF_RANKS else _FAMILY_OF.get(part.source, "other")
 
@@ -195,7 +195,7 @@ class Candidate:
     def contributions(self) -> list[Contribution]:
         """All parts of the score: ranks, features, then factors on the sum of these."""
         recorded, says, ranks = self.recorded, self.says, len(self.channels)
-        features = [_bonus(*of, says(self.unit, of[0], of[2])) for of in self.measured if says is not None]
+        features = [_make_bonus(*of, says(self.unit, of[0], of[2])) for of in self.measured if says is not None]
         return recorded[:ranks] + features + recorded[ranks:]
 
     def write_reasons(self) -> None:
@@ -222,10 +222,10 @@ class Candidate:
 
     def add_bonus(self, source: str, weight: float, value: float, reason: str) -> None:
         """Add `weight` times a value, which is usually from 0 to 1."""
-        self.add(weight * value, _bonus, source, weight, value, reason)
+        self.add(weight * value, _make_bonus, source, weight, value, reason)
 
 
-def _bonus(source: str, weight: float, value: float, reason: str) -> Contribution:
+def _make_bonus(source: str, weight: float, value: float, reason: str) -> Contribution:
     return Contribution(source, weight * value, reason, "bonus", {"weight": weight, "value": value})
 
 
@@ -242,7 +242,7 @@ def add_features(candidates: Sequence[Candidate], columns: Iterable[tuple[str, f
             candidate._amounts += amounts
 
 
-def with_scores(candidates: Iterable[Candidate]) -> list[tuple[float, Candidate]]:
+def rank_with_scores(candidates: Iterable[Candidate]) -> list[tuple[float, Candidate]]:
     """(score, candidate) in the total order: best first, and by content where scores are equal, which few are."""
     pairs = sorted([(candidate.score, candidate) for candidate in candidates], key=itemgetter(0), reverse=True)
     shared = {score for (score, _), (other, _) in pairwise(pairs) if score == other}
@@ -251,9 +251,9 @@ def with_scores(candidates: Iterable[Candidate]) -> list[tuple[float, Candidate]
     return pairs
 
 
-def in_order(candidates: Iterable[Candidate]) -> list[Candidate]:
+def rank_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
     """The candidates in the total order."""
-    return [candidate for _, candidate in with_scores(candidates)]
+    return [candidate for _, candidate in rank_with_scores(candidates)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +365,7 @@ class Trace:
         ranking = self.rankings.get(channel, ())
         return ranking[rank - 1] if rank <= len(ranking) else None
 
-    def lap(self, step: str) -> None:
+    def count_lap(self, step: str) -> None:
         """Count the time since the last step for this one."""
         now = perf_counter()
         self.seconds[step] = self.seconds.get(step, 0.0) + now - self.since

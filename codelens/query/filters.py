@@ -13,7 +13,7 @@ from codelens.errors import UsageError
 from codelens.lang.registry import is_prose
 from codelens.query.facts import UPDATED, Facts, Matching, Scalar, contains, occurs, parse_number, parse_time
 from codelens.query.nodes import CASES, DOC, KIND_GROUPS, KINDS, ROLES, Filter, expand_kinds
-from codelens.text.identifiers import nearest
+from codelens.text.identifiers import find_nearest_word
 from codelens.text.terms import fold
 
 _LONGEST = 24  # Most characters of a name to make a suggestion for, and of a text quoted in a notice
@@ -44,7 +44,7 @@ def excerpt(text: str) -> str:
 
 def suggest_nearest(name: str, known: tuple[str, ...], others: Mapping[str, str] = {}) -> str:
     """The known name that a mistyped one may mean, or an empty text."""
-    return nearest(name.lower(), known, others) if len(name) <= _LONGEST else ""
+    return find_nearest_word(name.lower(), known, others) if len(name) <= _LONGEST else ""
 
 
 GLOB = re.compile(r"[*?[]")  # A character that makes a value a glob

@@ -20,7 +20,7 @@ from codelens.model.search import (
     Trace,
     WhyResult,
     describe_gap,
-    family_of,
+    find_family,
 )
 from codelens.render.paths import PathStyle
 from codelens.render.visible import escape_line
@@ -59,7 +59,7 @@ def group_families(contributions: Sequence[Contribution]) -> list[Family]:
     """The families that have contributions, the largest amount first."""
     parts: dict[str, list[Contribution]] = {}
     for part in contributions:
-        parts.setdefault(family_of(part), []).append(part)
+        parts.setdefault(find_family(part), []).append(part)
     amounts = {name: math.fsum(part.amount for part in members) for name, members in parts.items()}
     raised = math.fsum(amount for amount in amounts.values() if amount > 0)
     whole = raised or math.fsum(abs(amount) for amount in amounts.values()) or 1.0

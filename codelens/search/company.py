@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from codelens.graph.surroundings import WIDEST
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.graph import KINDS
-from codelens.model.search import Candidate, add_features, with_scores
+from codelens.model.search import Candidate, add_features, rank_with_scores
 from codelens.store.store import Store
 
 IN_FILE, USES, USED_BY = "file_hits", "uses_hits", "used_by_hits"
@@ -32,7 +32,7 @@ class Company:
 
     def __init__(self, candidates: Sequence[Candidate], store: Store | None) -> None:
         """Without a store, only hits of the same file count."""
-        ranked = with_scores(candidates)
+        ranked = rank_with_scores(candidates)
         self._rows = {candidate.unit.id: candidate.unit for _, candidate in ranked[:SEEDS]}
         self._best: dict[tuple[str, UnitId], UnitId] = {}
         best, low = ranked[0][0], ranked[min(SEEDS, len(ranked) - 1)][0]

@@ -23,7 +23,7 @@ from codelens.store.store import Store
 from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine
 from codelens.text.bm25 import compute_idf, score_text, weigh_length
-from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified, words_in
+from codelens.text.identifiers import fold_identifier, split_cached, split_identifier, split_qualified
 from codelens.text.terms import BEGINNING
 
 OF_AN_ACTION = 0.4
@@ -76,7 +76,7 @@ class _TermsOfNames(dict[str, str]):
 
 @lru_cache(maxsize=20_000)
 def _split_name(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    words = tuple([word for word in words_in(name) if len(word) > 1])
+    words = tuple([word for word in split_cached(name) if len(word) > 1])
     return words, tuple(map(strip_ending, words))
 
 

@@ -19,7 +19,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate, add_features
 from codelens.search.evidence import Evidence
 from codelens.text.counts import format_day, quantity
-from codelens.text.identifiers import fold_identifier, is_short_for, split_qualified, words_in
+from codelens.text.identifiers import fold_identifier, is_short_for, split_cached, split_qualified
 
 Value = TypeVar("Value")
 _fold = lru_cache(maxsize=20_000)(fold_identifier)
@@ -202,7 +202,7 @@ def _explain_lines(unit: UnitRow, _: Evidence, __: float) -> str:
 
 
 def _explain_parts(unit: UnitRow, _: Evidence, __: float) -> str:
-    words = len(words_in(unit.name))
+    words = len(split_cached(unit.name))
     return f"{'short' if words <= SHORT_NAME else 'long'} name ({quantity(words, 'word')})"
 
 
@@ -343,7 +343,7 @@ _TABLE = (
     ),
     Feature(
         "parts",
-        lambda p, e: p.map_names(lambda name: min(len(words_in(name)), MOST_PARTS) / MOST_PARTS),
+        lambda p, e: p.map_names(lambda name: min(len(split_cached(name)), MOST_PARTS) / MOST_PARTS),
         _explain_parts,
     ),
     # What the rest of the code, and its history, say

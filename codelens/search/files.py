@@ -17,9 +17,9 @@ from codelens.errors import UsageError
 from codelens.model.budget import CHANNELS
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.fast_dataclass import replace
-from codelens.model.graph import document_node
+from codelens.model.graph import make_document_node
 from codelens.model.request import OPTIONS, UNITS, SearchOptions
-from codelens.model.search import Candidate, ExpandedQuery, Match, in_order
+from codelens.model.search import Candidate, ExpandedQuery, Match, rank_candidates
 from codelens.query.nodes import Query
 from codelens.search.channels import Channel, ChannelResult
 from codelens.search.channels.vector import find_by_meaning, query_vector
@@ -115,13 +115,13 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     profile, weights = load_profile(SearchOptions(profile=options.profile), settings.weights), _read_weights(options)
     run = SearchRun.start(query, store, options, settings, profile)
     query, files = run.query, FilesInScope(run)
-    run.trace.lap("scope")
+    run.trace.count_lap("scope")
     terms = expand(list_plain_texts(query), query.identifiers, query.text)
     terms = add_related_words(terms, store, load_aliases(settings.aliases) if settings.aliases else {}, {})
     run = replace(run, terms=terms, abilities=run.find_abilities())
     run.budget.limits += terms.left_out
     run.trace.terms = [(t.tier, t.text, t.origin) for t in (*terms.words, *terms.extra)]
-    run.trace.lap("terms")
+    run.trace.count_lap("terms")
     modes = [mode for mode in MODES if mode != "fuzzy" or weights["named"]]
     if options.mode not in modes:
         raise UsageError(f"--files-only has no mode '{options.mode}'", f"modes: {', '.join(modes)}")
@@ -156,7 +156,9 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     by_unit = {candidate.unit.id: candidate for candidate in candidates}
     for unit, (value, reason) in named.items() if weights["named"] else ():
         by_unit.setdefault(unit, Candidate(rows[unit])).add_bonus("named", weights["named"] / (k + 1), value, reason)
-    candidates = in_order([*by_unit.values(), *(Candidate(rows[unit]) for unit in findings.literal - by_unit.keys())])
+    candidates = rank_candidates(
+        [*by_unit.values(), *(Candidate(rows[unit]) for unit in findings.literal - by_unit.keys())]
+    )
     best, given = candidates[0].score if candidates else 0.0, options.min_score
     least = best * (weights["minimum"] if given is None else given)
     spared = findings.literal if given is None else ()
@@ -164,7 +166,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
         run.trace, candidates, lambda c: c.score, lambda c: -math.inf if c.unit.id in spared else least, best
     )
     ranking = finish_ranking(Ranking(run, findings, candidates), sort(run, candidates))
-    run.trace.lap("order")
+    run.trace.count_lap("order")
     return ranking
 
 
@@ -342,4 +344,4 @@ def _fold_file_stem(path: str) -> str:
 
 def _number_as_unit(document: int) -> UnitId:
     """A file stands among units by the number of its node in the graph."""
-    return UnitId(document_node(document))
+    return UnitId(make_document_node(document))

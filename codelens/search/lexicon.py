@@ -24,7 +24,7 @@ from codelens.store.postings import phrases_alone
 from codelens.store.store import Store
 from codelens.store.texts import Texts
 from codelens.text.notation import parse_toml, read_own_file
-from codelens.text.terms import BEGINNING, beginning_terms, index_terms, token_terms, tokens
+from codelens.text.terms import BEGINNING, index_terms, split_prefix, split_token, tokens
 
 ALIAS, ABBREVIATION, LEXICON = "alias", "abbreviation", "lexicon"  # Sources, which are the tiers of their terms
 SAME, NARROWER, MECHANISM = "same", "narrower", "mechanism"
@@ -92,7 +92,7 @@ def add_related_words(
             if relation in (ALIAS, ABBREVIATION):
                 begun = entry.phrase.endswith(BEGINNING)
                 mark = "→" if relation == ALIAS else "~"
-                for term in beginning_terms(word) if begun else token_terms(word):
+                for term in split_prefix(word) if begun else split_token(word):
                     if term not in known:
                         origin = f"{entry.phrase.removesuffix(BEGINNING)} {mark} {word}"
                         extra.setdefault(term, Term(term, relation, origin, stands_for=entry.words))

@@ -25,7 +25,7 @@ from codelens.search.terms import expand, load_words
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
-from codelens.text.terms import token_terms, tokens
+from codelens.text.terms import split_token, tokens
 from codelens.worktree.files import check_freshness
 
 SNIPPET = "-"  # The target that stands for a text from outside
@@ -106,7 +106,7 @@ def _make_query(
     counts: Counter[str] = Counter()
     origin: dict[str, str] = {}
     for name, times in uses.items():
-        for term in token_terms(name):
+        for term in split_token(name):
             counts[term] += times
             origin.setdefault(term, name)
     total = store.units.count()

@@ -36,7 +36,7 @@ from codelens.search.scope import (
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts, text_of
-from codelens.text.lines import column_utf8, column_utf16
+from codelens.text.lines import to_column_utf8, to_column_utf16
 from codelens.text.notebook import NOTEBOOK
 from codelens.worktree.files import check_freshness
 
@@ -209,7 +209,7 @@ class LineSearch:
             for line, unit in zip(matched, self._find_units_around(file, matched), strict=True):
                 rank += 1
                 around = (shown.get(number) for number in range(line.number - before, line.number + after + 1))
-                column = column_utf8(line.text, line.ranges[0][0] if line.ranges else 0)
+                column = to_column_utf8(line.text, line.ranges[0][0] if line.ranges else 0)
                 yield Hit(
                     rank=rank,
                     unit=unit,
@@ -220,7 +220,7 @@ class LineSearch:
                     root=file.root,
                     line=line.number,
                     column=column,
-                    column_utf16=column_utf16(line.text, column),
+                    column_utf16=to_column_utf16(line.text, column),
                     snippet=tuple(near for near in around if near is not None),
                     path_bytes=os.fsencode(file.os_path) if file.os_path != file.path else None,
                 )

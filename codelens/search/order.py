@@ -9,7 +9,7 @@ from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import ORDER
 from codelens.model.code import NOTE_KINDS, TODO
 from codelens.model.fast_dataclass import replace
-from codelens.model.search import WEAK, Candidate, Contribution, Event, ExpandedQuery, Trace, in_order
+from codelens.model.search import WEAK, Candidate, Contribution, Event, ExpandedQuery, Trace, rank_candidates
 from codelens.search.confidence import FLOOR, estimate_weakness
 from codelens.search.features import ROLE_WORDS
 from codelens.search.rankers import Ranking
@@ -44,7 +44,7 @@ def adjust_scores(ranking: Ranking) -> Ranking:
             candidate.judge = candidate.judge and (lambda _: 1.0)
     candidates = spread_files(candidates, run.weights.get("further", 0.0))
     if profile.expansion:
-        run.trace.lap("order")
+        run.trace.count_lap("order")
         with run.budget.part(ORDER, "the expansion was left out"):
             expanding = ExpansionSettings(**profile.expansion)
             candidates, reached = add_expansion(candidates, expanding, run.store, run.make_scope_test())
@@ -53,7 +53,7 @@ def adjust_scores(ranking: Ranking) -> Ranking:
                 reason = f"neither one of the first {profile.expansion['seeds']} nor a neighbour of theirs"
                 run.trace.events += [Event(NOT_REACHED, c.unit, reason) for c in candidates if c.unit.id not in kept]
                 candidates = [candidate for candidate in candidates if candidate.unit.id in kept]
-        run.trace.lap("walk")
+        run.trace.count_lap("walk")
     return replace(ranking, candidates=candidates)
 
 
@@ -115,7 +115,7 @@ def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: 
 
 def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:
     """Best first. Each further hit of a file gets `further` (below 0) once more, so that one file does not fill the page."""
-    ordered = in_order(candidates)
+    ordered = rank_candidates(candidates)
     if not further:
         return ordered
     seen: dict[tuple[str, str], int] = {}
@@ -125,7 +125,7 @@ def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candid
         seen[file] = before + 1
         if before:
             candidate.add_bonus("further", further, min(before, MOST_FURTHER), f"hit {before + 1} of its file")
-    return in_order(ordered)
+    return rank_candidates(ordered)
 
 
 def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -133,7 +133,7 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
 
     The best POOL get the score best · (1 + cosine), so they stay first. Without vectors the order stays, with a notice.
     """
-    ordered = in_order(candidates)
+    ordered = rank_candidates(candidates)
     best = ordered[:POOL]
     try:
         vector = run.query_vector() if "vector" in run.abilities and best else b""
@@ -154,7 +154,7 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
         reason = f"{what}, so {share_kept:.3f} times the best score"
         operands = {"of": of, "kept": share_kept, "had": had}
         candidate.recorded.append(Contribution("rerank", of * share_kept - had, reason, "inherit", operands))
-    return in_order(ordered)
+    return rank_candidates(ordered)
 
 
 def drop_low_scores(ranking: Ranking) -> list[Candidate]:

@@ -50,24 +50,24 @@ def rank(
         if profile.asks_graph and store.edges.is_empty():
             run.notice("no-edges", "the index has no edges to follow: run `codelens index`")
         run = replace(run, abilities=run.find_abilities())
-        run.trace.lap("scope")
+        run.trace.count_lap("scope")
 
         run = find_terms(run)
-        run.trace.lap("terms")
+        run.trace.count_lap("terms")
 
         findings = retrieve(run, choose_channels(run), partial(limit_matches, profile.cuts))
         findings = add_todos(run, add_literal_matches(run, findings))
-        run.trace.lap("literal")
+        run.trace.count_lap("literal")
 
         ranking = load_ranker(profile.ranker)(run, findings)
-        run.trace.lap("features")
+        run.trace.count_lap("features")
 
         ranking = put_in_order(adjust_scores(ranking))
         if settings.metadata:
             table = load_metadata(settings.metadata)
             files = {c.unit.document: (c.unit.repository, c.unit.path) for c in ranking.candidates}
             run.trace.metadata = {document: table.find_values(*file) for document, file in files.items()}
-        run.trace.lap("order")
+        run.trace.count_lap("order")
     return ranking
 
 

@@ -23,7 +23,7 @@ from codelens.store.documents import DocumentRow
 from codelens.store.store import Expected, Store
 from codelens.text.counts import quantity
 from codelens.text.identifiers import split_identifier
-from codelens.text.lines import column_utf8, column_utf16
+from codelens.text.lines import to_column_utf8, to_column_utf16
 from codelens.text.terms import BEGINNING
 from codelens.worktree.files import check_freshness
 
@@ -159,7 +159,7 @@ def _add_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWor
         hit,
         line=line,
         column=column,
-        column_utf16=column_utf16(lines[line - 1] if line <= len(lines) else "", column),
+        column_utf16=to_column_utf16(lines[line - 1] if line <= len(lines) else "", column),
         snippet=tuple(SnippetLine(n, lines[n - 1], marks.get(n, ())) for n in shown if n <= len(lines)),
     )
 
@@ -234,7 +234,7 @@ def _place(
     best = min(places) if places else max(telling, key=lambda n: (telling[n], -n), default=beginning)
     ranges = (places or marks).get(best, ())
     start = ranges[0][0] if ranges else 0
-    return best, column_utf8(lines[best - 1], start) if best <= len(lines) else 1
+    return best, to_column_utf8(lines[best - 1], start) if best <= len(lines) else 1
 
 
 def _find_moved_places(run: SearchRun, page: Sequence[Candidate]) -> Sequence[Notice]:

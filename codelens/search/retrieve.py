@@ -95,7 +95,7 @@ def retrieve(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> 
             except EmbedderFault as fault:
                 return fault
             run.prefetch(match.unit for match in result.matches)
-            run.trace.lap(channel.name)
+            run.trace.count_lap(channel.name)
             if not run.originals:
                 return result
             return result._replace(matches=[m for m in result.matches if m.unit not in run.originals][:limit])

@@ -11,7 +11,7 @@ from codelens.config import Settings
 from codelens.embed.base import Embedder
 from codelens.embed.registry import HASHING, open_embedder, open_indexed_embedder, resolve_setting
 from codelens.errors import EmbedderFault, UsageError
-from codelens.lang.registry import accepted_names
+from codelens.lang.registry import map_accepted_names
 from codelens.model.budget import TimeBudget
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
@@ -298,7 +298,7 @@ def read_query(text: str | Query, options: SearchOptions) -> Query:
         literal=options.literal,
         regex=options.regex,
         case=options.case,
-        known_languages=accepted_names() if "lang:" in text else (),
+        known_languages=map_accepted_names() if "lang:" in text else (),
     )
     if len(read) < len(text):
         notice = Notice("limit", f"only the first {LONGEST} of the query's {len(text)} characters are read")

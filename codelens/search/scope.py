@@ -18,7 +18,7 @@ from codelens.lang.registry import resolve_language
 from codelens.model.budget import CONDITIONS, OutOfTime
 from codelens.model.code import DocumentId, Span, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field, replace
-from codelens.model.graph import FILE, document_node
+from codelens.model.graph import FILE, make_document_node
 from codelens.model.request import SearchOptions
 from codelens.model.search import Notice
 from codelens.query.conditions import (
@@ -321,7 +321,7 @@ def make_file_unit(document: DocumentRow, repository: str, store: Store, doc: st
     """A file as hits show it. Among units it stands by the number of its node in the graph."""
     size, lines = store.files.read_extent(document.id)
     return UnitRow(
-        id=UnitId(document_node(document.id)),
+        id=UnitId(make_document_node(document.id)),
         document=document.id,
         kind=FILE,
         name=document.path.rpartition("/")[2],

@@ -23,7 +23,7 @@ from codelens.store.store import Store
 from codelens.store.units import UnitSet
 from codelens.text.bm25 import compute_idf
 from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
-from codelens.text.terms import BEGINNING, beginning_terms, find_prefix, token_terms, tokens
+from codelens.text.terms import BEGINNING, find_prefix, split_prefix, split_token, tokens
 
 MOST_TERMS, MOST_BEGINNINGS = 1000, 100
 """Words of the index, and as many names, that a query asks for, and those of them that end in a star: the first ones. On Redis
@@ -74,7 +74,7 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
                 continue
             if word in lists.action:
                 previous = ""
-            for term in beginning_terms(token) if begun else token_terms(token):
+            for term in split_prefix(token) if begun else split_token(token):
                 words.setdefault(term, Term(term, "prefix" if term.endswith(BEGINNING) else "component", token))
             if previous and may_join(previous, word):
                 pair = fold_identifier(previous + word)
@@ -83,7 +83,7 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
     if not words and not names:  # a question of stop words alone asks for just these
         for text in texts:
             for token in tokens(text):
-                for term in token_terms(token):
+                for term in split_token(token):
                     words.setdefault(term, Term(term, "component", token))
     left_out = []
     if beginnings > MOST_BEGINNINGS:
@@ -128,7 +128,7 @@ def _add_identifier(identifier: str, tier: str, origin: str, names: dict[str, Te
     parts = tokens(identifier)
     for token in parts:
         begun = tier == "prefix" and token is parts[-1]
-        for term in beginning_terms(token) if begun else token_terms(token):
+        for term in split_prefix(token) if begun else split_token(token):
             whole = term.removesuffix(BEGINNING) == token.casefold()
             words.setdefault(term, Term(term, tier if whole and tier != "prefix" else "component", origin))
 

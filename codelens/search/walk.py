@@ -17,7 +17,7 @@ from codelens.graph.walk import KEEPS, KEEPS_ELSE, GraphStep, PushResult, Trails
 from codelens.model.code import NOTE_KINDS, UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
-from codelens.model.search import Candidate, Contribution, add_features, in_order
+from codelens.model.search import Candidate, Contribution, add_features, rank_candidates
 from codelens.search.evidence import Reading, read_rows
 from codelens.store.store import Store
 
@@ -308,7 +308,7 @@ def add_expansion(
             operands = {"of": of, "kept": kept, "had": had}
             part = Contribution("expansion", of * kept - had, reason, "inherit", operands)
             known[unit].recorded.append(part)
-    return in_order(known.values()), frozenset(UnitId(node) for node in expanded)
+    return rank_candidates(known.values()), frozenset(UnitId(node) for node in expanded)
 
 
 class _ResolvedEdges:

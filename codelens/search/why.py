@@ -13,7 +13,7 @@ from codelens.model.budget import SHOWN
 from codelens.model.code import CHUNK_KINDS, DocumentId, IndexInfo, Skip, SkipReason, UnitRow
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
-from codelens.model.search import Candidate, Explanation, Loss, Match, WhyResult, describe_gap, family_of
+from codelens.model.search import Candidate, Explanation, Loss, Match, WhyResult, describe_gap, find_family
 from codelens.query.nodes import KINDS, Filter, Query, asks_for_todos, describe
 from codelens.search.channels.vector import query_vector
 from codelens.search.files import rank_files
@@ -264,7 +264,7 @@ class _Explainer:
             sums: dict[str, float] = {}
             for sign, one in ((1.0, candidate), (-1.0, order[options.offset + options.limit - 1])):
                 for part in one.contributions:
-                    sums[family_of(part)] = sums.get(family_of(part), 0.0) + sign * part.amount
+                    sums[find_family(part)] = sums.get(find_family(part), 0.0) + sign * part.amount
             gap, parts = describe_gap(sums, 6)
             text += f": {gap} {'ahead of' if options.reverse else 'behind'} the last one shown: {parts}"
         else:

@@ -19,7 +19,7 @@ from codelens.model.graph import (
     TIERS,
     Edge,
     Node,
-    external_node,
+    make_external_node,
 )
 from codelens.store.codec import unpack_bindings, unpack_places, unpack_references
 from codelens.store.connection import Tables
@@ -192,7 +192,7 @@ class EdgeTable(Tables):
     def find_externals(self, names: Sequence[str]) -> dict[str, Node]:
         """Name → external node, for the names that there are."""
         sql = "SELECT name, id FROM externals WHERE name IN (SELECT value FROM json_each(?))"
-        return {name: external_node(i) for name, i in self._rows(sql, json.dumps(names))}
+        return {name: make_external_node(i) for name, i in self._rows(sql, json.dumps(names))}
 
     def count_incoming(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, int]:
         """Node → number of its incoming edges; nodes without any are left out."""
@@ -203,7 +203,7 @@ class EdgeTable(Tables):
     def find_externals_by_prefix(self, prefix: str) -> dict[Node, str]:
         """External node → name, for names with this prefix."""
         sql = "SELECT id, name FROM externals WHERE name >= ?1 AND name < ?1 || char(0x10ffff) ORDER BY name"
-        return {external_node(i): name for i, name in self._rows(sql, prefix)}
+        return {make_external_node(i): name for i, name in self._rows(sql, prefix)}
 
     def is_empty(self) -> bool:
         """True if nothing has been linked yet."""

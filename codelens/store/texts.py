@@ -13,7 +13,7 @@ from codelens.model.fast_dataclass import dataclass, field
 from codelens.store.codec import decompress
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
-from codelens.text.notebook import NOTEBOOK, as_written, shown_line
+from codelens.text.notebook import NOTEBOOK, as_written, format_line
 from codelens.worktree.files import hash_content
 
 MAX_LINE = 400  # Characters of a line that are shown
@@ -199,7 +199,7 @@ class Texts:
         return known
 
     def lines(self, document: DocumentRow) -> Sequence[str]:
-        """The text's lines without line ends, as people see them (`shown_line`); line n is at n - 1."""
+        """The text's lines without line ends, as people see them (`format_line`); line n is at n - 1."""
         known = self._lines.get(document.id)
         if known is None:
             text = self.read(document)
@@ -207,7 +207,7 @@ class Texts:
                 known = PartLines(text)
             else:
                 known = (text.text.removesuffix("\n") + "\n").replace("\r\n", "\n")[:-1].split("\n")
-                known = list(map(shown_line, known)) if text.language == NOTEBOOK else known
+                known = list(map(format_line, known)) if text.language == NOTEBOOK else known
             self._lines[document.id] = known
         return known
 

@@ -40,9 +40,9 @@ def add_entry(text: str, key: str, entry: dict[str, Any], is_toml: bool) -> str:
         return text
     meant = before | {key: before.get(key, {}) | {NAME: old | entry}}
     if is_toml:
-        return _chosen(_with_table(text, key, old | entry), meant, is_toml)
-    whole = text if _plain(text).strip() else f"{text}{{}}\n"
-    return _chosen(_with_member(whole, key, old | entry), meant, is_toml)
+        return _choose(_append_table(text, key, old | entry), meant, is_toml)
+    whole = text if _blank_comments(text).strip() else f"{text}{{}}\n"
+    return _choose(_set_member(whole, key, old | entry), meant, is_toml)
 
 
 def remove_entry(text: str, key: str, is_toml: bool) -> str:
@@ -53,13 +53,15 @@ def remove_entry(text: str, key: str, is_toml: bool) -> str:
     rest = {name: value for name, value in before[key].items() if name != NAME}
     meant = {name: rest if name == key else value for name, value in before.items() if name != key or rest}
     if is_toml:
-        return _chosen([_without_table(text, key, r"(?:\.[^\]\n]+)?")], meant, is_toml)
-    return _chosen((_cut(text, at) for at in _places(_plain(text), NAME if rest else key)), meant, is_toml)
+        return _choose([_remove_table(text, key, r"(?:\.[^\]\n]+)?")], meant, is_toml)
+    return _choose(
+        (_cut(text, at) for at in _find_members(_blank_comments(text), NAME if rest else key)), meant, is_toml
+    )
 
 
 def add_block(text: str, block: str) -> str:
     """A Markdown text with the block at its end, or in place of an older one."""
-    marked = _newline(text).join([BEGIN, *block.strip().splitlines(), END, ""])
+    marked = _detect_newline(text).join([BEGIN, *block.strip().splitlines(), END, ""])
     if remove_block(text) != text:
         return _BLOCK.sub(lambda found: f"{found[1] or ''}{marked}", text)
     return f"{_end_with_blank_line(text)}{marked}"
@@ -75,19 +77,19 @@ def remove_block(text: str) -> str:
 
 def _end_with_blank_line(text: str) -> str:
     """The text with an empty line at its end, unless it is empty."""
-    newline = _newline(text)
+    newline = _detect_newline(text)
     return f"{text}{'' if text.endswith(newline) else newline}{newline}" if text else ""
 
 
 def _parse(text: str, is_toml: bool) -> dict[str, Any]:
-    plain = text if is_toml else _plain(text)
+    plain = text if is_toml else _blank_comments(text)
     found = (parse_toml if is_toml else parse_json)(plain) if plain.strip() else {}
     if not isinstance(found, dict):
         raise ValueError("it is not a JSON object")
     return found
 
 
-def _chosen(candidates: Iterator[str] | list[str], meant: dict[str, Any], is_toml: bool) -> str:
+def _choose(candidates: Iterator[str] | list[str], meant: dict[str, Any], is_toml: bool) -> str:
     for text in islice(candidates, MOST_TRIED):
         try:
             if _parse(text, is_toml) == meant:
@@ -97,12 +99,12 @@ def _chosen(candidates: Iterator[str] | list[str], meant: dict[str, Any], is_tom
     raise ValueError("its layout cannot be edited safely")
 
 
-def _with_table(text: str, key: str, entry: dict[str, Any]) -> list[str]:
+def _append_table(text: str, key: str, entry: dict[str, Any]) -> list[str]:
     rows = [f"{name} = {json.dumps(v, ensure_ascii=False)}\n" for name, v in entry.items() if not isinstance(v, dict)]
-    return [f"{_end_with_blank_line(_without_table(text, key, ''))}[{key}.{NAME}]\n{''.join(rows)}"]
+    return [f"{_end_with_blank_line(_remove_table(text, key, ''))}[{key}.{NAME}]\n{''.join(rows)}"]
 
 
-def _without_table(text: str, key: str, below: str) -> str:
+def _remove_table(text: str, key: str, below: str) -> str:
     return re.sub(rf"(?m)(?:^\n)?^\[{key}\.{NAME}{below}\][^\n]*\n(?:[\w-]+ *=[^\n]*(?:\n|\Z))*", "", text)
 
 
@@ -110,7 +112,7 @@ def _blank(found: re.Match[str]) -> str:
     return found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0])
 
 
-def _plain(text: str) -> str:
+def _blank_comments(text: str) -> str:
     """JSON with spaces in place of comments and last commas: all offsets stay the same."""
     return _LAST_COMMA.sub(_blank, _COMMENT.sub(_blank, text))
 
@@ -120,24 +122,24 @@ def _indent(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def _places(plain: str, name: str) -> list[re.Match[str]]:
+def _find_members(plain: str, name: str) -> list[re.Match[str]]:
     """The members of objects that have this name; a match ends where the value begins."""
     found = re.finditer(rf'"{name}"\s*:\s*', plain)
     return sorted(found, key=lambda match: len(_indent(plain, match.start())))
 
 
-def _with_member(text: str, key: str, entry: dict[str, Any]) -> Iterator[str]:
-    plain, decode = _plain(text), json.JSONDecoder().raw_decode
-    for at in _places(plain, NAME):
+def _set_member(text: str, key: str, entry: dict[str, Any]) -> Iterator[str]:
+    plain, decode = _blank_comments(text), json.JSONDecoder().raw_decode
+    for at in _find_members(plain, NAME):
         if plain[at.end()] == "{":
-            lines = _indented_lines(text, at.start(), entry)
-            yield f"{text[: at.end()]}{_newline(text).join(lines)}{text[decode(plain, at.end())[1] :]}"
-    for at in _places(plain, key):
+            lines = _format_json_lines(text, at.start(), entry)
+            yield f"{text[: at.end()]}{_detect_newline(text).join(lines)}{text[decode(plain, at.end())[1] :]}"
+    for at in _find_members(plain, key):
         yield _insert_member(text, at.end(), NAME, entry)
     yield _insert_member(text, plain.index("{"), key, {NAME: entry})
 
 
-def _indented_lines(text: str, at: int, value: object) -> list[str]:
+def _format_json_lines(text: str, at: int, value: object) -> list[str]:
     """The lines of the value as JSON, indented as the line at an offset."""
     step = re.search(r"\n([ \t]+)\S", text)
     first, *lines = json.dumps(value, indent=step[1] if step else "  ", ensure_ascii=False).split("\n")
@@ -146,23 +148,23 @@ def _indented_lines(text: str, at: int, value: object) -> list[str]:
 
 def _insert_member(text: str, brace: int, name: str, value: object) -> str:
     """The text with a first member in the object that begins at a brace."""
-    _, *member, closing = _indented_lines(text, brace, {name: value})
+    _, *member, closing = _format_json_lines(text, brace, {name: value})
     rest = text[brace + 1 :]
-    if _plain(text)[brace + 1 :].lstrip().startswith("}"):
-        rest = f"{_newline(text)}{closing[:-1]}{rest.lstrip() if rest.lstrip().startswith('}') else rest}"
+    if _blank_comments(text)[brace + 1 :].lstrip().startswith("}"):
+        rest = f"{_detect_newline(text)}{closing[:-1]}{rest.lstrip() if rest.lstrip().startswith('}') else rest}"
     else:
         rest = f",{rest}"
-    return f"{text[: brace + 1]}{_newline(text)}{_newline(text).join(member)}{rest}"
+    return f"{text[: brace + 1]}{_detect_newline(text)}{_detect_newline(text).join(member)}{rest}"
 
 
-def _newline(text: str) -> str:
+def _detect_newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
 def _cut(text: str, at: re.Match[str]) -> str:
     """The text without a member of an object, and without the comma that it needs no longer."""
     begin = len(text[: at.start()].rstrip())
-    end = json.JSONDecoder().raw_decode(_plain(text), at.end())[1]
+    end = json.JSONDecoder().raw_decode(_blank_comments(text), at.end())[1]
     bare = _COMMENT.sub(_blank, text)
     after = len(bare) - len(bare[end:].lstrip())
     if bare[after] == ",":

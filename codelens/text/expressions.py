@@ -29,7 +29,7 @@ class TypeText(NamedTuple):
     arguments: tuple[str, ...] = ()
 
 
-def without_arguments(text: str) -> str:
+def remove_arguments(text: str) -> str:
     """The expression on one line, without arguments of calls and content of braces: 'f(a, b).c' → 'f().c'.
 
     Parentheses that are not a call keep their content. A text that ends inside arguments gets the closing bracket.
@@ -147,7 +147,7 @@ _PATH = re.compile(r"\\?[A-Za-z_$\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*(?:\s*
 
 
 @lru_cache(maxsize=20_000)
-def type_text(text: str) -> TypeText:
+def parse_type(text: str) -> TypeText:
     """A declared type without pointers, options and modifiers; an array's head is '[]'. Empty if it cannot be read."""
     text = text.strip().strip("\"'`").strip().removeprefix(":").strip()
     parts = [part for part in _split(text, "|") if part.strip() not in _NOBODY]
@@ -188,7 +188,7 @@ def type_text(text: str) -> TypeText:
     return TypeText(head)
 
 
-def head_shape(signature: str, name: str) -> tuple[int, int]:
+def count_head_values(signature: str, name: str) -> tuple[int, int]:
     """The numbers of (parameters, results) in a signature: 'Write(p []byte, n int) error' → (2, 1)."""
     at = signature.find(f"{name}(")
     if at < 0:

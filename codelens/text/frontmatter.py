@@ -71,8 +71,8 @@ def read_front_matter(text: str) -> FrontMatter:
         return FrontMatter({}, {}, 0, ("line 1: `---` is not closed by another",), {}, ())
     fields, lines, unread = dict[str, Value](), dict[str, int](), dict[str, int]()
     faults, raw, line = list[str](), list[tuple[str, str]](), 2
-    for chunk in _chunks(text[opening.end() : closing.start()].replace("\r\n", "\n")):
-        key, value, fault = _field(chunk) if len(raw) < MOST_CHUNKS else ("", None, "too many fields")
+    for chunk in _split_chunks(text[opening.end() : closing.start()].replace("\r\n", "\n")):
+        key, value, fault = _parse_field(chunk) if len(raw) < MOST_CHUNKS else ("", None, "too many fields")
         if fault or key in fields:
             faults.append(f"line {line}: {fault or f'`{key}` is there twice'}")
         if key and key not in fields and value is not None:
@@ -84,7 +84,7 @@ def read_front_matter(text: str) -> FrontMatter:
     return FrontMatter(fields, lines, closing.end(), tuple(faults[:MOST_FAULTS]), unread, tuple(raw))
 
 
-def _chunks(source: str) -> Iterator[str]:
+def _split_chunks(source: str) -> Iterator[str]:
     """Runs of lines: a field each, and the blank lines and comments around fields."""
     starts = [found.start() for found in _KEY.finditer(source)]
     for start, end in pairwise((0, *starts, len(source))):
@@ -97,14 +97,14 @@ def _chunks(source: str) -> Iterator[str]:
         yield from filter(None, (source[start:kept], source[kept:end]))
 
 
-def _field(chunk: str) -> tuple[str, Value | None, str]:
+def _parse_field(chunk: str) -> tuple[str, Value | None, str]:
     """(key, value, fault) of a field's lines. A plain text that is not valid YAML, such as `title: a: b`, is taken as written."""
     found = _KEY.match(chunk)
     if not found:
         return "", None, "not `key: value`" if chunk.strip() and chunk.lstrip()[0] != "#" else ""
     key, first = found[1], chunk[found.end() : found.end() + 1]
     try:
-        return key, _value(_node(chunk)), ""
+        return key, _read_value(_parse_node(chunk)), ""
     except ValueError as fault:
         if first.strip() and first not in "\"'[{|>&*!%@`#":
             return (
@@ -115,7 +115,7 @@ def _field(chunk: str) -> tuple[str, Value | None, str]:
         return key, None, f"`{key}` is not valid YAML: {fault}"
 
 
-def _node(field: str) -> Any:
+def _parse_node(field: str) -> Any:
     """The YAML node of a field's value. Raises ValueError for invalid YAML and beyond the limits."""
     import yaml  # 20 ms that only front matter should cost
 
@@ -137,14 +137,14 @@ def _node(field: str) -> Any:
     return root.value[0][1]
 
 
-def _value(node: Any) -> Value | None:
+def _read_value(node: Any) -> Value | None:
     if node.tag != "tag:yaml.org,2002:seq":
-        return _text(node)
-    items = [_text(item) if item.id == "scalar" else _mapping(item) for item in node.value]
+        return _read_text(node)
+    items = [_read_text(item) if item.id == "scalar" else _read_mapping(item) for item in node.value]
     return None if None in items else tuple(item for item in items if item) or ""
 
 
-def _text(node: Any) -> str | None:
+def _read_text(node: Any) -> str | None:
     """A scalar as it is written; None for other nodes and for tags that ask for an object."""
     if node.id != "scalar" or node.tag not in (*_TEXT_TAGS, _NULL):
         return None
@@ -152,7 +152,7 @@ def _text(node: Any) -> str | None:
     return text.strip() if node.style in ("|", ">") else text
 
 
-def _mapping(node: Any) -> Mapping[str, object] | None:
+def _read_mapping(node: Any) -> Mapping[str, object] | None:
     """A mapping with its values as YAML reads them; None for other nodes, and for values that cannot be read."""
     from yaml import YAMLError
     from yaml.constructor import SafeConstructor

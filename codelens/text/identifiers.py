@@ -40,12 +40,12 @@ def split_identifier(identifier: str) -> list[str]:
 
 
 @lru_cache(maxsize=20_000)
-def words_in(identifier: str) -> tuple[str, ...]:
+def split_cached(identifier: str) -> tuple[str, ...]:
     """The same, remembered: the candidates of one search share names with those of the next."""
     return tuple(split_identifier(identifier))
 
 
-def _character_class(character: str) -> str:
+def _classify_character(character: str) -> str:
     """The ASCII character that stands for this one in the pattern above."""
     if character.isascii():
         return character
@@ -91,7 +91,7 @@ class _Shapes(dict[int, str]):
     """A table for str.translate that fills itself: code point → the character that stands for it in the pattern."""
 
     def __missing__(self, code_point: int) -> str:
-        shape = self[code_point] = _character_class(chr(code_point))
+        shape = self[code_point] = _classify_character(chr(code_point))
         return shape
 
 
@@ -103,12 +103,12 @@ def is_cjk(word: str) -> bool:
     return not word.isascii() and re.match(_CJK, word) is not None
 
 
-def cjk_terms(word: str) -> list[str]:
+def split_cjk(word: str) -> list[str]:
     """Overlapping pairs of characters, because CJK text has no word borders and people search for parts of it."""
     return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
 
 
-def nearest(word: str, known: Iterable[str], meant: Mapping[str, str] | None = None) -> str:
+def find_nearest_word(word: str, known: Iterable[str], meant: Mapping[str, str] | None = None) -> str:
     """The word that `meant` gives, else the one with the fewest slips; empty if none is close.
 
     The first letter is taken to be right: `uninstall` is not a mistyped `install`, nor `hidden` a mistyped `intent`. A word

@@ -49,7 +49,7 @@ class TextMap:
         between = piece[: original_offset - theirs[nearest]].decode(self._encoding, "ignore")
         return ours[nearest] + len(between.encode("utf-8"))
 
-    def line_column(self, utf8_offset: int) -> tuple[int, int]:
+    def find_line_column(self, utf8_offset: int) -> tuple[int, int]:
         """Line and column of an offset, both from 1; the column counts UTF-8 bytes of the decoded line."""
         line = bisect_right(self.line_starts, utf8_offset)
         return line, utf8_offset - self.line_starts[line - 1] + 1
@@ -75,17 +75,17 @@ class TextMap:
         return ours, theirs
 
 
-def text_map(text: str) -> TextMap:
+def map_text(text: str) -> TextMap:
     """The map of a text that is UTF-8 without a byte order mark."""
     return TextMap(DecodedText(text, "utf-8", 1.0, 0))
 
 
-def column_utf8(line_text: str, character: int) -> int:
+def to_column_utf8(line_text: str, character: int) -> int:
     """The column of a line's character (counted from 0) in UTF-8 bytes, from 1."""
     return len(line_text[:character].encode("utf-8", "surrogatepass")) + 1
 
 
-def column_utf16(line_text: str, utf8_column: int) -> int:
+def to_column_utf16(line_text: str, utf8_column: int) -> int:
     """A column in UTF-8 bytes → the column in UTF-16 units, as LSP and JavaScript editors count; both from 1."""
     before = line_text.encode("utf-8", "surrogatepass")[: utf8_column - 1].decode("utf-8", "ignore")
     return len(before.encode("utf-16-le", "surrogatepass")) // 2 + 1

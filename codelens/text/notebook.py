@@ -52,7 +52,7 @@ def read_notebook(utf8: bytes) -> Notebook:
     kinds: dict[Path, str] = {}
     sources: dict[Path, list[tuple[int, int]]] = {}
     languages: dict[str, str] = {}
-    for path, start, end in _strings(utf8):
+    for path, start, end in _find_strings(utf8):
         depth = _CELL_DEPTH.get(str(path[0]), 0) if path else 0
         if depth and len(path) > depth:
             if path[depth] in ("source", "input"):
@@ -61,19 +61,19 @@ def read_notebook(utf8: bytes) -> Notebook:
                 kinds[path[:depth]] = utf8[start:end].decode("utf-8", "replace")
         elif path in (("metadata", "language_info", "name"), ("metadata", "kernelspec", "language")):
             languages[str(path[1])] = utf8[start:end].decode("utf-8", "replace").lower()
-    cells = [Cell(kinds.get(path, ""), _source(utf8, spans)) for path, spans in list(sources.items())[:MOST_CELLS]]
+    cells = [Cell(kinds.get(path, ""), _join_source(utf8, spans)) for path, spans in list(sources.items())[:MOST_CELLS]]
     return Notebook(languages.get("language_info") or languages.get("kernelspec") or KERNEL, tuple(cells))
 
 
-def _source(utf8: bytes, spans: list[tuple[int, int]]) -> Excerpt:
+def _join_source(utf8: bytes, spans: list[tuple[int, int]]) -> Excerpt:
     return excerpt(
-        (_plain(found[0]), start + found.start(), start + found.end())
+        (_decode_piece(found[0]), start + found.start(), start + found.end())
         for start, end in spans
         for found in _PIECE.finditer(utf8[start:end])
     )
 
 
-def _plain(piece: bytes) -> bytes:
+def _decode_piece(piece: bytes) -> bytes:
     """The text of a run of characters or of one escape; an invalid escape stays as it is."""
     if not piece.startswith(b"\\"):
         return piece
@@ -83,7 +83,7 @@ def _plain(piece: bytes) -> bytes:
         return piece
 
 
-def _strings(utf8: bytes) -> Iterator[tuple[Path, int, int]]:
+def _find_strings(utf8: bytes) -> Iterator[tuple[Path, int, int]]:
     """(path, start, end) of strings that are values, without quotes; stops at invalid JSON."""
     path: list[str | int] = []
     awaits_key = False
@@ -120,7 +120,7 @@ def as_written(part: str) -> str:
         return part
 
 
-def shown_line(line: str) -> str:
+def format_line(line: str) -> str:
     """A line of the file for people: a line of source without its quotes, at its own column."""
     found = _LINE.fullmatch(line)
     if not found:

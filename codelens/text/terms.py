@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from codelens.text.identifiers import cjk_terms, is_cjk, split_identifier
+from codelens.text.identifiers import is_cjk, split_cjk, split_identifier
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +44,7 @@ class _TermCache(dict[str, str]):
     def __missing__(self, token: str) -> str:
         if len(self) >= CACHE_TOKENS:
             self.clear()
-        terms = " ".join(token_terms(token))
+        terms = " ".join(split_token(token))
         self[token] = terms
         return terms
 
@@ -52,12 +52,12 @@ class _TermCache(dict[str, str]):
 _cache = _TermCache()
 
 
-def cached_terms(token: str) -> str:
+def join_terms(token: str) -> str:
     """The terms of one token, separated by spaces; postings and vectors both need them."""
     return _cache[token]
 
 
-def token_terms(token: str) -> list[str]:
+def split_token(token: str) -> list[str]:
     """The terms of one token: the whole token first, then its words if they differ from it."""
     if len(token) > MAX_TOKEN:
         return []
@@ -68,7 +68,7 @@ def token_terms(token: str) -> list[str]:
     terms = [whole] if whole and not is_cjk(whole) else []
     if len(words) > 1 or words != terms:
         for word in words:
-            terms += cjk_terms(word) if is_cjk(word) else [word]
+            terms += split_cjk(word) if is_cjk(word) else [word]
     return list(dict.fromkeys(terms)) if len(words) < 2 else terms
 
 
@@ -77,9 +77,9 @@ def index_terms(text: str) -> str:
     return " ".join(map(_cache.__getitem__, tokens(text)))
 
 
-def body_terms(text: str) -> str:
+def join_body_terms(text: str) -> str:
     """The terms of a body, each at most MOST_REPEATS times: more gain BM25 little and make the index a third larger."""
-    counts = token_counts(text)
+    counts = count_tokens(text)
     found, repeated = list(counts), list(counts.items())
     for repeat in range(1, MOST_REPEATS):
         repeated = [entry for entry in repeated if entry[1] > repeat]
@@ -94,12 +94,12 @@ def place_words(path: str) -> tuple[str, str]:
     return f"{name.partition('.')[0] or name} {last}", above
 
 
-def token_counts(text: str) -> Mapping[str, int]:
+def count_tokens(text: str) -> Mapping[str, int]:
     """Token → its count in a text, in order of first occurrence."""
-    return Counter(kept_tokens(text))
+    return Counter(split_tokens_cached(text))
 
 
-def kept_tokens(text: str) -> Sequence[str]:
+def split_tokens_cached(text: str) -> Sequence[str]:
     """The tokens of a text, kept for the next call with it."""
     return _remember_tokens(text) if len(text) <= MAX_KEPT else tokens(text)
 
@@ -117,9 +117,9 @@ def find_prefix(word: str) -> str:
     return word[:-1] if word.endswith(BEGINNING) and _BEGUN.fullmatch(word) else ""
 
 
-def beginning_terms(token: str) -> list[str]:
+def split_prefix(token: str) -> list[str]:
     """The terms of a token that is a prefix: the whole token and its last word are prefixes (getus*, get, us*)."""
-    terms = token_terms(token)
+    terms = split_token(token)
     open_ended = {terms[0], terms[-1]} if terms else set()
     return [
         term + BEGINNING if term in open_ended and len(term) >= SHORTEST_BEGINNING and not is_cjk(term[-1]) else term
@@ -162,19 +162,20 @@ def trigrams(text: str) -> list[str]:
     return [trigram for trigram in found if _CONTROLS.isdisjoint(trigram)]
 
 
-def joined_trigrams(text: str) -> str:
+def join_trigrams(text: str) -> str:
     """The trigrams of a text of any length, sorted, as the index takes them."""
     import numpy as np  # 100 ms, which only indexing needs
 
     if text.isascii():
-        keys = _trigram_keys(np.frombuffer(text.lower().encode("ascii"), np.uint8).astype(np.uint32), 8)
+        keys = _compute_trigram_keys(np.frombuffer(text.lower().encode("ascii"), np.uint8).astype(np.uint32), 8)
         rows = (keys >> 16) | (keys & 0xFF00) | ((keys & 0xFF) << 16) | (ord(_SEPARATOR) << 24)
         return rows.astype("<u4").tobytes().decode("ascii")
-    codes = _folds().fold_codes(np.frombuffer(text.encode("utf-32-le"), "<u4")).astype(np.uint64)
+    codes = _make_folds().fold_codes(np.frombuffer(text.encode("utf-32-le"), "<u4")).astype(np.uint64)
     blocks = [
-        _trigram_keys(codes[at : at + TRIGRAM_BLOCK + 2], _CODE_BITS) for at in range(0, len(codes), TRIGRAM_BLOCK)
+        _compute_trigram_keys(codes[at : at + TRIGRAM_BLOCK + 2], _CODE_BITS)
+        for at in range(0, len(codes), TRIGRAM_BLOCK)
     ]
-    keys = blocks[0] if len(blocks) == 1 else _distinct(np.concatenate(blocks))
+    keys = blocks[0] if len(blocks) == 1 else _sort_distinct(np.concatenate(blocks))
     wide = np.full((len(keys), 4), ord(_SEPARATOR), "<u4")
     for place in range(3):
         wide[:, place] = (keys >> np.uint64(_CODE_BITS * (2 - place))) & np.uint64((1 << _CODE_BITS) - 1)
@@ -202,20 +203,20 @@ class _Folds:
 
 
 @cache
-def _folds() -> _Folds:
+def _make_folds() -> _Folds:
     return _Folds()
 
 
-def _trigram_keys(codes: npt.NDArray[np.unsignedinteger], bits: int) -> npt.NDArray[np.unsignedinteger]:
+def _compute_trigram_keys(codes: npt.NDArray[np.unsignedinteger], bits: int) -> npt.NDArray[np.unsignedinteger]:
     """The distinct trigrams of these characters, each as one number, sorted."""
     separates = ((codes <= _LAST_CONTROL) & (codes != _TAB)) | (codes == _DELETE)
     first, second, third = codes[:-2], codes[1:-1], codes[2:]
     shift = codes.dtype.type
     keys = (first << shift(2 * bits)) | (second << shift(bits)) | third
-    return _distinct(keys[~(separates[:-2] | separates[1:-1] | separates[2:])])
+    return _sort_distinct(keys[~(separates[:-2] | separates[1:-1] | separates[2:])])
 
 
-def _distinct(keys: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.unsignedinteger]:
+def _sort_distinct(keys: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.unsignedinteger]:
     """The numbers sorted, each once. numpy's `unique` takes twice as long for short arrays."""
     import numpy as np
 
@@ -245,7 +246,7 @@ class TextFilters:
         """True if text `number` certainly lacks a phrase, given in lower case."""
         flags = self._kept.get(number, b"")
         shift = 62 - len(flags).bit_length()
-        return bool(flags) and not all(flags[run >> shift + 3] >> (run >> shift & 7) & 1 for run in _runs(phrase))
+        return bool(flags) and not all(flags[run >> shift + 3] >> (run >> shift & 7) & 1 for run in _hash_runs(phrase))
 
     def keep(self, number: int, read: Callable[[], Iterable[str]]) -> None:
         """Make the filter of a text, whose pieces `read` returns with the letters of ASCII in lower case."""
@@ -264,7 +265,7 @@ class TextFilters:
 
 
 @lru_cache(maxsize=1024)
-def _runs(text: str) -> Sequence[int]:
+def _hash_runs(text: str) -> Sequence[int]:
     """The runs of a phrase, each multiplied by `_SPREAD`; none for a phrase that is not ASCII."""
     runs = [text[at : at + RUN].encode() for at in range(len(text) - RUN + 1)] if text.isascii() else []
     return [(int.from_bytes(run, "little") << 64 - 8 * RUN) * _SPREAD & (1 << 64) - 1 for run in runs]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from codelens.embed.model_file import find_word_rows, split_token
 from codelens.errors import MissingExtra
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.terms import token_counts
+from codelens.text.terms import count_tokens
 
 KINDS = ("doc", "name", "comment", "history", "value")  # Origins of questions
 TEXTS = ("query", "name", "context", "signature", "body")
@@ -62,7 +62,7 @@ class Encoder:
         for pair in pairs:
             for text in TEXTS:
                 bag: dict[int, int] = {}
-                for token, count in token_counts(pair[text][:MOST_BODY]).items():
+                for token, count in count_tokens(pair[text][:MOST_BODY]).items():
                     if (ids := self._tokens.get(token)) is None:
                         ids = self._tokens[token] = tuple(
                             [self._numbers.setdefault(word, len(self._numbers)) for word in split_token(token)]

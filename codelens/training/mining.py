@@ -175,7 +175,7 @@ def mine_text(text: TextMap, path: str, language: str, counts: Counter[str]) -> 
                 query = extract_first_sentence(comment)
                 if len(query.split()) >= FEWEST_COMMENT_WORDS:
                     fields = next(cut_pieces(path, replace(unit, name="", signature="", doc=""), block))
-                    start_line = text.line_column(unit.body_start)[0]
+                    start_line = text.find_line_column(unit.body_start)[0]
                     pairs.append(Pair("comment", query, fields, language, path, start_line + line))
     return pairs
 

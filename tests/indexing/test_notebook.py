@@ -15,7 +15,7 @@ from codelens.model.code import CHUNK_KINDS
 from codelens.model.extraction import DecodedText
 from codelens.model.graph import RelationOptions
 from codelens.text.lines import TextMap
-from codelens.text.notebook import as_written, read_notebook, shown_line
+from codelens.text.notebook import as_written, format_line, read_notebook
 from codelens.worktree.classify import classify_bytes
 from tests.search.trees import Tree, find, names, paths
 
@@ -60,7 +60,7 @@ def test_units_have_the_places_of_their_source(indent: int | None, one_string: b
     assert written == CODE[CODE.index("def totals") :].removesuffix("\n")
     assert text.utf8[totals.name_span.start : totals.name_span.end] == b"totals"
     assert totals.doc == "Add the prices of a “cart” up."
-    assert text.line_column(totals.name_span.start) == (totals.name_line, totals.name_column)
+    assert text.find_line_column(totals.name_span.start) == (totals.name_line, totals.name_column)
     assert [i.module for i in found.imports] == ["shop"]
     assert not found.fault
 
@@ -98,9 +98,9 @@ def test_other_kernels_and_nbformat_3_are_read() -> None:
 
 def test_a_line_is_shown_as_written_at_its_own_column() -> None:
     line = '    "def load(path, sep=\\"\\\\t\\"):\\n",'
-    assert shown_line(line) == '     def load(path, sep="\\t"):'
-    assert shown_line(line).index("def") == line.index("def")
-    assert shown_line('   "cell_type": "code",') == '   "cell_type": "code",'
+    assert format_line(line) == '     def load(path, sep="\\t"):'
+    assert format_line(line).index("def") == line.index("def")
+    assert format_line('   "cell_type": "code",') == '   "cell_type": "code",'
 
 
 def test_plots_do_not_make_a_notebook_a_minified_file() -> None:

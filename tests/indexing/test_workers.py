@@ -22,7 +22,7 @@ from codelens.indexing.workers import KEPT_BYTES, KeptWorkers, Result, derive_al
 from codelens.model.code import FileStamp, SeenFile, Skip, SkipReason
 from codelens.model.extraction import DerivedDocument, UnchangedFile
 from codelens.processes.pool import WorkerProcess
-from codelens.text.terms import joined_trigrams
+from codelens.text.terms import join_trigrams
 from codelens.worktree.files import hash_content
 
 BadGrammar = Callable[[str], None]
@@ -121,7 +121,7 @@ def test_a_grammar_that_aborts_costs_its_file_the_symbols(tmp_path: Path, bad_lu
     assert [d.seen for d in documents] == [j.seen for j in jobs]
     bad = [d for d in documents if d.language == "lua"]
     assert all(d.extraction.fault.startswith("grammar crashed (") for d in bad)
-    assert [d.trigrams for d in bad] == [joined_trigrams(f"function {name}() end\n") for name in ("lost", "gone")]
+    assert [d.trigrams for d in bad] == [join_trigrams(f"function {name}() end\n") for name in ("lost", "gone")]
     assert "lost" in bad[0].postings[0].body
     assert not any(d.extraction.fault for d in documents if d.language == "python")
 

@@ -109,8 +109,8 @@ def test_units_lie_in_the_text_in_order_and_nest(source: str, language: str) -> 
         assert 0 <= unit.span.start <= unit.name_span.start <= unit.name_span.end <= unit.span.end <= len(text.utf8)
         assert unit.span.start <= unit.body_start <= unit.span.end
         assert (unit.start_line, unit.name_line) == (
-            text.line_column(unit.span.start)[0],
-            text.line_column(unit.name_span.start)[0],
+            text.find_line_column(unit.span.start)[0],
+            text.find_line_column(unit.name_span.start)[0],
         )
         if unit.parent is not None:
             outer = units[unit.parent].span

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from codelens.config import load_weights
 from codelens.model.code import UnitId, UnitRow
-from codelens.model.search import Candidate, Contribution, Match, add_features, with_scores
+from codelens.model.search import Candidate, Contribution, Match, add_features, rank_with_scores
 from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
 from codelens.search.fuse import fuse_rankings, normalise_weights
@@ -68,7 +68,7 @@ def test_contributions_are_made_when_somebody_reads_them_and_once() -> None:
     for candidate, amount in ((first, 0.1), (second, 0.2)):
         candidate.add(amount, make, f"part {candidate.unit.id}", amount)
     add_features([first, second], [("bm25", 0.7, [1.0, 0.0]), ("file", 0.3, [0.5, 0.0]), ("walk", 1.0, [0.0, 0.0])])
-    assert [score for score, _ in with_scores([first, second])] == [math.fsum([0.1, 0.7, 0.15]), 0.2]
+    assert [score for score, _ in rank_with_scores([first, second])] == [math.fsum([0.1, 0.7, 0.15]), 0.2]
     assert made == []
     assert (first.measured, second.measured) == ([("bm25", 0.7, 1.0), ("file", 0.3, 0.5)], [])
     assert [part.source for part in first.recorded + first.recorded] == ["part 0", "part 0"]
@@ -90,7 +90,7 @@ def test_only_candidates_of_equal_scores_are_compared_by_content() -> None:
     candidates = [Candidate(Row(*unit(n))) for n in range(9)]
     for candidate in candidates:
         candidate.add_bonus("exact", 1.0, float(max(2, candidate.unit.id)), "")
-    assert [c.unit.id for _, c in with_scores(candidates[::-1])] == [8, 7, 6, 5, 4, 3, 0, 1, 2]
+    assert [c.unit.id for _, c in rank_with_scores(candidates[::-1])] == [8, 7, 6, 5, 4, 3, 0, 1, 2]
     assert sorted(compared) == [0, 1, 2]
 
 

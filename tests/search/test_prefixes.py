@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from codelens.index import Index
 from codelens.search.terms import expand
-from codelens.text.terms import beginning_terms, find_prefix
+from codelens.text.terms import find_prefix, split_prefix
 from tests.search.trees import QUICK, Tree, ask, checked, find, names
 from tests.tiers import examples
 
@@ -117,8 +117,8 @@ def test_marked_lines_say_what_begins_so(index: Index) -> None:
 
 
 def test_a_compound_goes_on_at_its_end() -> None:
-    assert beginning_terms("getUs") == ["getus*", "get", "us*"]
-    assert beginning_terms("k8s") == ["k8s*"]
+    assert split_prefix("getUs") == ["getus*", "get", "us*"]
+    assert split_prefix("k8s") == ["k8s*"]
     query = expand(["Store.getUs* x"], [], "")
     assert [(t.text, t.tier) for t in query.names] == [("getus", "prefix")]
 

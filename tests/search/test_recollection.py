@@ -14,7 +14,7 @@ import pytest
 from codelens.config import load_weights
 from codelens.errors import MemoryOff
 from codelens.index import Index
-from codelens.model.memory import Feedback, Place, file_of, place_of
+from codelens.model.memory import Feedback, Place, find_file, place_of
 from codelens.model.request import SearchOptions
 from codelens.model.search import SearchResult
 from codelens.render.records import to_json
@@ -371,7 +371,7 @@ def test_forgetting_by_what_the_index_no_longer_has(tree: Tree) -> None:
     with tree.index() as index:
         notebook = index.notebook(now=NOW)
         assert notebook.forget("beat_slowly") == [DRUMS]
-        assert list(notebook.recall()) == [file_of(POST)]
+        assert list(notebook.recall()) == [find_file(POST)]
 
 
 def test_options_name_no_memory_by_themselves() -> None:

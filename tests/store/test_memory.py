@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from codelens.errors import MemoryFault
-from codelens.model.memory import FILE, AnsweredPlace, Feedback, LearnedWord, Place, RecordedAnswer, file_of
+from codelens.model.memory import FILE, AnsweredPlace, Feedback, LearnedWord, Place, RecordedAnswer, find_file
 from codelens.processes.child import end_with
 from codelens.store.connection import remove_database
 from codelens.store.records import MOST_ANSWERS, Memory
@@ -70,15 +70,15 @@ def test_records_come_back_by_place(file: Path) -> None:
 
 def test_a_record_about_a_file_applies_to_its_symbols(file: Path) -> None:
     with Memory.recording(file) as memory:
-        memory.pin(file_of(RUN), 1)
-        memory.rate(file_of(RUN), 4, 1)
+        memory.pin(find_file(RUN), 1)
+        memory.rate(find_file(RUN), 4, 1)
         memory.rate(RUN, 9, 1)
     with Memory.reading(file) as memory:
         recalled = memory.recall([RUN.path])
     assert (recalled.find(RUN).pinned, recalled.find(RUN).rating) == (True, 9)
     assert (recalled.find(OTHER).pinned, recalled.find(OTHER).rating) == (True, 4)
-    assert recalled.find(file_of(RUN)).rating == 4
-    assert file_of(RUN).kind == FILE
+    assert recalled.find(find_file(RUN)).rating == 4
+    assert find_file(RUN).kind == FILE
 
 
 def test_unpinning_returns_whether_there_was_a_pin(file: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codelens.text.identifiers import cjk_terms, fold_identifier, is_short_for, split_identifier
-from codelens.text.terms import MAX_TOKEN, index_terms, token_terms, tokens
+from codelens.text.identifiers import fold_identifier, is_short_for, split_cjk, split_identifier
+from codelens.text.terms import MAX_TOKEN, index_terms, split_token, tokens
 
 WORDS = {
     "BM25Nodes": "bm25 nodes",
@@ -50,24 +50,24 @@ def test_folding_ignores_how_a_name_is_written(name: str) -> None:
 
 
 def test_terms_hold_the_whole_and_its_words() -> None:
-    assert token_terms("getHTTPResponse") == ["gethttpresponse", "get", "http", "response"]
-    assert token_terms("before_request") == ["before_request", "before", "request"]
-    assert token_terms("plain") == ["plain"]
+    assert split_token("getHTTPResponse") == ["gethttpresponse", "get", "http", "response"]
+    assert split_token("before_request") == ["before_request", "before", "request"]
+    assert split_token("plain") == ["plain"]
 
 
 def test_terms_of_cjk_are_pairs_so_that_a_part_is_found() -> None:
-    assert cjk_terms("数据库连接") == ["数据", "据库", "库连", "连接"]
+    assert split_cjk("数据库连接") == ["数据", "据库", "库连", "连接"]
     assert "连接" in index_terms("def 数据库连接(self): pass").split()
     assert "连接" in index_terms("get连接Pool").split()
 
 
 def test_encoded_data_is_no_term() -> None:
-    assert token_terms("A" * (MAX_TOKEN + 1)) == []
+    assert split_token("A" * (MAX_TOKEN + 1)) == []
 
 
 @given(st.text(max_size=200))
 def test_terms_of_a_text_are_those_of_its_tokens(text: str) -> None:
-    assert index_terms(text).split() == [t for token in tokens(text) for t in " ".join(token_terms(token)).split()]
+    assert index_terms(text).split() == [t for token in tokens(text) for t in " ".join(split_token(token)).split()]
 
 
 @pytest.mark.parametrize(

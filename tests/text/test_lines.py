@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codelens.model.code import Span
 from codelens.model.extraction import DecodedText
-from codelens.text.lines import TextMap, column_utf16, excerpt
+from codelens.text.lines import TextMap, excerpt, to_column_utf16
 from tests.steps import calls
 
 ALPHABETS = {
@@ -62,7 +62,7 @@ def test_ends_and_order(decoded: DecodedText) -> None:
 def test_lines_and_columns(decoded: DecodedText, data: st.DataObject) -> None:
     made = TextMap(decoded)
     place = data.draw(st.integers(0, len(made.utf8)))
-    line, column = made.line_column(place)
+    line, column = made.find_line_column(place)
     before = made.utf8[:place]
     assert line == before.count(b"\n") + 1
     assert column == place - (before.rfind(b"\n") + 1) + 1
@@ -73,22 +73,22 @@ def test_lines_and_columns(decoded: DecodedText, data: st.DataObject) -> None:
 def test_column_in_utf16_units(line: str, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(line)))
     column = len(line[:place].encode()) + 1
-    assert column_utf16(line, column) == len(line[:place].encode("utf-16-le")) // 2 + 1
+    assert to_column_utf16(line, column) == len(line[:place].encode("utf-16-le")) // 2 + 1
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "gb18030", "koi8-r"])
 def test_a_place_in_a_line_of_a_megabyte_takes_as_many_calls_as_in_a_short_line(encoding: str) -> None:
     def count_calls(repeats: int) -> int:
         made = TextMap(DecodedText(("x" * 9 + "ж") * repeats, encoding, 1.0, 0))
-        made.to_original(0), made.line_column(0)  # makes the tables
-        return calls(lambda: (made.to_original(len(made.utf8) - 2), made.line_column(len(made.utf8) - 2))).total()
+        made.to_original(0), made.find_line_column(0)  # makes the tables
+        return calls(lambda: (made.to_original(len(made.utf8) - 2), made.find_line_column(len(made.utf8) - 2))).total()
 
     assert count_calls(100_000) == count_calls(10)
 
 
 def test_only_newline_ends_a_line() -> None:
     made = TextMap(DecodedText("a\rb\x0cc\u2028d\r\ne", "utf-8", 1.0, 0))
-    assert made.line_column(len(made.utf8)) == (2, 2)
+    assert made.find_line_column(len(made.utf8)) == (2, 2)
 
 
 WHOLE = b"abcdefghijklmnopqrstuvwxyz"

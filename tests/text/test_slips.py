@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codelens.text.identifiers import nearest
+from codelens.text.identifiers import find_nearest_word
 
 COMMANDS = ("install", "remove", "status", "search", "serve", "symbols", "intent")
 
@@ -23,9 +23,9 @@ COMMANDS = ("install", "remove", "status", "search", "serve", "symbols", "intent
     ],
 )
 def test_only_a_close_word_is_suggested(word: str, meant: str) -> None:
-    assert nearest(word, COMMANDS) == meant
+    assert find_nearest_word(word, COMMANDS) == meant
 
 
 def test_a_word_of_another_tool_is_translated_where_there_is_such_a_word() -> None:
-    assert nearest("uninstall", COMMANDS, {"uninstall": "remove"}) == "remove"
-    assert nearest("uninstall", ("install", "show"), {"uninstall": "remove"}) == ""
+    assert find_nearest_word("uninstall", COMMANDS, {"uninstall": "remove"}) == "remove"
+    assert find_nearest_word("uninstall", ("install", "show"), {"uninstall": "remove"}) == ""

@@ -28,7 +28,7 @@ from codelens.model.code import CHUNK_KINDS
 from codelens.model.fast_dataclass import dataclass
 from codelens.search.lexicon import read_entries
 from codelens.store.store import Store
-from codelens.text.terms import token_counts
+from codelens.text.terms import count_tokens
 from codelens.training.corpus import Floats, Whole, load_scipy_sparse
 from codelens.training.model import load_model
 from codelens.training.trainer import Adam, normalise
@@ -163,7 +163,7 @@ class QueryEncoder:
         ends, places, values = [0], list[int](), list[float]()
         for text in texts:
             counts: dict[int, int] = {}
-            for token, count in token_counts(text).items():
+            for token, count in count_tokens(text).items():
                 for row in (row for word in split_token(token) for row in self._rows(word)):
                     counts[row] = counts.get(row, 0) + count
             kept = [row for row in counts if random is None or random.random() >= self._recipe.dropped] or list(counts)

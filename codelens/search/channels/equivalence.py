@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from codelens.errors import SettingsError
-from codelens.lang.registry import accepted_names
+from codelens.lang.registry import map_accepted_names
 from codelens.model.code import UnitId
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Match
@@ -188,7 +188,7 @@ def _read_languages(value: Any, own: bool) -> tuple[str, ...]:
         raise ValueError(f"languages must be a string with spaces between the names, not {value!r}")
     if not own:
         return tuple(value.split())
-    known = accepted_names()
+    known = map_accepted_names()
     if unknown := [name for name in value.split() if name.lower() not in known]:
         raise ValueError(f"there is no language '{unknown[0]}'")
     return tuple(known[name.lower()] for name in value.split())

@@ -32,7 +32,7 @@ from codelens.search.terms import (
 from codelens.store.postings import InColumns
 from codelens.text.identifiers import fold_identifier, split_identifier, split_qualified
 from codelens.text.notation import parse_toml
-from codelens.text.terms import BEGINNING, beginning_terms, token_terms, tokens
+from codelens.text.terms import BEGINNING, split_prefix, split_token, tokens
 
 PRIORITY, COMPONENT, PAIR, THESAURUS = "priority", "component", "pair", "thesaurus"
 """Tiers of terms; `priority` is the noun behind the verb."""
@@ -79,7 +79,7 @@ def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, 
     for place, text in enumerate(texts):
         split = split_text(text)
         stars = [token.removesuffix(BEGINNING) for token in split if token.endswith(BEGINNING)]
-        begun += [Term(term, "prefix", token) for token in stars[:MOST_BEGINNINGS] for term in beginning_terms(token)]
+        begun += [Term(term, "prefix", token) for token in stars[:MOST_BEGINNINGS] for term in split_prefix(token)]
         said = [token for token in split if not token.endswith(BEGINNING)]
         first = first or (_find_noun_behind_verb(said, lists) if not place else "")
         for folded, term in _find_compounds(said, lists):
@@ -115,7 +115,7 @@ def _is_exact(identifier: str) -> bool:
 
 def _split_identifier(token: str) -> list[str]:
     """The whole identifier and its words, in lower case; of a dotted one, those of each part."""
-    return list(dict.fromkeys(term for one in tokens(token) for term in token_terms(one)))
+    return list(dict.fromkeys(term for one in tokens(token) for term in split_token(one)))
 
 
 def _find_noun_behind_verb(said: Sequence[str], lists: KeywordLists) -> str:

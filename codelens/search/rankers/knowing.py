@@ -37,7 +37,7 @@ from codelens.model.budget import WALK as WALK_SHARE
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import is_unit
-from codelens.model.search import Candidate, Event, Match, in_order
+from codelens.model.search import Candidate, Event, Match, rank_candidates
 from codelens.search.channels import Findings
 from codelens.search.channels.equivalence import EquivalenceClass, match_classes, select_targets, split_into_stems
 from codelens.search.channels.keywords import select_path_terms
@@ -124,7 +124,7 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
                 stage, text = seeds.losses.get(unit) or too_far
                 trace.events.append(Event(stage, candidate.unit, f"{text}; and the walk does not reach it"))
         measure(candidates, evidence, run.weights, run.budget)
-        trace.lap("walk")
+        trace.count_lap("walk")
         return Ranking(run, findings, candidates)
     return Ranking(run, findings, fuse_matches(run, findings.matches))
 
@@ -473,7 +473,7 @@ def _fuse_rankings(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seed
             if learned and part.source == "equivalence" and part.reason.endswith(learned.reason):
                 operands = {**part.operands, "weight": part.operands["weight"] * learned.raw_score}
                 candidate.recorded[place] = replace(part, amount=part.amount * learned.raw_score, operands=operands)
-    return in_order(candidates)
+    return rank_candidates(candidates)
 
 
 def put_largest_folder_first(units: Sequence[UnitRow]) -> list[UnitRow]:

@@ -8,7 +8,7 @@ from functools import partial
 from codelens.model.budget import FEATURES
 from codelens.model.budget import WALK as WALK_SHARE
 from codelens.model.code import UnitRow
-from codelens.model.search import Candidate, with_scores
+from codelens.model.search import Candidate, rank_with_scores
 from codelens.search.channels import Findings
 from codelens.search.company import COMPANY, add_company
 from codelens.search.confidence import estimate_confidence
@@ -63,10 +63,10 @@ def _add_walk(
     weights = run.weights
     if not run.profile.graph or not weights.get(WALK):
         return candidates, None
-    run.trace.lap("features")
+    run.trace.count_lap("features")
     ways, spreading = None, SpreadSettings(**run.profile.graph)
     with run.budget.part(WALK_SHARE, "the walk was left out"):
-        if (walked := spread(with_scores(candidates), spreading, run.store, evidence.reading)) is not None:
+        if (walked := spread(rank_with_scores(candidates), spreading, run.store, evidence.reading)) is not None:
             alone = run.options.mode in ALONE
             joined = [] if alone else join_by_mass(walked, candidates, spreading, run.store, run.make_scope_test())
             evidence.gather(candidate.unit for candidate in joined)
@@ -75,5 +75,5 @@ def _add_walk(
             ways = add_walk(candidates, walked, spreading.restart, weights[WALK], run.store)
             explainers[WALK] = ways.describe
             run.trace.nearness = measure_nearness(walked)
-    run.trace.lap("walk")
+    run.trace.count_lap("walk")
     return candidates, ways

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.memory import NOTHING as NOT_RECORDED
 from codelens.model.memory import PlaceRecord
-from codelens.model.search import NOTHING_ASKED, Candidate, Contribution, Event, Trace, in_order
+from codelens.model.search import NOTHING_ASKED, Candidate, Contribution, Event, Trace, rank_candidates
 from codelens.query.facts import UPDATED, Metadata, Scalar, load_metadata
 from codelens.search.channels import Findings
 from codelens.search.fuse import find_rows, fuse_rankings
@@ -77,7 +77,7 @@ def weigh(
 
     The greatest fused score, and the most stars and uses, are those of the pool.
     """
-    ordered = in_order(fused)
+    ordered = rank_candidates(fused)
     pool = ordered[: int(weights["pool"])]
     for place, candidate in enumerate(ordered[len(pool) :], start=len(pool) + 1):
         text = f"its ranks put it at place {place}, and the best {len(pool)} are weighed"

@@ -26,7 +26,7 @@ from codelens.errors import CodelensError, UsageError
 from codelens.fleet.holding import ShardLostError
 from codelens.fleet.open import FleetPlace
 from codelens.index import Index
-from codelens.lang.registry import accepted_names
+from codelens.lang.registry import map_accepted_names
 from codelens.model.context import BUDGETS, EVERYTHING, FILES, TASK, ContextRequest, Forms
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import IMPLIED_KINDS, KINDS, RelationAnswer, RelationOptions
@@ -62,9 +62,9 @@ def _replace_unencodable(text: str) -> str:
 
 
 def _check_language(name: str) -> str:
-    if name not in accepted_names():
+    if name not in map_accepted_names():
         raise PydanticCustomError("language", "unknown language '{name}'", {"name": name[:40]})
-    return accepted_names()[name]
+    return map_accepted_names()[name]
 
 
 def _check_profile(name: str) -> str:
@@ -76,7 +76,7 @@ def _check_profile(name: str) -> str:
 Query = Annotated[str, AfterValidator(_replace_unencodable), Field(max_length=LONGEST_QUERY)]
 Name = Annotated[str, AfterValidator(_replace_unencodable), Field(min_length=1, max_length=LONGEST_NAME)]
 Language = Annotated[
-    str, AfterValidator(_check_language), WithJsonSchema({"type": "string", "enum": sorted(accepted_names())})
+    str, AfterValidator(_check_language), WithJsonSchema({"type": "string", "enum": sorted(map_accepted_names())})
 ]
 Profile = Annotated[
     str, AfterValidator(_check_profile), WithJsonSchema({"type": "string", "enum": ["", *load_weights()]})

@@ -148,7 +148,7 @@ def describe_meaning(name: NameInFile) -> Iterator[str]:
         yield f"and {len(name.units) - MOST_HOVERED} more definitions of this name"
     for document, start in meaning.declared:
         row, source = reader.read_row(document), reader.read_source(reader.read_row(document))
-        line, _ = source.line_column(source.to_utf8(start))
+        line, _ = source.find_line_column(source.to_utf8(start))
         if meaning.key[0] == MODULE:
             yield f"module {row.path}"
         else:

@@ -73,7 +73,7 @@ class SourceText(TextMap):
     def to_position(self, offset: int) -> types.Position:
         """The client's position of a byte of the file."""
         place = max(0, min(self.to_utf8(offset), len(self.utf8)))
-        line, column = self.line_column(place)
+        line, column = self.find_line_column(place)
         return types.Position(line - 1, count_units(self.utf8[place - column + 1 : place], self.encoding))
 
     def to_range(self, start: int, end: int) -> types.Range:

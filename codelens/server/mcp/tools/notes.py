@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from codelens.errors import TargetError, UsageError
-from codelens.index import learnable_words
+from codelens.index import select_learnable_words
 from codelens.model.fast_dataclass import dataclass
 from codelens.notes.finder import AnchorPlace, AnchorState
 from codelens.notes.note import NoteFile, NoteFolder
@@ -157,7 +157,7 @@ def answer_feedback(call: ToolCall) -> ToolAnswer:
     else:
         hit = given["hit"] if given["hit"].isdigit() else target_in_index(given["hit"], info)
         query = given.get("query")
-        words = learnable_words(query) if query is not None else ()
+        words = select_learnable_words(query) if query is not None else ()
         places = [notebook.judge(hit, verdict == "useful", query, words)]
     labels = [escape_line(place.label())[:LONGEST_LABEL] for place in places[:MOST_LABELS]]
     lines = [f"{verdict}: {label}" for label in labels]
