@@ -109,11 +109,11 @@ class Index:
     def check(path: Path, full: bool, accepted: bool = False) -> list[IndexFault]:
         """Check all pages and a few counts, or with `full` every row; return the faults. Raises NoIndex and IndexNotTrusted."""
         from codelens.store.checks import IndexFault
-        from codelens.store.checksums import file_faults
+        from codelens.store.checksums import find_file_faults
 
         if not path.is_file():
             raise NoIndex(f"no index at {path}")
-        if pages := [IndexFault("pages", fault) for fault in file_faults(path)]:
+        if pages := [IndexFault("pages", fault) for fault in find_file_faults(path)]:
             return pages
         try:
             with Store.read(path, accepted) as store, store.reading():
@@ -339,10 +339,10 @@ class Index:
 
     def facts(self, number: int | None = None) -> list[SnapshotDocument]:
         """The symbols and edges of a logged snapshot, by default of the current index. Raises UsageError if they are gone."""
-        from codelens.snapshots.facts import facts_of
+        from codelens.snapshots.facts import read_facts
 
         with self._store.reading():
-            facts = facts_of(self._store, number)
+            facts = read_facts(self._store, number)
         if facts is None:
             raise UsageError(
                 "the symbols of this snapshot are no longer stored", "the setting snapshots_kept sets how many are"

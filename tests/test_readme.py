@@ -26,7 +26,7 @@ from codelens.config import Settings
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS
 from codelens.query.filters import FIELD_TESTS
 from codelens.query.nodes import KIND_GROUPS
-from codelens.store.migrate import newest_version
+from codelens.store.migrate import find_newest_version
 from tools.readme import FIGURES
 from tools.readme import rewritten as rewritten_tables
 
@@ -238,7 +238,7 @@ def test_dependencies() -> None:
 
 
 def test_tables_of_the_index() -> None:
-    assert newest_version() >= 1
+    assert find_newest_version() >= 1
     sql = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "migrations").glob("*.sql")))
     made = set(re.findall(r"CREATE (?:VIRTUAL )?TABLE (\w+)", sql))
     assert {name for cell, _ in rows("| table | holds |") for name in re.findall(r"`(\w+)`", cell)} == made

@@ -190,11 +190,11 @@ def format_versions() -> Iterator[str]:
     """List tool, schema, SQLite, sqlite-vec and model, one a line."""
     from codelens.embed.registry import SHIPPED, open_embedder
     from codelens.store.connection import probe_abilities
-    from codelens.store.migrate import newest_version
+    from codelens.store.migrate import find_newest_version
 
     abilities = probe_abilities()
     yield f"codelens {__version__}\n"
-    yield f"schema {newest_version()}\n"
+    yield f"schema {find_newest_version()}\n"
     yield f"SQLite {abilities.sqlite} (apsw {abilities.driver})\n"
     yield f"sqlite-vec {abilities.vector or 'missing'}\n"
     yield f"model {open_embedder(SHIPPED).name}\n"

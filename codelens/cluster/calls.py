@@ -15,7 +15,7 @@ from itertools import chain
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from codelens.cluster.numbers import Numbers, group_by_shard, split_number, unit_of
+from codelens.cluster.numbers import Numbers, group_by_shard, join_number, split_number
 from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, RecordedCall
 from codelens.errors import UsageError
 from codelens.model.code import DocumentId, RepositoryId, RepositoryName, UnitId
@@ -42,7 +42,7 @@ def _strip(hint: Any) -> Any:
     return hint
 
 
-def _element(hint: Any) -> Any:
+def _find_element_type(hint: Any) -> Any:
     """The type of the elements of a collection, or of the keys of a mapping; None for other types."""
     hint = _strip(hint)
     if hint is UnitSet:
@@ -79,7 +79,7 @@ def cut_further(numbers: Numbers, ids: Iterable[int] | None) -> Parts | None:
 
 def cut_nodes(numbers: Numbers, nodes: Iterable[int]) -> Parts:
     """Nodes of the graph."""
-    return numbers.nodes_by_shard(nodes)
+    return numbers.group_nodes(nodes)
 
 
 def cut_id(_: Numbers, number: int | None) -> Parts | None:
@@ -105,7 +105,7 @@ def cut_expressions(numbers: Numbers, expressions: Iterable[str]) -> Parts:
     """Expressions, each for the shards that may match it."""
     parts: dict[int, list[str]] = {}
     for expression in expressions:
-        for shard in numbers.routes.with_any(expression, numbers.shards):
+        for shard in numbers.routes.find_with_any(expression, numbers.shards):
             parts.setdefault(shard, []).append(expression)
     return parts
 
@@ -113,7 +113,7 @@ def cut_expressions(numbers: Numbers, expressions: Iterable[str]) -> Parts:
 CUTS: Mapping[Any, Cut] = {
     UnitSet: cut_ids,
     RepositoryId: cut_repository,
-    Expressions: lambda numbers, m: dict.fromkeys(numbers.routes.with_any(m[-1], numbers.shards), m),
+    Expressions: lambda numbers, m: dict.fromkeys(numbers.routes.find_with_any(m[-1], numbers.shards), m),
     _strip(SymbolName): lambda n, name: dict.fromkeys(n.routes.with_name(fold_identifier(name), n.shards), name),
     **dict.fromkeys(ROW_IDS, cut_id),
 }
@@ -133,7 +133,7 @@ LIFTS: Mapping[Any, Lift] = {
     RepositoryName: lambda numbers, shard, name: numbers.name(shard, name),
     RepositoryId: lambda numbers, shard, value: numbers.repository(shard, value),
     Node: lambda numbers, shard, value: numbers.node(shard, value),
-    **dict.fromkeys(ROW_IDS, lambda _, shard, value: unit_of(shard, value)),
+    **dict.fromkeys(ROW_IDS, lambda _, shard, value: join_number(shard, value)),
 }
 
 
@@ -196,7 +196,7 @@ class Call(NamedTuple):
     is_lasting: bool = False  # True for what does not depend on a query: asked for once
     elements: Elements | None = None
 
-    def first_cut(self, arguments: Sequence[Any]) -> Cut | None:
+    def find_first_cut(self, arguments: Sequence[Any]) -> Cut | None:
         """How the first argument names a part of the whole; None if it does not."""
         return next((cut for place, cut in self.cuts if place == 0 and arguments[0] is not None), None)
 
@@ -213,13 +213,13 @@ def find_call(method: str) -> Call:
     hints = get_type_hints(function, include_extras=True)
     result = hints.pop("return")
     parameters = [name for name in inspect.signature(function).parameters if name != "self"]
-    ways = [CUTS.get(_strip(hints[name])) or ELEMENT_CUTS.get(_element(hints[name])) for name in parameters]
+    ways = [CUTS.get(_strip(hints[name])) or ELEMENT_CUTS.get(_find_element_type(hints[name])) for name in parameters]
     cuts = [(place, cut) for place, cut in enumerate(ways) if cut]
     rule: MergeRule = getattr(function, "merge_rule", MergeRule(None))
     merge = rule.merge or _find_merge(result, cuts, parameters)
     if merge in (None, merging.refuse):
         raise UsageError(f"an index of several shards cannot answer {method} yet")
-    first = _element(hints[parameters[0]]) if parameters else None
+    first = _find_element_type(hints[parameters[0]]) if parameters else None
     elements = rule.elements or (_find_elements(result, first) if first else None)
     return Call(make_lift(result), merge, cuts, rule.is_lasting or not parameters, elements)
 
@@ -253,7 +253,7 @@ def _take_first(answers: Sequence[InOrder[Any]], limit: int | None) -> InOrder[A
 
 def _find_elements(result: Any, first: Any) -> Elements | None:
     """How an answer falls into what belongs to the ids of the first argument, if it does."""
-    base, element = get_origin(result), _element(result)
+    base, element = get_origin(result), _find_element_type(result)
     if base in MAPPINGS and element == first:
         return Elements(
             lambda answer: ((key, (key, value)) for key, value in answer.items()), lambda pairs, _: dict(pairs)
@@ -279,15 +279,15 @@ def _lift_reads(numbers: Numbers, shard: int, reads: Sequence[RecordedCall]) -> 
             call = find_call(read.method)
         except UsageError:
             continue
-        arguments, cut = read.arguments, call.first_cut(read.arguments)
+        arguments, cut = read.arguments, call.find_first_cut(read.arguments)
         if any(arguments[place] is not None for place, _ in call.cuts if place):
             continue
         if cut is cut_id:
-            arguments = (unit_of(shard, arguments[0]), *arguments[1:])
+            arguments = (join_number(shard, arguments[0]), *arguments[1:])
         elif cut is not None:
             if not call.elements:
                 continue
-            ids = (numbers.node(shard, i) if cut is cut_nodes else unit_of(shard, i) for i in arguments[0])
+            ids = (numbers.node(shard, i) if cut is cut_nodes else join_number(shard, i) for i in arguments[0])
             arguments = ([number for number in ids if number < EXTERNAL], *arguments[1:])
         answer = call.lift(numbers, shard, read.answer) if call.lift else read.answer
         lifted.append(RecordedCall(read.method, arguments, answer))
@@ -300,7 +300,7 @@ def _merge_reads(answers: Sequence[Sequence[RecordedCall]], arguments: Sequence[
     for answer in answers:
         of_all = {}
         for read in answer:
-            if find_call(read.method).first_cut(read.arguments) is not None:
+            if find_call(read.method).find_first_cut(read.arguments) is not None:
                 merged.append(read)
             elif arguments[1] is None:  # all shards were asked
                 of_all[read.method, freeze(read.arguments)] = read

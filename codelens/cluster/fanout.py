@@ -70,7 +70,7 @@ class FanOut:
         open_calls = [_OpenCall(self, *call, pending) for call in _join_rehearsals(calls)]
         messages: dict[int, list[Request]] = {}
         for call in open_calls:
-            for shard, request in call.requests().items():
+            for shard, request in call.build_requests().items():
                 call.places[shard] = len(messages.setdefault(shard, []))
                 messages[shard].append(request)
         replies = self.transport.ask(messages) if messages else {}
@@ -109,20 +109,20 @@ class FanOut:
         """Remember what shards read ahead."""
         call = find_call(read.method)
         if call.elements is None:
-            self.answers_to(call)[read.method, freeze(read.arguments)] = read.answer
+            self.find_answers(call)[read.method, freeze(read.arguments)] = read.answer
             return
-        elements = self.elements_of(read.method, read.arguments[1:])
+        elements = self.find_elements(read.method, read.arguments[1:])
         new = {number: list[Any]() for number in read.arguments[0] if number not in elements}
         for key, element in call.elements.split(read.answer):
             if key in new:
                 new[key].append(element)
         elements |= new
 
-    def answers_to(self, call: Call) -> dict[Any, Any]:
+    def find_answers(self, call: Call) -> dict[Any, Any]:
         """The place of answers to such a call."""
         return self._lasting_answers if call.is_lasting else self._answers
 
-    def elements_of(self, method: str, further: tuple[Any, ...]) -> dict[Any, list[Any]]:
+    def find_elements(self, method: str, further: tuple[Any, ...]) -> dict[Any, list[Any]]:
         """The elements that are known of answers to a method."""
         return (self._lasting_elements if find_call(method).is_lasting else self._elements_by_call).setdefault(
             (method, freeze(further)), {}
@@ -243,11 +243,11 @@ class _OpenCall:
         self.places: dict[int, int] = {}  # Shard → place of the request in its message
         self._fan, self._method, self._arguments = fan, method, arguments
         self._key = (method, freeze(arguments))
-        self._answers = fan.answers_to(self.call)
+        self._answers = fan.find_answers(self.call)
         self._elements: dict[Any, list[Any]] | None = None
         self._asked = arguments
         if self.call.elements and arguments[0] is not None:
-            self._elements = fan.elements_of(method, arguments[1:])
+            self._elements = fan.find_elements(method, arguments[1:])
             unknown = {number: (id(self._elements), number) for number in arguments[0] if number not in self._elements}
             self._missing = [number for number, key in unknown.items() if key not in pending]
             pending.update(unknown.values())
@@ -257,7 +257,7 @@ class _OpenCall:
             self.done = self._key in self._answers or self._key in pending
             pending.add(self._key)
 
-    def requests(self) -> dict[int, Request]:
+    def build_requests(self) -> dict[int, Request]:
         """Shard → what it is asked."""
         cut = {} if self.done else self._fan.cut(self.call, self._asked)
         return {shard: Request(self._method, arguments) for shard, arguments in cut.items()}

@@ -78,7 +78,7 @@ class Numbers:
             self.unknown.add((shard, local))
         return self._external_of_node.get((shard, local), EXTERNAL)
 
-    def nodes_by_shard(self, nodes: Iterable[int]) -> dict[int, list[int]]:
+    def group_nodes(self, nodes: Iterable[int]) -> dict[int, list[int]]:
         """Shard → the nodes there, in the given order; an external is in several."""
         by_shard: dict[int, list[int]] = {}
         for node in nodes:
@@ -97,7 +97,7 @@ class Numbers:
         self.unknown.clear()
 
 
-def unit_of(shard: int, local: int) -> UnitId:
+def join_number(shard: int, local: int) -> UnitId:
     """The number of a shard's unit or document."""
     return UnitId(shard << LOCAL_BITS | local)
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import xxhash
 
-from codelens.store.postings import phrases_alone
+from codelens.store.postings import build_plain_phrases
 from codelens.store.store import Store
 
 BITS = 10  # Bits a term. Measured over 96 real shards: one of 120 terms that a shard lacks seems to be there.
@@ -40,7 +40,7 @@ class Sketch:
 
         size = max(8, len(terms) * bits)
         hashes = max(1, round(bits * math.log(2)))
-        digests = b"".join(map(_packed_digest, terms))
+        digests = b"".join(map(_pack_digest, terms))
         step, first = numpy.frombuffer(digests, dtype=">u8").astype(numpy.uint64).reshape(-1, 2).T
         first, step = first % numpy.uint64(size), (step | numpy.uint64(1)) % numpy.uint64(size)
         filled = numpy.zeros(-(-size // 8) * 8, dtype=bool)
@@ -76,11 +76,11 @@ class Sketch:
 @lru_cache(maxsize=4096)
 def _digest(term: str) -> tuple[int, int]:
     """(first place, distance of the next) of a term. Cached, since a coordinator looks a word up in the sketches of all shards."""
-    digest = int.from_bytes(_packed_digest(term), "big")
+    digest = int.from_bytes(_pack_digest(term), "big")
     return digest & _HALF, digest >> 64 | 1
 
 
-def _packed_digest(term: str) -> bytes:
+def _pack_digest(term: str) -> bytes:
     return xxhash.xxh3_128_digest(term.encode("utf-8", "surrogatepass"))
 
 
@@ -88,7 +88,7 @@ WORD, NAME = "w", "n"  # Marks before terms, so that words and names differ
 _PHRASE = re.compile(r'"((?:[^"]|"")*)"(\s*\*)?')  # A phrase of FTS5's, and what marks it as a beginning
 
 
-def sketch_of(store: Store) -> Sketch:
+def build_sketch(store: Store) -> Sketch:
     """The sketch of an index: the stems of its words, and its folded names."""
     words = (WORD + stem for stem, _ in store.postings.list_vocabulary("", 1, 1 << 30))
     return Sketch.make({*words, *(NAME + name for name in store.units.list_folded_names())})
@@ -99,20 +99,20 @@ class Routes:
 
     def __init__(self) -> None:
         self.sketches: Mapping[int, Sketch] = {}
-        self._phrases = phrases_alone()
+        self._phrases = build_plain_phrases()
 
     def with_name(self, folded: str, shards: Iterable[int]) -> list[int]:
         """The shards that may hold a unit of this name."""
         return [shard for shard in shards if self._may_hold(shard, [NAME + folded])]
 
-    def with_any(self, expression: str, shards: Iterable[int]) -> list[int]:
+    def find_with_any(self, expression: str, shards: Iterable[int]) -> list[int]:
         """The shards that may hold a unit that an expression of FTS5's finds: one with all words of any of its phrases."""
         if not self.sketches:
             return list(shards)
-        phrases = list(self._words(expression))
+        phrases = list(self._split_phrases(expression))
         return [shard for shard in shards if any(self._may_hold(shard, words) for words in phrases)]
 
-    def _words(self, expression: str) -> Iterator[list[str]]:
+    def _split_phrases(self, expression: str) -> Iterator[list[str]]:
         for text, begins in _PHRASE.findall(expression):
             yield [] if begins else [WORD + stem for stem in self._phrases.stems(text.replace('""', '"'))]
 

@@ -25,7 +25,7 @@ from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.code import RepositoryId
 from codelens.model.graph import EXTERNAL
 from codelens.store.documents import DocumentRow, RepositoryRow, RootNames
-from codelens.store.postings import InColumns, WordStatistics, phrases_alone
+from codelens.store.postings import InColumns, WordStatistics, build_plain_phrases
 from codelens.store.store import INDEXED_AT, Expected, Part, Store
 from codelens.store.units import UnitSet
 from codelens.store.vectors import FIRST_PASS
@@ -73,7 +73,7 @@ class ShardWords(ShardGateway):
 
     def __init__(self, ask: FanOut) -> None:
         super().__init__("postings", ask)
-        self._phrases = phrases_alone()
+        self._phrases = build_plain_phrases()
         self.stem, self.fold_terms = self._phrases.stem, self._phrases.words
 
     def count_units(self, term: str, columns: Sequence[str] = ()) -> int:

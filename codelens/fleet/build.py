@@ -13,7 +13,15 @@ from codelens.errors import CodelensError, NoIndex, UsageError
 from codelens.fleet.manifest import FleetManifest, FleetRepository, Member, ShardEntry, group_into_shards, to_row
 from codelens.fleet.sources import FleetSource, SourceLook, look_at_all
 from codelens.fleet.stores import FleetStore, open_store
-from codelens.fleet.workers import SHARDS, ShardBuilt, ShardJob, build_shard, fleet_recipe, name_record, name_sketch
+from codelens.fleet.workers import (
+    SHARDS,
+    ShardBuilt,
+    ShardJob,
+    build_shard,
+    compute_fleet_recipe,
+    name_record,
+    name_sketch,
+)
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.fleet import FleetRepositoryStatus, FleetStatus, ShardStatus
 from codelens.text.counts import quantity
@@ -83,7 +91,7 @@ class _FleetRun:
     def __init__(self, client: Any, store: FleetStore, settings: Settings, report: Callable[[str], None]) -> None:
         self._client, self._store, self._settings, self._report = client, store, settings, report
         self.planned = self.stored = 0
-        self._recipe = fleet_recipe(settings)
+        self._recipe = compute_fleet_recipe(settings)
         self.futures: dict[Any, _Group] = {}
         try:
             self._before = FleetManifest.read(store)
@@ -159,11 +167,11 @@ class _FleetRun:
 
     def _build_groups(self, waiting: Sequence[_Group]) -> Iterator[_Group]:
         """Build these groups, as many at once as there are threads, and one more for each; yield each that is done."""
-        if waiting and not self._threads():
+        if waiting and not self._count_threads():
             self._report("no worker has joined the scheduler yet: waiting for the first")
         queue = list(reversed(waiting))
         while queue or self.futures:
-            while queue and len(self.futures) < 2 * max(1, sum(self._threads().values())):
+            while queue and len(self.futures) < 2 * max(1, sum(self._count_threads().values())):
                 self._submit_chunk(queue.pop())
             for future in self._wait_for_shards():
                 group = self.futures.pop(future)
@@ -189,14 +197,14 @@ class _FleetRun:
             except CancelledError:
                 raise CodelensError("the scheduler is gone, or has given up this run", GO_ON) from None
             except TimeoutError:
-                there = self._threads().keys()
+                there = self._count_threads().keys()
             for future, group in list(self.futures.items()):
                 if group.place and not there & group.place:
                     del self.futures[future]
                     self._client.cancel([future], force=True)
                     self._submit_chunk(group)
 
-    def _threads(self) -> Mapping[str, int]:
+    def _count_threads(self) -> Mapping[str, int]:
         try:
             threads: Mapping[str, int] = self._client.nthreads()
         except OSError as fault:
@@ -219,7 +227,7 @@ class _FleetRun:
             tuple((self._sources[r.name], self._looks[r.name]) for r in staying if r.name not in chunk),
             last=group.tries == RETRIES,
         )
-        group.place = self._threads().keys() - group.tried if group.tried else set()
+        group.place = self._count_threads().keys() - group.tried if group.tried else set()
         # Another coordinator that asks for the same, because this one was killed, waits for the same task. A task that
         # built a shard which is lost since does not count, although the scheduler may still know its result.
         task = repr((job, group.tries, self._lost)).encode("utf-8", "surrogateescape")
@@ -308,8 +316,8 @@ class _FleetRun:
     def _remove_unnamed(self) -> None:
         """Remove what no manifest has named for a while: superseded shards, and what killed workers left."""
         named = {shard.file for shard in self._manifest.shards}
-        needed = {beside for file in named for beside in _files_of_shard(file)}
-        left = {beside: at for file, at in self._manifest.superseded.items() for beside in _files_of_shard(file)}
+        needed = {beside for file in named for beside in _list_shard_files(file)}
+        left = {beside: at for file, at in self._manifest.superseded.items() for beside in _list_shard_files(file)}
         until = time.time() - GRACE_SECONDS
         removed = set()
         for file in sorted(self._store.files(SHARDS), key=lambda file: file.name.endswith(".db")):  # records first
@@ -321,7 +329,7 @@ class _FleetRun:
             self._manifest = replace(self._manifest, superseded=rest).write(self._store)
 
 
-def _files_of_shard(file: str) -> tuple[str, str, str]:
+def _list_shard_files(file: str) -> tuple[str, str, str]:
     """A shard with its record and its sketch."""
     return file, name_record(file), name_sketch(file)
 
@@ -357,7 +365,7 @@ def fleet_status(store_url: str, settings: Settings, *, looking: bool = True) ->
         generation=manifest.generation,
         repositories=shown,
         shards=shards,
-        recipe_is_current=fleet_recipe(settings) == manifest.recipe,
+        recipe_is_current=compute_fleet_recipe(settings) == manifest.recipe,
         searched=sum(bool(r.shard) for r in shown),
         failed=sum(bool(r.failure) for r in shown),
         stale=sum(bool(r.stale) for r in shown),

@@ -157,7 +157,7 @@ class ShardsOfWorkers(OpenShards):
             if of_worker
         }
         with self._client.as_current():  # there may be other clients in this process
-            self._actors: dict[int, Any] = self._results(self._placed)
+            self._actors: dict[int, Any] = self._collect_results(self._placed)
         return [number for at in self._actors for number in self._workers[at]]
 
     def close(self) -> None:
@@ -169,9 +169,9 @@ class ShardsOfWorkers(OpenShards):
     def _call(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> Iterable[dict[int, tuple[Any, str]]]:
         wanted = {at: {n: calls[n] for n in self._workers[at] if n in calls} for at in self._actors}
         futures = {at: self._actors[at].call(method, of_worker) for at, of_worker in wanted.items() if of_worker}
-        return self._results(futures).values()
+        return self._collect_results(futures).values()
 
-    def _results(self, futures: Mapping[int, Any]) -> dict[int, Any]:
+    def _collect_results(self, futures: Mapping[int, Any]) -> dict[int, Any]:
         """Worker → its result; the shards of workers without one in time are lost."""
         until, results = time.monotonic() + self._seconds, {}
         for at, future in futures.items():

@@ -66,7 +66,7 @@ class FleetManifest:
     shards: tuple[ShardEntry, ...] = ()
     planned: tuple[tuple[str, ...], ...] = ()
     """The names of each shard, of those that must yet be built, too: the next run of a killed coordinator has the same plan."""
-    recipe: str = ""  # How all shards were built; see `fleet_recipe`
+    recipe: str = ""  # How all shards were built; see `compute_fleet_recipe`
     superseded: Mapping[str, int] = field(default_factory=dict)
     """Shard that readers of an earlier manifest may still open → time of its replacement, in seconds since 1970."""
     generation: int = 0  # Increases with each manifest of a store

@@ -119,7 +119,7 @@ class FleetConnection:
         key = answering, (*absent, *missing)
         if key not in self._stores:
             facts = {number: of_shard for number, of_shard in self.shards.facts.items() if number in answering}
-            whole = Path(place.store), self.shards, facts, self._homes(answering)
+            whole = Path(place.store), self.shards, facts, self._list_homes(answering)
             self._stores[key] = ShardedStore(*whole, snapshot=self.manifest.snapshot, release=self._keep_for_next)
             self._stores[key].missing = key[1]
         self._uses += 1
@@ -159,7 +159,7 @@ class FleetConnection:
         shard = f"shard {number + 1} of {len(self.manifest.shards)}" if counted else "a shard"
         return f"{shard} ({', '.join(names[:MOST_NAMED])}{more})"
 
-    def _homes(self, shards: frozenset[int]) -> list[Home]:
+    def _list_homes(self, shards: frozenset[int]) -> list[Home]:
         """The repositories in the order of the manifest, as one index would have them."""
         rows = {
             name: (number, row)

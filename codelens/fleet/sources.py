@@ -79,7 +79,7 @@ def read_fleet(fleet: Path, besides: Path | None = None) -> list[FleetSource]:
         sources = [FleetSource(folder.name, str(folder.resolve())) for folder in folders]
         empty = f"{fleet} holds no folders"
     else:
-        sources = [_source(row, place, fleet) for place, row in _rows(fleet)]
+        sources = [_parse_source(row, place, fleet) for place, row in _read_rows(fleet)]
         empty = f"{fleet} lists no repositories"
     if not sources:
         raise UsageError(empty, "name a folder of clones, or a file with [[repository]] tables or JSON Lines")
@@ -96,7 +96,7 @@ def read_fleet(fleet: Path, besides: Path | None = None) -> list[FleetSource]:
     return sources
 
 
-def _rows(fleet: Path) -> Iterator[tuple[str, Any]]:
+def _read_rows(fleet: Path) -> Iterator[tuple[str, Any]]:
     """(place for messages, table) of each repository in a file."""
     try:
         text = fleet.read_text(encoding="utf-8-sig")
@@ -124,7 +124,7 @@ def _rows(fleet: Path) -> Iterator[tuple[str, Any]]:
                 raise UsageError(f"{fleet}, line {number} is not JSON: {fault}", "a TOML file ends in .toml") from None
 
 
-def _source(row: Any, place: str, fleet: Path) -> FleetSource:
+def _parse_source(row: Any, place: str, fleet: Path) -> FleetSource:
     if not isinstance(row, dict):
         raise UsageError(f"{place}: not a table", 'for example {"path": "clones/shop"}')
     for key in OWN_KEYS:
@@ -162,7 +162,7 @@ def look(source: FleetSource) -> SourceLook:
             return SourceLook(fault=f"no such folder: {source.path}")
         if not source.ref and open_bare_repository(Path(source.path)) is None:
             return _look_at_files(Path(source.path))
-        repository = _repository(source)
+        repository = _parse_repository(source)
         commit = resolve_commit(repository, source.ref or "HEAD")
         return SourceLook(commit, commit, sum(file.size for file in list_tree_files(repository, commit)))
     except (GitError, OSError) as fault:
@@ -177,7 +177,7 @@ def look_at_all(sources: Iterable[FleetSource]) -> list[SourceLook]:
         return list(threads.map(look, sources))
 
 
-def _repository(source: FleetSource) -> Repository:
+def _parse_repository(source: FleetSource) -> Repository:
     repository = open_bare_repository(Path(source.path)) or find_repository(Path(source.path))
     if repository is None:
         raise GitError(f"{source.path} is not a git repository, so it has no '{source.ref}'")
@@ -194,13 +194,13 @@ def _look_at_files(root: Path) -> SourceLook:
     except GitError:
         commit = ""
     digest, total = xxhash.xxh3_128(commit.encode()), 0
-    for path, stat in _files(str(root)):
+    for path, stat in _list_files(str(root)):
         digest.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode("utf-8", "surrogateescape"))
         total += stat.st_size
     return SourceLook(digest.hexdigest(), commit, total)
 
 
-def _files(folder: str, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
+def _list_files(folder: str, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
     """(path, stat) of all files, in order, except those of git and codelens. A folder that cannot be read has none."""
     try:
         with os.scandir(folder) as listing:
@@ -210,7 +210,7 @@ def _files(folder: str, below: str = "") -> Iterator[tuple[str, os.stat_result]]
     for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             if entry.name not in (".git", INDEX_FOLDER):
-                yield from _files(entry.path, f"{below}{entry.name}/")
+                yield from _list_files(entry.path, f"{below}{entry.name}/")
         else:
             yield below + entry.name, entry.stat(follow_symlinks=False)
 
@@ -236,7 +236,7 @@ def lay_out(source: FleetSource, seen: SourceLook, largest: int) -> Iterator[tup
                 seen = replace(seen, state=commit, commit=commit)
             else:
                 folder.mkdir(parents=True, exist_ok=True)
-                lay_tree(_repository(source), seen.commit, folder, largest=largest)
+                lay_tree(_parse_repository(source), seen.commit, folder, largest=largest)
             yield folder, seen
         finally:
             shutil.rmtree(folder, ignore_errors=True)

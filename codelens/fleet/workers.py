@@ -68,7 +68,7 @@ def _import_distributed(purpose: str) -> Any:
     return distributed
 
 
-def fleet_recipe(settings: Settings) -> str:
+def compute_fleet_recipe(settings: Settings) -> str:
     """A hash over everything that decides what a shard holds, apart from the repositories' files: 16 hex digits.
 
     It joins what indexes are compared by: schema, recipes of all languages, rules of walks, links and histories, and the model.
@@ -78,12 +78,12 @@ def fleet_recipe(settings: Settings) -> str:
     from codelens.indexing.walk_rules import WALK_KEYS
     from codelens.lang.registry import languages
     from codelens.linking.linker import compute_recipe as link_recipe
-    from codelens.store.migrate import migrations
+    from codelens.store.migrate import list_migrations
     from codelens.worktree.history import RULES
 
     embedder = open_chosen_embedder(settings)
     parts = [
-        len(migrations()),
+        len(list_migrations()),
         format_skip_rules(settings),
         [getattr(settings, key) for key in (*WALK_KEYS, "max_precise_size", "fuzzy", "vector")],
         sorted((language, compute_current_recipe(language, settings)) for language in ("", *languages())),
@@ -125,7 +125,7 @@ def build_shard(job: ShardJob) -> ShardBuilt:
     gc.set_threshold(OBJECTS)
     built = ShardBuilt()
     try:
-        if fleet_recipe(job.settings) == job.recipe:
+        if compute_fleet_recipe(job.settings) == job.recipe:
             built = _build(job)
         else:
             text = "the worker has another version of codelens, of a grammar or of the model than the coordinator"
@@ -139,10 +139,10 @@ def build_shard(job: ShardJob) -> ShardBuilt:
         built = ShardBuilt(fault=str(fault))
     except Exception as fault:  # a defect must not end the others' work
         built = ShardBuilt(fault=f"{type(fault).__name__}: {fault}")
-    return replace(built, worker=_worker_fact("address"))
+    return replace(built, worker=_read_worker_fact("address"))
 
 
-def _worker_fact(name: str) -> str:
+def _read_worker_fact(name: str) -> str:
     """A fact of Dask's worker that this is; empty outside of workers."""
     from distributed import get_worker
 
@@ -158,7 +158,7 @@ def _build(job: ShardJob) -> ShardBuilt:
         return stored
     with ExitStack() as stack:
         # Dask removes the worker's folder, even after a kill.
-        disk = _worker_fact("local_directory") or None
+        disk = _read_worker_fact("local_directory") or None
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="codelens-", dir=disk)))
         if not _take_base(store, job, scratch / "shard.db"):
             every = {source.name: (source, seen) for source, seen in (*job.wanted, *job.rest)}
@@ -212,7 +212,7 @@ def _find_stored_shard(store: FleetStore, name: str) -> ShardBuilt | None:
 def _index_repositories(
     job: ShardJob, store: FleetStore, name: str, index: Path, trees: Mapping[str, tuple[FleetSource, Path, SourceLook]]
 ) -> ShardBuilt:
-    from codelens.cluster.sketch import sketch_of
+    from codelens.cluster.sketch import build_sketch
     from codelens.index import Index
     from codelens.store.store import Store
 
@@ -238,7 +238,7 @@ def _index_repositories(
     names = tuple(dict.fromkeys((*(r.name for r in job.kept), *trees)))
     entry = ShardEntry(file, names, index.stat().st_size, digest)
     with Store.read(index, accepted=True) as opened:
-        sketch = sketch_of(opened).to_bytes()
+        sketch = build_sketch(opened).to_bytes()
     store.write(name_sketch(file), sketch)
     store.upload(index, file)
     record = {"shard": to_row(entry), "indexed": [to_row(repository) for repository in indexed]}

@@ -65,7 +65,7 @@ from codelens.model.graph import (
     make_document_node,
 )
 from codelens.store.documents import DocumentRow
-from codelens.store.postings import all_trigrams
+from codelens.store.postings import build_trigram_query
 from codelens.store.targets import SAME_NAME, is_same_thing
 from codelens.text.lines import TextMap
 
@@ -205,7 +205,7 @@ class PlaceFinder:
         """The files of the question that may have the name: by trigrams, or all files if it is too short for these."""
         view, store, name = self._view, self._view.store, self.target.name
         allowed = None
-        if store.features().fuzzy and (expression := all_trigrams(name)):
+        if store.features().fuzzy and (expression := build_trigram_query(name)):
             allowed = set(store.postings.find_documents(expression))
         return [row for row in view.list_documents(allowed) if view.includes(row.id)]
 

@@ -29,7 +29,7 @@ from codelens.model.code import SeenFile
 from codelens.model.fast_dataclass import replace
 from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport, Progress
 from codelens.model.search import Notice
-from codelens.store.checksums import file_faults, has_checksums
+from codelens.store.checksums import find_file_faults, has_checksums
 from codelens.store.connection import (
     holds_index,
     looks_begun,
@@ -263,7 +263,7 @@ def _close(store: Store) -> None:
 
 
 def _raise_damage(index: Path) -> None:
-    for fault in file_faults(index):
+    for fault in find_file_faults(index):
         raise IndexCorrupt(f"{index} is damaged: {fault}")
 
 

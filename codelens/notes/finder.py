@@ -25,7 +25,7 @@ from codelens.notes.note import (
     split_line_number,
 )
 from codelens.store.documents import DocumentRow
-from codelens.store.postings import all_trigrams
+from codelens.store.postings import build_trigram_query
 from codelens.store.store import Store
 from codelens.store.targets import resolve_target
 from codelens.store.texts import Texts
@@ -143,7 +143,7 @@ class AnchorFinder:
         """(path, line, name of the definition around it) by the text of its lines, in its own file or the only other one."""
         if document is not None and (line := self._find_line(anchor, self._texts.lines(document))) is not None:
             return document.path, line, self._find_enclosing_name(document.id, line)
-        trigrams = all_trigrams(anchor.text) if anchor.digest and len(anchor.text) >= LEAST_LETTERS else ""
+        trigrams = build_trigram_query(anchor.text) if anchor.digest and len(anchor.text) >= LEAST_LETTERS else ""
         if not trigrams or not self._store.features().fuzzy:
             return None
         rows = self._store.documents.read_rows(self._store.postings.find_documents(trigrams))

@@ -20,7 +20,7 @@ from codelens.errors import SettingsError
 from codelens.model.code import UnitId
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import ExpandedQuery, Term
-from codelens.store.postings import phrases_alone
+from codelens.store.postings import build_plain_phrases
 from codelens.store.store import Store
 from codelens.store.texts import Texts
 from codelens.text.notation import parse_toml, read_own_file
@@ -55,7 +55,7 @@ class Lexicon:
 
     def __init__(self, path: Path) -> None:
         self._lines = path.read_bytes().split(b"\n")
-        self.stem = phrases_alone().stem
+        self.stem = build_plain_phrases().stem
 
     def look_up(self, words: Iterable[str]) -> tuple[tuple[str, str], ...]:
         """Pairs (word, relation) of the entry for a phrase, best first; empty for an unknown phrase."""

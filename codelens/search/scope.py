@@ -50,7 +50,7 @@ from codelens.query.nodes import (
 )
 from codelens.query.patterns import AllOf, AnyOf, Plan, Ranges, Substring
 from codelens.store.documents import DocumentRow, RootNames
-from codelens.store.postings import all_trigrams
+from codelens.store.postings import build_trigram_query
 from codelens.store.store import Part, Store
 from codelens.store.texts import Texts
 from codelens.store.units import UnitSet
@@ -295,7 +295,7 @@ def has_condition_on(node: Node | None, *fields: str) -> bool:
 def format_trigrams(plan: Plan) -> str:
     """The full-text expression of a plan; empty if it requires nothing."""
     if isinstance(plan, Substring):
-        return all_trigrams(plan.text[:LONGEST_SOUGHT])
+        return build_trigram_query(plan.text[:LONGEST_SOUGHT])
     if not isinstance(plan, AllOf | AnyOf):
         return ""
     wanted = plan.parts[:MOST_SOUGHT] if isinstance(plan, AllOf) else plan.parts

@@ -21,7 +21,7 @@ from codelens.query.nodes import Filter, list_leaves
 from codelens.search.run import SearchRun
 from codelens.search.terms import load_words
 from codelens.store.documents import InOrder
-from codelens.store.postings import all_trigrams
+from codelens.store.postings import build_trigram_query
 from codelens.store.store import Part, Store
 from codelens.store.texts import DocumentText, Texts
 from codelens.store.units import UnitSet
@@ -256,7 +256,7 @@ def _look_for(
     for number, search in enumerate(searches):
         for text in dict.fromkeys(search.texts):
             store.budget.check()
-            if expression := all_trigrams(text):
+            if expression := build_trigram_query(text):
                 holding[number][text] = store.postings.find_documents(expression)
         groups: dict[tuple[int, bool], list[DocumentId]] = {}
         for document, count in Counter(chain.from_iterable(holding[number].values())).items():

@@ -24,7 +24,7 @@ another file and signature. They pair only if exactly one symbol on each side ha
 def compare(old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument]) -> SnapshotDifference:
     """The difference between two states, in order of content. Edges of moved symbols are listed only if they changed."""
     before, after = list(old), list(new)
-    old_symbols, new_symbols = _symbols(before), _symbols(after)
+    old_symbols, new_symbols = _index_symbols(before), _index_symbols(after)
     gone = [symbol for key, symbol in old_symbols.items() if key not in new_symbols]
     come = [symbol for key, symbol in new_symbols.items() if key not in old_symbols]
     both = (SymbolChange(symbol, new_symbols[key]) for key, symbol in old_symbols.items() if key in new_symbols)
@@ -36,7 +36,7 @@ def compare(old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument]) ->
         paired = {symbol for pair in pairs for symbol in (pair.old, pair.new)}
         gone, come = [s for s in gone if s not in paired], [s for s in come if s not in paired]
         moved += pairs
-    fewer, more = _edges(before, after, moved)
+    fewer, more = _compare_edges(before, after, moved)
     return SnapshotDifference(
         tuple(sorted(come, key=_order)),
         tuple(sorted(gone, key=_order)),
@@ -47,7 +47,7 @@ def compare(old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument]) ->
     )
 
 
-def _symbols(facts: Iterable[SnapshotDocument]) -> dict[Hashable, SymbolPlace]:
+def _index_symbols(facts: Iterable[SnapshotDocument]) -> dict[Hashable, SymbolPlace]:
     """Identity → symbol. Symbols of one name in a file are distinguished by order."""
     by_identity: dict[Hashable, SymbolPlace] = {}
     seen: Counter[Hashable] = Counter()
@@ -67,7 +67,7 @@ def _find_unique(symbols: Sequence[SymbolPlace], key: _Key) -> dict[Hashable, Sy
 _End = tuple[str, str, str]
 
 
-def _edges(
+def _compare_edges(
     old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument], moved: Iterable[SymbolChange]
 ) -> tuple[tuple[EdgePlace, ...], tuple[EdgePlace, ...]]:
     """(removed edges, added edges)."""
@@ -80,13 +80,13 @@ def _edges(
         _, target_path, target_name = now.get(target, target)
         return EdgePlace(repository, path, place.edge._replace(source=name, path=target_path, target=target_name))
 
-    before = {rename(place): place for place in _edge_places(old)}
-    after = set(_edge_places(new))
+    before = {rename(place): place for place in _list_edge_places(old)}
+    after = set(_list_edge_places(new))
     fewer = sorted(place for key, place in before.items() if key not in after)
     return tuple(fewer), tuple(sorted(after - before.keys()))
 
 
-def _edge_places(facts: Iterable[SnapshotDocument]) -> Iterable[EdgePlace]:
+def _list_edge_places(facts: Iterable[SnapshotDocument]) -> Iterable[EdgePlace]:
     return (EdgePlace(d.repository, d.path, edge) for d in facts for edge in d.edges)
 
 

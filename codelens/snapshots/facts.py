@@ -27,29 +27,29 @@ AT_ONCE = 200  # Number of documents read together, which bounds memory
 _Home = tuple[int, str]  # (document id, qualified name of the symbol that a node belongs to; empty for the file itself)
 
 
-def facts_of(store: Store, number: int | None = None) -> list[SnapshotDocument] | None:
+def read_facts(store: Store, number: int | None = None) -> list[SnapshotDocument] | None:
     """The facts of all documents, of a logged state or of the index as it is; None if they are gone."""
     paths = {document: (repository, path) for document, repository, path, _ in store.log.leaves()}
-    text: bytes | None = b"\n".join([FORMAT, *lines_of(store, paths, list(paths))])
+    text: bytes | None = b"\n".join([FORMAT, *read_fact_lines(store, paths, list(paths))])
     if number is not None:
         text = store.log.facts(number, text or b"")
     return None if text is None else list(from_text(text))
 
 
-def lines_of(store: Store, paths: dict[int, tuple[str, str]], documents: Sequence[int]) -> Iterator[bytes]:
+def read_fact_lines(store: Store, paths: dict[int, tuple[str, str]], documents: Sequence[int]) -> Iterator[bytes]:
     """The facts of these documents, in their order, read a batch at a time."""
     for at in range(0, len(documents), AT_ONCE):
         batch = [DocumentId(document) for document in documents[at : at + AT_ONCE]]
         digests = store.log.digests_of(batch)
-        symbols = _symbols(store, batch)
-        edges = _edges(store, paths, batch)
+        symbols = _read_symbols(store, batch)
+        edges = _read_edges(store, paths, batch)
         for document in batch:
             symbols_here, ends = symbols.get(document, []), sorted(edges.get(document, ()))
             row = [*paths[document], digests[document].hex(), symbols_here, ends]
             yield json.dumps(row, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
 
-def _symbols(store: Store, documents: Sequence[DocumentId]) -> dict[int, list[SymbolFact]]:
+def _read_symbols(store: Store, documents: Sequence[DocumentId]) -> dict[int, list[SymbolFact]]:
     symbols: dict[int, list[SymbolFact]] = {}
     for document, kind, name, container, line, signature in store.units.list_outlines(documents):
         qualified = f"{container}.{name}" if container else name
@@ -57,11 +57,11 @@ def _symbols(store: Store, documents: Sequence[DocumentId]) -> dict[int, list[Sy
     return symbols
 
 
-def _edges(
+def _read_edges(
     store: Store, paths: dict[int, tuple[str, str]], documents: Sequence[DocumentId]
 ) -> dict[int, set[EdgeFact]]:
     ends = list(store.edges.list_ends(documents))
-    homes = _homes(store, {node for source, _, target in ends for node in (source, target)}, paths)
+    homes = _find_homes(store, {node for source, _, target in ends for node in (source, target)}, paths)
     externals = store.edges.read_external_names(target for _, _, target in ends if target not in homes)
     by_document: dict[int, set[EdgeFact]] = {}
     for source, kind, target in ends:
@@ -78,7 +78,7 @@ def _edges(
     return by_document
 
 
-def _homes(store: Store, nodes: Iterable[int], paths: dict[int, tuple[str, str]]) -> dict[int, _Home]:
+def _find_homes(store: Store, nodes: Iterable[int], paths: dict[int, tuple[str, str]]) -> dict[int, _Home]:
     """Node → its symbol, the symbol it is local to, or the file; externals are left out."""
     homes: dict[int, _Home] = {}
     inner: list[tuple[int, int, int]] = []
@@ -125,7 +125,7 @@ def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
             digest.update(decompress(frame))
         store.log.set_digest(document, digest.digest())
     leaves = store.log.leaves()
-    root = content_digest((repository, path, digest) for _, repository, path, digest in leaves)
+    root = compute_content_digest((repository, path, digest) for _, repository, path, digest in leaves)
     store.set_meta("root", root)
     last = next(iter(store.log.rows()), None)
     snapshot = store.meta("snapshot")
@@ -134,7 +134,7 @@ def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
     if not keep or (last and (last.snapshot, last.root) == (snapshot, root)):
         return
     is_next = last and last.kept and (last.snapshot, last.root) == before
-    older = _older_facts(store) if is_next else None
+    older = _find_older_facts(store) if is_next else None
     histories = [store.history.read(row.id) for row in store.documents.list_repositories()]
     time = max((history.time for history in histories if history and not history.fault), default=0)
     line = LoggedSnapshot(0, snapshot, root, time, len(leaves), *store.log.counts(), kept=True)
@@ -142,7 +142,7 @@ def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
     store.log.forget_lines(MOST_LINES)
 
 
-def content_digest(documents: Iterable[tuple[str, str, bytes]]) -> str:
+def compute_content_digest(documents: Iterable[tuple[str, str, bytes]]) -> str:
     """SHA-256, in hexadecimal, over (repository, path, SHA-256 of the file's bytes) of all documents in order."""
     digest = hashlib.sha256()
     for repository, path, content in documents:
@@ -150,16 +150,16 @@ def content_digest(documents: Iterable[tuple[str, str, bytes]]) -> str:
     return digest.hexdigest()
 
 
-def _older_facts(store: Store) -> OlderFacts:
+def _find_older_facts(store: Store) -> OlderFacts:
     """How the facts of the last committed state differ from those of this one, which is not committed yet.
 
     A document without an edge or a symbol that was written has the same facts in both.
     """
     with closing(Store.read_unfinished(store.path)) as last:
         old, new = ({document for document, *_ in state.log.leaves()} for state in (last, store))
-        before = list(_changed_lines(last, store.changed | old - new))
+        before = list(_read_changed_lines(last, store.changed | old - new))
     known, without = {text for _, text in before}, list[int]()
-    for place, text in _changed_lines(store, store.changed):
+    for place, text in _read_changed_lines(store, store.changed):
         if text in known:
             known.remove(text)
         else:
@@ -167,8 +167,8 @@ def _older_facts(store: Store) -> OlderFacts:
     return OlderFacts(without, [line for line in before if line[1] in known])
 
 
-def _changed_lines(store: Store, changed: Collection[int]) -> Iterator[tuple[int, bytes]]:
+def _read_changed_lines(store: Store, changed: Collection[int]) -> Iterator[tuple[int, bytes]]:
     """(number, text) of the lines of these documents among those of all, from 1; those that the store lacks are left out."""
     paths = {document: (repository, path) for document, repository, path, _ in store.log.leaves()}
     places = {document: place for place, document in enumerate(paths, start=1) if document in changed}
-    return zip(places.values(), lines_of(store, paths, list(places)), strict=True)
+    return zip(places.values(), read_fact_lines(store, paths, list(places)), strict=True)

@@ -139,13 +139,13 @@ _PACKED: tuple[tuple[str, str, str, tuple[Callable[[bytes], Any], ...]], ...] = 
 """(table, column of packed values, their name, functions that unpack them)."""
 
 
-def quick_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
-    """Counts that must agree. Pages are checked by `checksums.file_faults`, the schema when the file is opened."""
+def find_quick_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
+    """Counts that must agree. Pages are checked by `checksums.find_file_faults`, the schema when the file is opened."""
     for table, (text, sql) in _FEW.items():
         yield from _run_count(connection, table, text, sql)
 
 
-def full_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
+def find_full_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
     """All other faults: SQLite's and FTS5's own checks, and every row compared with related ones. Reads the whole index."""
     reports = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]  # includes FTS5's tables
     if reports != ["ok"]:
@@ -155,17 +155,17 @@ def full_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
         yield from _run_count(connection, table, f"rows without their row of {owner}", sql)
     for table, text, sql in _MANY:
         yield from _run_count(connection, table, text, sql)
-    yield from value_faults(connection)
+    yield from find_value_faults(connection)
 
 
-def value_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
+def find_value_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
     """Packed values that cannot be unpacked, and texts that do not match their digests."""
     sql = "SELECT d.id, s.bytes, d.size, d.content_hash, d.digest FROM documents d JOIN snapshots s ON s.document_id = d.id"
     texts = (_is_text(connection, row) for row in connection.execute(sql))
     yield from _count_faulty("snapshots", "texts that are damaged", texts)
     for table, column, values, unpackers in _PACKED:
         rows: Any = connection.execute(f"SELECT {column} FROM {table}")
-        can_unpack = (all(_works(unpack, bytes(row[0])) for unpack in unpackers) for row in rows)
+        can_unpack = (all(_can_unpack(unpack, bytes(row[0])) for unpack in unpackers) for row in rows)
         yield from _count_faulty(table, f"{values} that cannot be unpacked", can_unpack)
     blocks: Any = connection.execute("SELECT block, ids, bits FROM vector_bits")
     matching = (pack_signs(connection, block) == (ids, bits) for block, ids, bits in blocks)
@@ -173,7 +173,7 @@ def value_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
     oldest = connection.execute("SELECT min(number) FROM snapshot_log WHERE facts IS NOT NULL").fetchone()
     if oldest and oldest[0] is not None:
         facts = partial(SnapshotLog(connection).facts, newest=b"")
-        yield from _count_faulty("snapshot_log", "facts that cannot be unpacked", [_works(facts, int(oldest[0]))])
+        yield from _count_faulty("snapshot_log", "facts that cannot be unpacked", [_can_unpack(facts, int(oldest[0]))])
 
 
 def _run_count(connection: apsw.Connection, table: str, text: str, sql: str) -> Iterator[IndexFault]:
@@ -187,7 +187,7 @@ def _count_faulty(table: str, text: str, whole: Any) -> Iterator[IndexFault]:
         yield IndexFault(table, f"{number} {text}")
 
 
-def _works(unpack: Any, packed: Any) -> bool:
+def _can_unpack(unpack: Any, packed: Any) -> bool:
     try:
         unpack(packed)
     except apsw.Error:

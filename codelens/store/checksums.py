@@ -29,7 +29,7 @@ _TRIES, _PAUSE_SECONDS = 5, 0.02  # How often a page that seems damaged is read 
 _PENDING_BYTE = 1 << 30  # SQLite never uses its page (https://www.sqlite.org/fileformat.html#the_lock_byte_page)
 
 
-def _checksum(page: memoryview, number: int) -> bytes:
+def _compute_checksum(page: memoryview, number: int) -> bytes:
     return xxh3_128_digest(page[:-RESERVED], number)
 
 
@@ -42,7 +42,7 @@ class _ChecksummedFile(apsw.VFSFile):
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
         data = super().xRead(amount, offset)
-        # `_checksum`, without the call: a search reads thousands of pages
+        # `_compute_checksum`, without the call: a search reads thousands of pages
         fits = xxh3_128_digest(data[:-RESERVED], offset // amount) == data[-RESERVED:]
         if amount >= SMALLEST_PAGE and (len(data) < amount or not fits):
             if offset == 0 and not data.startswith(MAGIC):
@@ -55,7 +55,7 @@ class _ChecksummedFile(apsw.VFSFile):
     def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802
         if len(data) >= SMALLEST_PAGE:
             page = memoryview(data)
-            data = bytes(page[:-RESERVED]) + _checksum(page, offset // len(page))
+            data = bytes(page[:-RESERVED]) + _compute_checksum(page, offset // len(page))
         super().xWrite(data, offset)
 
     def xLock(self, level: int) -> None:  # noqa: N802
@@ -82,7 +82,7 @@ class _ChecksumVFS(apsw.VFS):
 _files = _ChecksumVFS()  # stays registered while it is referenced
 
 
-def vfs_for(path: Path) -> str | None:
+def find_vfs(path: Path) -> str | None:
     """The VFS for an index at `path`; None if the path is not UTF-8, which apsw cannot pass to a VFS."""
     try:
         os.fsencode(path.resolve()).decode()
@@ -100,7 +100,7 @@ def has_checksums(path: Path) -> bool:
         return True
 
 
-def file_faults(path: Path) -> Iterator[str]:
+def find_file_faults(path: Path) -> Iterator[str]:
     """Faults of a file's pages, one per line, read in blocks without SQLite. A writer may be active."""
     with path.open("rb") as file:
         head = file.read(100)
@@ -132,18 +132,18 @@ def _find_damaged(file: BinaryIO, size: int) -> list[int]:
     file.seek(0)
     while block := memoryview(file.read(_BLOCK)):
         for end in range(size, len(block) + size, size):
-            # `_checksum`, without the call: every run reads all pages
+            # `_compute_checksum`, without the call: every run reads all pages
             fits = xxh3_128_digest(block[end - size : end - RESERVED], number) == block[end - RESERVED : end]
             if not fits and number != _PENDING_BYTE // size:
                 damaged.append(number)
             number += 1
     if any(not any(_page(file, size, number)) for number in damaged):
-        unused = _unused_pages(file, size)
+        unused = _find_unused_pages(file, size)
         damaged = [number for number in damaged if number not in unused or any(_page(file, size, number))]
     for _ in range(_TRIES if damaged else 0):
         time.sleep(_PAUSE_SECONDS)
         pages = ((number, memoryview(_page(file, size, number))) for number in damaged)
-        damaged = [number for number, page in pages if page[-RESERVED:] != _checksum(page, number)]
+        damaged = [number for number, page in pages if page[-RESERVED:] != _compute_checksum(page, number)]
         if not damaged:
             break
     return damaged
@@ -154,7 +154,7 @@ def _page(file: BinaryIO, size: int, number: int) -> bytes:
     return file.read(size)
 
 
-def _unused_pages(file: BinaryIO, size: int) -> set[int]:
+def _find_unused_pages(file: BinaryIO, size: int) -> set[int]:
     """Numbers, from 0, of pages that SQLite may never have written (https://www.sqlite.org/fileformat.html#the_freelist)."""
     head = _page(file, size, 0)
     trunk, unused, seen = int.from_bytes(head[32:36], "big"), set(), set()

@@ -29,7 +29,7 @@ def decompress(packed: bytes, most: int = MOST_BYTES) -> bytes:
     try:
         claimed = zstd.get_frame_info(packed).decompressed_size
     except zstd.ZstdError as fault:
-        raise _damage_error(fault) from None
+        raise _make_damage_error(fault) from None
     if claimed is not None and claimed > most:
         raise IndexCorrupt(f"a value of the index claims to be {claimed} bytes long")
     raw = next(decompressed_pieces(packed, most + 1), b"")  # its memory grows with what it finds
@@ -47,15 +47,15 @@ def decompressed_pieces(packed: bytes, size: int) -> Iterator[bytes]:
         try:
             piece = unpacker.decompress(packed, size)
         except zstd.ZstdError as fault:
-            raise _damage_error(fault) from None
+            raise _make_damage_error(fault) from None
         if len(piece) < size and not unpacker.eof:
-            raise _damage_error("it ends too early")
+            raise _make_damage_error("it ends too early")
         if piece:
             yield piece
         packed = b""  # the unpacker keeps what it has not read
 
 
-def _damage_error(fault: object) -> IndexCorrupt:
+def _make_damage_error(fault: object) -> IndexCorrupt:
     return IndexCorrupt(f"a value of the index cannot be unpacked: {fault}")
 
 
@@ -75,13 +75,13 @@ def pack_references(references: Sequence[Reference], bindings: Sequence[Binding]
         [place[r.name] for r in references],
         [place[r.receiver] for r in references],
         [-1 if r.unit is None else r.unit for r in references],
-        _differences([r.start for r in references]),
-        _differences([r.line for r in references]),
+        _compute_differences([r.start for r in references]),
+        _compute_differences([r.line for r in references]),
         [place[b.how] for b in bindings],
         [place[b.name] for b in bindings],
         [place[b.text] for b in bindings],
         [-1 if b.unit is None else b.unit for b in bindings],
-        _differences([b.start for b in bindings]),
+        _compute_differences([b.start for b in bindings]),
         [b.until for b in bindings],
     ]
     names = " ".join(sorted({r.name for r in references if r.kind not in LITERAL_KINDS}))
@@ -91,7 +91,7 @@ def pack_references(references: Sequence[Reference], bindings: Sequence[Binding]
 
     # A line of JSON with the texts, then the lowest bytes of all numbers, then their second ones, and so on: the high bytes are
     # nearly all equal, so it takes a fifth less than numbers in JSON, and less time.
-    numbers = _little(array("i", [number for column in columns for number in column])).tobytes()
+    numbers = _swap_bytes(array("i", [number for column in columns for number in column])).tobytes()
     head = json.dumps(list(place), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     packed = zstd.compress(b"".join([head, b"\n", *(numbers[at::4] for at in range(4))]), LEVEL)
     return PackedReferences(packed, names)
@@ -102,7 +102,7 @@ def unpack_references(packed: bytes, name: str | None = None) -> tuple[Reference
     if not packed:
         return ()
     texts, numbers = _unpack_columns(packed)
-    *places, starts, lines = _columns(numbers[1 : 1 + 6 * numbers[0]])
+    *places, starts, lines = _split_columns(numbers[1 : 1 + 6 * numbers[0]])
     places += [list(accumulate(starts)), list(accumulate(lines))]
     if name is not None:
         wanted = texts.index(name) if name in texts else -1
@@ -111,7 +111,8 @@ def unpack_references(packed: bytes, name: str | None = None) -> tuple[Reference
     kinds, names, receivers, units, starts, lines = places
     text = texts.__getitem__
     rows = zip(
-        *(map(text, kinds), map(text, names), map(text, receivers), map(_unit, units), starts, lines), strict=True
+        *(map(text, kinds), map(text, names), map(text, receivers), map(_decode_unit, units), starts, lines),
+        strict=True,
     )
     return tuple(map(_reference, rows))
 
@@ -121,10 +122,10 @@ def unpack_bindings(packed: bytes) -> tuple[Binding, ...]:
     if not packed:
         return ()
     texts, numbers = _unpack_columns(packed)
-    hows, names, texts_of, units, starts, ends = _columns(numbers[1 + 6 * numbers[0] :])
+    hows, names, texts_of, units, starts, ends = _split_columns(numbers[1 + 6 * numbers[0] :])
     text = texts.__getitem__
     rows = zip(
-        *(map(text, hows), map(text, names), map(text, texts_of), map(_unit, units), accumulate(starts), ends),
+        *(map(text, hows), map(text, names), map(text, texts_of), map(_decode_unit, units), accumulate(starts), ends),
         strict=True,
     )
     return tuple(map(_binding, rows))
@@ -144,11 +145,11 @@ def unpack_places(packed: bytes) -> list[int]:
     return [8 * at + bit for at, byte in enumerate(packed) for bit in range(8) if byte >> bit & 1]
 
 
-def _unit(number: int) -> int | None:
+def _decode_unit(number: int) -> int | None:
     return None if number < 0 else number
 
 
-def _columns(numbers: array[int]) -> list[Sequence[int]]:
+def _split_columns(numbers: array[int]) -> list[Sequence[int]]:
     """Six columns of the same length."""
     size = len(numbers) // 6
     return [numbers[at * size : (at + 1) * size] for at in range(6)]
@@ -159,15 +160,15 @@ def _unpack_columns(packed: bytes) -> tuple[list[str], array[int]]:
     numbers, size = bytearray(len(planes)), len(planes) // 4
     for at in range(4):
         numbers[at::4] = planes[at * size : (at + 1) * size]
-    return json.loads(head.decode("utf-8", "surrogatepass")), _little(array("i", bytes(numbers)))
+    return json.loads(head.decode("utf-8", "surrogatepass")), _swap_bytes(array("i", bytes(numbers)))
 
 
-def _little(numbers: array[int]) -> array[int]:
+def _swap_bytes(numbers: array[int]) -> array[int]:
     """The numbers as they are stored, with the lowest byte first; or the other way round."""
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers
 
 
-def _differences(numbers: Sequence[int]) -> list[int]:
+def _compute_differences(numbers: Sequence[int]) -> list[int]:
     return [b - a for a, b in zip([0, *numbers], numbers, strict=False)]

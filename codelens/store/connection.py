@@ -22,7 +22,7 @@ import apsw
 from codelens.errors import READ_ONLY, CannotWrite, IndexBusy, IndexCorrupt, NoIndex, UsageError, build_write_error
 from codelens.model.code import DocumentId
 from codelens.model.fast_dataclass import dataclass
-from codelens.store.checksums import JOURNAL_MAGIC, RESERVED, has_checksums, vfs_for
+from codelens.store.checksums import JOURNAL_MAGIC, RESERVED, find_vfs, has_checksums
 from codelens.worktree.place import BESIDE, LOCK
 
 BUSY_MS = 5000  # Milliseconds that a statement waits for another process's lock: for a commit or a change of mode
@@ -155,7 +155,7 @@ _DISK_FAULTS = {getattr(errno, name, 0) for name in ("EACCES", "EDQUOT", "EIO", 
 PLAIN = re.compile(r"[A-Za-z0-9/_.~-]+")  # Names of files that stand in a URI as they are
 
 
-def uri_of(path: Path) -> str:
+def format_uri(path: Path) -> str:
     """A URI for a path, since plain file names must be UTF-8 for SQLite."""
     name = path.resolve().as_posix()
     if not PLAIN.fullmatch(name):
@@ -168,8 +168,8 @@ def uri_of(path: Path) -> str:
 def _connect(
     path: Path, options: str, flags: int = apsw.SQLITE_OPEN_READONLY, checksums: bool = True
 ) -> apsw.Connection:
-    vfs = vfs_for(path) if checksums else None
-    connection = apsw.Connection(f"{uri_of(path)}?{options}", flags=flags | apsw.SQLITE_OPEN_URI, vfs=vfs)
+    vfs = find_vfs(path) if checksums else None
+    connection = apsw.Connection(f"{format_uri(path)}?{options}", flags=flags | apsw.SQLITE_OPEN_URI, vfs=vfs)
     connection.set_busy_timeout(BUSY_MS)
     # The file may come from somebody else: allow no code from it, and no values larger than ours.
     for switched_off in (apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, apsw.SQLITE_DBCONFIG_ENABLE_VIEW):
@@ -394,13 +394,15 @@ def probe_abilities() -> Abilities:
         return Abilities(
             sqlite=apsw.sqlite_lib_version(),
             driver=apsw.apsw_version(),
-            fts5=_works(connection, "CREATE VIRTUAL TABLE words USING fts5(x, tokenize='unicode61')"),
-            trigram=_works(connection, "CREATE VIRTUAL TABLE parts USING fts5(x, tokenize='trigram', detail='none')"),
+            fts5=_runs_statement(connection, "CREATE VIRTUAL TABLE words USING fts5(x, tokenize='unicode61')"),
+            trigram=_runs_statement(
+                connection, "CREATE VIRTUAL TABLE parts USING fts5(x, tokenize='trigram', detail='none')"
+            ),
             vector=str(connection.execute("SELECT vec_version()").get).removeprefix("v") if has_vectors else "",
         )
 
 
-def _works(connection: apsw.Connection, statement: str) -> bool:
+def _runs_statement(connection: apsw.Connection, statement: str) -> bool:
     try:
         connection.execute(statement).fetchall()
     except apsw.Error:

@@ -87,12 +87,12 @@ _ROW = "id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, conte
 
 def name_by_roots(roots: Sequence[Path]) -> dict[Path, str]:
     """Root → the shortest end of its path, in whole parts, that is the end of no other root."""
-    ends = {root: _ends(root) for root in dict.fromkeys(roots)}
+    ends = {root: _list_ends(root) for root in dict.fromkeys(roots)}
     counts = Counter(end for of_root in ends.values() for end in of_root)
     return {root: next((end for end in of_root if counts[end] == 1), root.as_posix()) for root, of_root in ends.items()}
 
 
-def _ends(root: Path) -> list[str]:
+def _list_ends(root: Path) -> list[str]:
     """The ends of a path in whole parts, the shortest first."""
     parts = [part for part in root.parts if part != root.anchor] or ["root"]
     return ["/".join(parts[-length:]) for length in range(1, len(parts) + 1)]
@@ -414,7 +414,7 @@ class Parts(Tables):
         return {DocumentId(row[0]) for row in self._rows(f"SELECT DISTINCT {DOCUMENT_OF_PART} FROM parts")}
 
 
-def by_document(rows: Iterable[int]) -> Mapping[DocumentId, Collection[int]]:
+def group_by_document(rows: Iterable[int]) -> Mapping[DocumentId, Collection[int]]:
     """Group rows of trigrams by document: document → numbers of its parts, empty for a document stored whole."""
     whole = list(rows)
     in_parts = [row for row in whole if row >= PART_BASE]

@@ -19,7 +19,7 @@ from codelens.store.connection import load_vector_extension
 
 
 @cache
-def migrations() -> tuple[tuple[int, Path], ...]:
+def list_migrations() -> tuple[tuple[int, Path], ...]:
     """Pairs (number, SQL file) in order, without gaps or repeats. They are inside an installed package, or next to it."""
     folders = [parent / "migrations" for parent in Path(__file__).parents[1:3]]
     folder = next(folder for folder in folders if folder.is_dir())
@@ -30,24 +30,24 @@ def migrations() -> tuple[tuple[int, Path], ...]:
     return tuple(numbered)
 
 
-def newest_version() -> int:
+def find_newest_version() -> int:
     """The schema version that this program writes."""
-    return len(migrations())
+    return len(list_migrations())
 
 
-def schema_version(connection: apsw.Connection) -> int:
+def read_schema_version(connection: apsw.Connection) -> int:
     """The file's `user_version`; 0 before the first migration."""
     return int(connection.pragma("user_version"))
 
 
 def check_version(connection: apsw.Connection) -> None:
     """Raise unless this program can read the index as it is."""
-    version = schema_version(connection)
-    if version > newest_version():
-        raise SchemaTooNew(f"the index has schema {version}, this codelens knows {newest_version()}")
+    version = read_schema_version(connection)
+    if version > find_newest_version():
+        raise SchemaTooNew(f"the index has schema {version}, this codelens knows {find_newest_version()}")
     if version == 0:
         raise IndexCorrupt("the file is not a codelens index")
-    if version < newest_version():
+    if version < find_newest_version():
         raise IndexCorrupt(f"the index has the old schema {version}", "run `codelens index` to bring it up to date")
 
 
@@ -59,8 +59,8 @@ def check_schema(connection: apsw.Connection) -> None:
 
     Then no view, trigger or other table can take the place of one that is queried. Call this before the first query.
     """
-    version, objects = schema_version(connection), _objects(connection)
-    if version == newest_version() and schema_digest(objects) == SCHEMA_DIGEST:
+    version, objects = read_schema_version(connection), _list_objects(connection)
+    if version == find_newest_version() and compute_schema_digest(objects) == SCHEMA_DIGEST:
         return
     # 4 ms each, only for old versions and where another SQLite words its own tables differently.
     for with_vectors in (False, True):
@@ -68,7 +68,7 @@ def check_schema(connection: apsw.Connection) -> None:
         if with_vectors and not load_vector_extension(fresh):
             break
         _apply(fresh, version, with_vectors)
-        expected = _objects(fresh)
+        expected = _list_objects(fresh)
         if objects == expected:
             return
     strange = min(set(objects) ^ set(expected))  # not by accident, because the pages have checksums
@@ -78,12 +78,12 @@ def check_schema(connection: apsw.Connection) -> None:
     )
 
 
-def schema_digest(objects: list[tuple[str, ...]]) -> str:
+def compute_schema_digest(objects: list[tuple[str, ...]]) -> str:
     """The digest as hex digits."""
     return blake2b(repr(objects).encode(), digest_size=16).hexdigest()
 
 
-def _objects(connection: apsw.Connection) -> list[tuple[str, ...]]:
+def _list_objects(connection: apsw.Connection) -> list[tuple[str, ...]]:
     """SQLite's list of objects in the file, without the counter that a table of an old schema leaves behind."""
     sql = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
     rows = sorted((str(a), str(b), str(c), str(d)) for a, b, c, d in connection.execute(sql))
@@ -96,24 +96,24 @@ _VECTOR_TABLE = "USING vec0"  # Matches statements that need sqlite-vec: the fir
 
 def migrate(connection: apsw.Connection, with_vectors: bool = True) -> None:
     """Migrate to the newest schema, even if others do. Without sqlite-vec, the table that needs it is not made."""
-    if schema_version(connection) > newest_version():
+    if read_schema_version(connection) > find_newest_version():
         check_version(connection)
     tables = {name: str(sql) for name, sql in connection.execute("SELECT name, sql FROM sqlite_schema")}
     if not with_vectors and any(_VECTOR_TABLE in sql for sql in tables.values()):
         raise NoVectors("the index holds vectors, and sqlite-vec cannot be loaded here")
-    if ("documents" in tables) != (schema_version(connection) > 0) or (tables and "documents" not in tables):
+    if ("documents" in tables) != (read_schema_version(connection) > 0) or (tables and "documents" not in tables):
         raise IndexCorrupt("the file is a database, but not a codelens index", "name another file with --db")
-    _apply(connection, newest_version(), with_vectors)
+    _apply(connection, find_newest_version(), with_vectors)
 
 
 def _apply(connection: apsw.Connection, upto: int, with_vectors: bool) -> None:
-    for number, file in migrations()[:upto]:
-        if schema_version(connection) >= number:
+    for number, file in list_migrations()[:upto]:
+        if read_schema_version(connection) >= number:
             continue
         connection.execute("BEGIN IMMEDIATE").fetchall()
         try:
-            if schema_version(connection) < number:
-                for statement in _statements(file.read_text(encoding="utf-8")):
+            if read_schema_version(connection) < number:
+                for statement in _split_statements(file.read_text(encoding="utf-8")):
                     if with_vectors or _VECTOR_TABLE not in statement:
                         connection.execute(
                             statement
@@ -129,7 +129,7 @@ def _apply(connection: apsw.Connection, upto: int, with_vectors: bool) -> None:
             raise
 
 
-def _statements(sql: str) -> Iterator[str]:
+def _split_statements(sql: str) -> Iterator[str]:
     pending = ""
     for part in sql.split(";"):
         pending += part + ";"

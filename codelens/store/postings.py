@@ -22,7 +22,7 @@ from codelens.model.code import TODO, DocumentId, UnitId
 from codelens.model.extraction import Posting, Unit
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.connection import Tables
-from codelens.store.documents import InOrder, by_document
+from codelens.store.documents import InOrder, group_by_document
 from codelens.store.merging import Elements, Expression, Expressions, add_pairs, join_mappings, set_merge_rule
 from codelens.store.term_arrays import COLUMNS as COLUMNS
 from codelens.store.term_arrays import TermArrays
@@ -305,7 +305,7 @@ class Postings(Tables):
     def read_totals(self) -> tuple[int, tuple[int, ...]]:
         """Number of rows, and of words in each column: FTS5's own record of averages."""
         row = self._row("SELECT block FROM unit_terms_data WHERE id = 1")
-        rows, *tokens = _varints(bytes(row[0])) if row else [0]
+        rows, *tokens = _decode_varints(bytes(row[0])) if row else [0]
         return rows, (*tokens, *[0] * (len(COLUMNS) - len(tokens)))
 
     def _select_best(self, scoring: str, matches: Sequence[str], within: UnitSet | None) -> str:
@@ -333,9 +333,12 @@ class Postings(Tables):
     # Trigrams
 
     def find_documents(self, expression: str) -> Mapping[DocumentId, Collection[int]]:
-        """Documents that may match trigrams (`all_trigrams`), with the parts of large ones. Verify on the text."""
+        """Documents that may match trigrams (`build_trigram_query`), with the parts of large ones. Verify on the text."""
         sql = "SELECT rowid FROM text_trigrams WHERE text_trigrams MATCH ? ORDER BY rowid"
-        return {**by_document(row[0] for row in self._rows(sql, expression)), **dict.fromkeys(self.unsearchable, ())}
+        return {
+            **group_by_document(row[0] for row in self._rows(sql, expression)),
+            **dict.fromkeys(self.unsearchable, ()),
+        }
 
     def find_names_containing(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Units whose folded name contains this text of at least three characters, shortest names first."""
@@ -353,7 +356,7 @@ class Postings(Tables):
             f"WHERE t.name_trigrams MATCH ?1 AND instr(u.folded, ?2) {self._sets.within('u.id', within)} "
             f"ORDER BY {order} LIMIT {int(limit)}"
         )
-        rows = self._rows(sql, all_trigrams(folded), folded, typed)
+        rows = self._rows(sql, build_trigram_query(folded), folded, typed)
         return InOrder([row[:3] for row in rows], [row[3:] for row in rows])
 
     def find_names_resembling(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[tuple[UnitId, str]]:
@@ -373,12 +376,12 @@ class Postings(Tables):
         return InOrder([row[:2] for row in rows], [row[2:] for row in rows])
 
 
-def all_trigrams(text: str) -> str:
+def build_trigram_query(text: str) -> str:
     """The FTS5 expression that every text with this substring satisfies; empty if no line of it has three characters."""
     return " AND ".join(map(quote_term, trigrams(text)))
 
 
-def _varints(packed: bytes) -> list[int]:
+def _decode_varints(packed: bytes) -> list[int]:
     """SQLite's integers of variable length; counts have less than nine bytes."""
     numbers, value = list[int](), 0
     for byte in packed:
@@ -389,7 +392,7 @@ def _varints(packed: bytes) -> list[int]:
     return numbers
 
 
-def phrases_alone() -> Phrases:
+def build_plain_phrases() -> Phrases:
     """Phrases as every index makes them, without an index."""
     return Phrases(apsw.Connection(":memory:"))
 
@@ -451,7 +454,7 @@ class OccurrenceCounter(Tables):
         if counted is not None:
             return {UnitId(unit): Occurrences(*counts) for unit, counts in counted.items()}
         if not self._registered:
-            self._connection.register_fts5_function("occurrences", _occurrences)
+            self._connection.register_fts5_function("occurrences", _count_occurrences)
             self._registered = True
         sql = (
             "SELECT rowid, occurrences(unit_terms) FROM unit_terms "
@@ -461,7 +464,7 @@ class OccurrenceCounter(Tables):
         occurrences = {}
         for row, packed in self._rows(sql, self._phrases.any_of(terms)):
             check()
-            occurrences[UnitId(row)] = Occurrences(_by_word(packed, word_of), _LENGTHS.unpack_from(packed))
+            occurrences[UnitId(row)] = Occurrences(_group_by_word(packed, word_of), _LENGTHS.unpack_from(packed))
         return occurrences
 
     @set_merge_rule(_join_columns, elements=Elements(_split_files, _join_files))
@@ -510,7 +513,7 @@ class OccurrenceCounter(Tables):
         return self._number("SELECT count(*) FROM documents")
 
 
-def _by_word(packed: bytes, word_of: Sequence[int]) -> dict[int, bytes]:
+def _group_by_word(packed: bytes, word_of: Sequence[int]) -> dict[int, bytes]:
     """Counts by word from counts by phrase; a prefix has several phrases."""
     entries = _ENTRY.iter_unpack(packed[_HEAD:])
     if word_of[-1] == len(word_of) - 1:  # each word is one phrase
@@ -525,7 +528,7 @@ def _by_word(packed: bytes, word_of: Sequence[int]) -> dict[int, bytes]:
     return counts_of
 
 
-def _occurrences(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
+def _count_occurrences(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
     sizes = [*map(api.column_size, range(_FIELDS))]
     packed = [_LENGTHS.pack(*sizes if max(sizes) <= LONGEST else [min(LONGEST, n) for n in sizes])]
     for phrase in range(api.phrase_count):

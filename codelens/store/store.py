@@ -25,6 +25,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.store.connection import (
     APPLICATION_ID,
     Tables,
+    format_uri,
     load_vector_extension,
     open_reader,
     open_writer,
@@ -32,15 +33,14 @@ from codelens.store.connection import (
     to_rest,
     to_wal,
     unreadable,
-    uri_of,
 )
 from codelens.store.documents import DocumentRow, Documents, InOrder, Parts, RepositoryRow, RootNames
 from codelens.store.edges import EdgeTable, References
 from codelens.store.history import Histories, LineHistories, Messages
-from codelens.store.migrate import check_schema, check_version, migrate, newest_version, schema_version
+from codelens.store.migrate import check_schema, check_version, find_newest_version, migrate, read_schema_version
 from codelens.store.postings import FileStatistics, OccurrenceCounter, Postings
 from codelens.store.snapshots import SnapshotLog
-from codelens.store.trust import IDENTITY, is_ours, is_settled, marked_place, refuse_roots_outside, sign
+from codelens.store.trust import IDENTITY, is_ours, is_settled, read_marked_place, refuse_roots_outside, sign
 from codelens.store.units import Identity, Units, UnitSets
 from codelens.store.vectors import Vectors
 from codelens.text.terms import TextFilters
@@ -155,10 +155,10 @@ class Store(Tables):
         place = (place or path).resolve()
         connection, with_vectors = open_writer(path)
         try:
-            version = schema_version(connection)
-            if 0 < version <= newest_version():
+            version = read_schema_version(connection)
+            if 0 < version <= find_newest_version():
                 check_schema(connection)
-            ours = version == 0 or version > newest_version() or is_ours(connection, place, accepted)
+            ours = version == 0 or version > find_newest_version() or is_ours(connection, place, accepted)
             migrate(connection, with_vectors)  # refuses a newer version
             store = cls(path, connection, ours, place)
             if version == 0:
@@ -209,7 +209,7 @@ class Store(Tables):
         Raises IndexNotTrusted if a root of an accepted index is neither named by the user nor in the index's folder.
         """
         place = place.resolve()
-        before = marked_place(self._connection)
+        before = read_marked_place(self._connection)
         if self.ours and is_settled(self._connection, place):
             return None
         moved_from = before if self.ours and before != place else None
@@ -275,7 +275,7 @@ class Store(Tables):
 
     def schema(self) -> int:
         """The schema version of the file, from 1."""
-        return schema_version(self._connection)
+        return read_schema_version(self._connection)
 
     def features(self) -> Features:
         """The features of the index; all of them if it does not say."""
@@ -292,22 +292,22 @@ class Store(Tables):
             except apsw.IOError as fault:
                 raise unreadable(self.path, fault) from fault
             except Exception:  # damaged values can make a reader raise anything: read everything to know
-                from codelens.store.checks import value_faults
+                from codelens.store.checks import find_value_faults
 
                 with suppress(apsw.FullError, apsw.IOError, apsw.BusyError, apsw.InterruptError):
                     self.verify()
-                    for finding in value_faults(self._connection):
+                    for finding in find_value_faults(self._connection):
                         raise IndexCorrupt(f"{self.path} is damaged: {finding.table}: {finding.text}") from None
                 raise
 
     def faults(self, full: bool) -> Iterator[IndexFault]:
-        """Inconsistencies of this index; `full` reads everything. `checksums.file_faults` checks the pages."""
-        from codelens.store.checks import full_faults, quick_faults
+        """Inconsistencies of this index; `full` reads everything. `checksums.find_file_faults` checks the pages."""
+        from codelens.store.checks import find_full_faults, find_quick_faults
 
-        quick = list(quick_faults(self._connection))
+        quick = list(find_quick_faults(self._connection))
         yield from quick
         if full and not quick:  # the tables may be unusable otherwise
-            yield from full_faults(self._connection)
+            yield from find_full_faults(self._connection)
 
     def remember_home(self) -> None:
         """Record the folder of the index; part of the caller's transaction."""
@@ -468,7 +468,7 @@ class Store(Tables):
     def compact(self, into: Path) -> None:
         """Copy the file without unused pages, and flush it. A plain VACUUM would hold all of it in memory."""
         into.unlink(missing_ok=True)
-        self._run("VACUUM INTO ?", uri_of(into))
+        self._run("VACUUM INTO ?", format_uri(into))
         with into.open("rb+") as file:
             os.fsync(file.fileno())
 

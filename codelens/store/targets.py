@@ -43,7 +43,7 @@ def resolve_target(text: str, store: Store, todos: bool = False) -> UserTarget:
     """Resolve a target, without its column. `todos` prefers a TODO comment. Raises TargetError for none or several."""
     head, colon, tail = text.rpartition(":")
     line = int(tail) if colon and head and tail.isascii() and tail.isdigit() else None
-    path, repository = _below_root(head if line is not None else text, store)
+    path, repository = _strip_root(head if line is not None else text, store)
     documents = find_documents(path, repository, store)
     if len(documents) > 1:
         names = {row.id: row.name for row in store.documents.list_repositories()}
@@ -70,7 +70,7 @@ def resolve_target(text: str, store: Store, todos: bool = False) -> UserTarget:
         raise
 
 
-def _below_root(path: str, store: Store) -> tuple[str, str]:
+def _strip_root(path: str, store: Store) -> tuple[str, str]:
     """The path relative to a root and that repository's name, for an absolute path; other paths are unchanged."""
     if not Path(path).is_absolute():
         return path, ""
@@ -117,7 +117,7 @@ def find_units_named(text: str, store: Store) -> list[UnitRow]:
     fitting = [u for u in named if f".{u.qualified_name}".endswith(f".{wanted}")] or (
         named if "." not in wanted else []
     )
-    fitting = list(_without_rivals(fitting))
+    fitting = list(_drop_rivals(fitting))
     whole = [u for u in fitting if u.qualified_name == wanted and u.kind not in ("method", "property")]
     return whole if len(whole) == 1 else fitting
 
@@ -128,7 +128,7 @@ def split_name(text: str) -> tuple[str, str]:
     return wanted, wanted.rsplit(".", 1)[-1]
 
 
-def _without_rivals(units: Sequence[UnitRow]) -> Sequence[UnitRow]:
+def _drop_rivals(units: Sequence[UnitRow]) -> Sequence[UnitRow]:
     """The definitions that a name may mean: code before quotations of code in documents, and one for those that are one thing.
 
     These are versions of one function for different builds in one file, and in C a struct and its typedef.

@@ -170,7 +170,7 @@ class TermArrays(Tables):
         self._numpy = numpy
         sizes: Any = execute("SELECT id, sz FROM unit_terms_docsize ORDER BY id").fetchall()
         self._units = numpy.array([unit for unit, _ in sizes], dtype=numpy.int64)
-        lengths = _integers(numpy, numpy.frombuffer(b"".join(size for _, size in sizes), dtype=numpy.uint8))
+        lengths = _decode_integers(numpy, numpy.frombuffer(b"".join(size for _, size in sizes), dtype=numpy.uint8))
         self._lengths = lengths.reshape(len(sizes), len(COLUMNS)).astype(numpy.int32)
         total = self._lengths.sum(axis=1)
         mean = int(total.sum()) / len(sizes) if sizes else 1.0
@@ -190,7 +190,7 @@ def _size(term: _TermPostings) -> int:
     return sum(array.nbytes for array in term)
 
 
-def _integers(numpy: Any, packed: Any) -> Any:
+def _decode_integers(numpy: Any, packed: Any) -> Any:
     """SQLite's integers of variable length."""
     ends = numpy.nonzero(packed < 0x80)[0]
     starts = numpy.concatenate(([0], ends[:-1] + 1))

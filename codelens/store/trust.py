@@ -46,7 +46,7 @@ def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) ->
         return fits
     if fits:
         raise IndexNotTrusted(f"git tracks {place}, so others can change it")
-    before = marked_place(connection)
+    before = read_marked_place(connection)
     if before is not None and before != place and _has_mark(connection, before):
         raise IndexNotTrusted(f"{place} was made at {before} and moved or copied here")
     raise IndexNotTrusted(f"{place} was not made here by codelens for you")
@@ -57,8 +57,8 @@ def sign(connection: apsw.Connection, place: Path) -> bool:
     key = _key(create=True)
     if key is None:
         return False
-    identity = _meta(connection, IDENTITY) or os.urandom(16).hex()
-    for name, value in ((IDENTITY, identity), (PLACE, os.fsencode(place).hex()), (FOLDER, _folder_id(place))):
+    identity = _read_meta(connection, IDENTITY) or os.urandom(16).hex()
+    for name, value in ((IDENTITY, identity), (PLACE, os.fsencode(place).hex()), (FOLDER, _identify_folder(place))):
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value)).fetchall()
     mark = _mark(key, connection, place)
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK, mark)).fetchall()
@@ -67,7 +67,7 @@ def sign(connection: apsw.Connection, place: Path) -> bool:
 
 def is_settled(connection: apsw.Connection, place: Path) -> bool:
     """True if the index is signed for this path and folder; False after a move."""
-    return marked_place(connection) == place and _meta(connection, FOLDER) == _folder_id(place)
+    return read_marked_place(connection) == place and _read_meta(connection, FOLDER) == _identify_folder(place)
 
 
 def accept(place: Path) -> str:
@@ -79,7 +79,7 @@ def accept(place: Path) -> str:
     folder = find_user_place("")
     if folder is None:
         raise CannotWrite("the list of accepted indexes cannot be stored without a home folder", "set XDG_DATA_HOME")
-    entry = {**_stat(place), "sha256": _digest(place)}
+    entry = {**_read_stat(place), "sha256": _digest(place)}
     listed = {**_read_accepted(), os.fspath(place): entry}
     try:
         _write_private(folder / ACCEPTED_NAME, json.dumps(listed, indent=1, sort_keys=True).encode(), replace=True)
@@ -112,7 +112,7 @@ def can_sign() -> bool:
 
 
 def _has_mark(connection: apsw.Connection, place: Path) -> bool:
-    key, mark = _key(), _meta(connection, MARK)
+    key, mark = _key(), _read_meta(connection, MARK)
     if key is None or not mark:
         return False
     return _mark(key, connection, place) == mark  # no timing attack: whoever can time this cannot forge files
@@ -124,8 +124,12 @@ def _has_moved(connection: apsw.Connection, place: Path) -> bool:
     The MAC covers device and inode. An inode can be used again, so one of the indexed files must also have the inode and
     the times of its last run. No program can set a change time, and none can foresee both.
     """
-    before = marked_place(connection)
-    if before in (None, place) or _meta(connection, FOLDER) != _folder_id(place) or not _has_mark(connection, before):
+    before = read_marked_place(connection)
+    if (
+        before in (None, place)
+        or _read_meta(connection, FOLDER) != _identify_folder(place)
+        or not _has_mark(connection, before)
+    ):
         return False
     return is_owned(place) and is_owned(_folder(place)) and _holds_indexed_file(connection, place)
 
@@ -154,7 +158,7 @@ def _folder(place: Path) -> Path:
     return place.parent.parent if place.parent.name == INDEX_FOLDER else place.parent
 
 
-def _folder_id(place: Path) -> str:
+def _identify_folder(place: Path) -> str:
     """Its device and inode."""
     stat = _folder(place).stat()
     return f"{stat.st_dev}:{stat.st_ino}"
@@ -166,8 +170,8 @@ def _mark(key: bytes, connection: apsw.Connection, place: Path) -> str:
     The schema is not among them: an index is opened only if its tables have exactly the SQL of the migrations.
     """
     roots: Sequence[Any] = connection.execute("SELECT name, root FROM repositories ORDER BY id").fetchall()
-    parts = ["codelens index", _meta(connection, IDENTITY), os.fspath(place)]
-    parts += filter(None, [_meta(connection, FOLDER)])
+    parts = ["codelens index", _read_meta(connection, IDENTITY), os.fspath(place)]
+    parts += filter(None, [_read_meta(connection, FOLDER)])
     parts += [str(part) for row in roots for part in row]
     mac = blake2b(key=key, digest_size=32)
     for part in parts:
@@ -176,15 +180,15 @@ def _mark(key: bytes, connection: apsw.Connection, place: Path) -> str:
     return mac.hexdigest()
 
 
-def _meta(connection: apsw.Connection, name: str) -> str:
+def _read_meta(connection: apsw.Connection, name: str) -> str:
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (name,)).fetchone()
     return row[0] if row and isinstance(row[0], str) else ""
 
 
-def marked_place(connection: apsw.Connection) -> Path | None:
+def read_marked_place(connection: apsw.Connection) -> Path | None:
     """The path for which the index was signed last; None if it has none."""
     with suppress(ValueError):
-        if raw := bytes.fromhex(_meta(connection, PLACE)):
+        if raw := bytes.fromhex(_read_meta(connection, PLACE)):
             return Path(os.fsdecode(raw))
     return None
 
@@ -233,7 +237,7 @@ def _is_accepted(place: Path) -> bool:
     if not isinstance(entry, dict) or _find_log_beside(place):
         return False
     try:
-        return {**_stat(place), "sha256": entry.get("sha256")} == entry or _digest(place) == entry.get("sha256")
+        return {**_read_stat(place), "sha256": entry.get("sha256")} == entry or _digest(place) == entry.get("sha256")
     except OSError:
         return False
 
@@ -257,7 +261,7 @@ def _find_log_beside(place: Path) -> Path | None:
     return next((file for file in beside if file.exists() and file.stat().st_size), None)
 
 
-def _stat(place: Path) -> dict[str, int]:
+def _read_stat(place: Path) -> dict[str, int]:
     stat = place.stat()
     return {"size": stat.st_size, "mtime_ns": stat.st_mtime_ns, "ctime_ns": stat.st_ctime_ns, "inode": stat.st_ino}
 

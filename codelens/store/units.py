@@ -193,7 +193,7 @@ class Units(Tables):
 
     def _find(self, condition: str, *values: Any) -> list[UnitRow]:
         rows = self._rows(f"SELECT {_ROW} WHERE {condition}", *values)
-        return [UnitRow._make((*row[:-2], bool(row[-2]), _roles(row[-1]))) for row in rows]
+        return [UnitRow._make((*row[:-2], bool(row[-2]), _parse_roles(row[-1]))) for row in rows]
 
     def list_in_document(self, document: DocumentId) -> list[UnitRow]:
         """All units of a document in order of place, without TODO comments."""
@@ -467,6 +467,6 @@ class Units(Tables):
 
 
 @cache
-def _roles(roles: str) -> frozenset[str]:
+def _parse_roles(roles: str) -> frozenset[str]:
     """The set, made once for all units that have it."""
     return frozenset(roles.split())

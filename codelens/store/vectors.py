@@ -52,7 +52,7 @@ def cosine(distance: float) -> float:
 T = TypeVar("T")
 
 
-def first_with_ties(distances: Mapping[T, float], limit: int) -> dict[T, float]:
+def select_first_with_ties(distances: Mapping[T, float], limit: int) -> dict[T, float]:
     """The `limit` least of some distances, and those that equal the last of these."""
     if len(distances) <= limit:
         return dict(distances)
@@ -118,11 +118,11 @@ class Vectors(Tables):
         )
         return dict(self._rows(sql, query, json.dumps(sorted(documents))))
 
-    @set_merge_rule(lambda answers, arguments: first_with_ties(join_mappings(answers, ()), arguments[1]))
+    @set_merge_rule(lambda answers, arguments: select_first_with_ties(join_mappings(answers, ()), arguments[1]))
     def find_nearest_files(self, query: bytes, limit: int) -> dict[DocumentId, float]:
         """The same for the nearest files of all, and for those that are as near as the last of them."""
         sql = "SELECT id, vec_distance_l2(vec_int8(embedding), vec_int8(?)) FROM file_vectors"
-        return first_with_ties(dict(self._rows(sql, query)), limit)
+        return select_first_with_ties(dict(self._rows(sql, query)), limit)
 
     def find_nearest(self, query: bytes, within: UnitSet | None, limit: int) -> list[tuple[UnitId, float]]:
         """(unit, L2 distance) of the nearest pieces, nearest first. Exact for no more than FIRST_PASS vectors."""
@@ -301,7 +301,7 @@ class Signs(Tables):
         return [
             block * BLOCK * PIECES + numbers[place]
             for block, (start, numbers) in self._blocks.items()
-            for place in _places(in_bytes[start : start + (len(numbers) + 7) // 8])
+            for place in _list_set_bits(in_bytes[start : start + (len(numbers) + 7) // 8])
         ]
 
     def distances(self, query: bytes) -> SignDistances:
@@ -383,7 +383,7 @@ class SignDistances:
         digits = [(digit & among).to_bytes(size, "little") for digit in self._digits]
         return Counter(
             float(sum((digit[place >> 3] >> (place & 7) & 1) << n for n, digit in enumerate(digits)))
-            for place in _places((nearer | last).to_bytes(size, "little"))
+            for place in _list_set_bits((nearer | last).to_bytes(size, "little"))
         )
 
     def _split(self, among: int, most: int) -> tuple[int, int]:
@@ -398,7 +398,7 @@ class SignDistances:
         return nearer, equal
 
 
-def _places(mask: bytes) -> Iterator[int]:
+def _list_set_bits(mask: bytes) -> Iterator[int]:
     """The places of the bits that are set, in order."""
     for match in _NOT_ZERO.finditer(mask):
         byte, first = match[0][0], 8 * match.start()

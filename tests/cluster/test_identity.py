@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from codelens.cluster.shards import Shard
-from codelens.cluster.sketch import sketch_of
+from codelens.cluster.sketch import build_sketch
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.code import UnitRow
@@ -92,7 +92,7 @@ def test_answers_are_the_same_bytes(both: Both) -> None:
 @pytest.mark.slow
 def test_sketches_save_messages_and_change_no_answer(both: Both) -> None:
     """Three shards have the names, and one has `settle_invoice`. Vectors are compared in all of them, so `mode` is exact."""
-    sketches = {number: sketch_of(store) for number, store in enumerate(both.shards)}
+    sketches = {number: build_sketch(store) for number, store in enumerate(both.shards)}
     plain = ("settle_invoice", SearchOptions(limit=50, mode="exact"))
     messages = []
     for known in ({}, sketches):

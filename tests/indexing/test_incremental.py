@@ -30,7 +30,7 @@ from codelens.model.extraction import DerivedDocument
 from codelens.model.memory import Place
 from codelens.model.request import SearchOptions
 from codelens.store.documents import name_by_roots
-from codelens.store.migrate import newest_version
+from codelens.store.migrate import find_newest_version
 from codelens.store.records import Memory
 from codelens.store.store import Store
 from codelens.store.targets import resolve_target
@@ -641,7 +641,7 @@ def test_a_git_without_an_answer_is_a_notice(tree: Tree, monkeypatch: pytest.Mon
 
 def test_a_newer_schema_is_refused_and_rebuilt(some: Tree) -> None:
     with writable(some.index) as connection:
-        connection.pragma("user_version", newest_version() + 1)
+        connection.pragma("user_version", find_newest_version() + 1)
     before = some.index.read_bytes()
     with pytest.raises(SchemaTooNew):
         some.run()

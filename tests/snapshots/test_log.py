@@ -10,7 +10,7 @@ import pytest
 
 from codelens.errors import UsageError
 from codelens.index import Index
-from codelens.snapshots.facts import content_digest
+from codelens.snapshots.facts import compute_content_digest
 from codelens.store.store import Store
 from tests.search.trees import QUICK, Tree
 
@@ -110,7 +110,7 @@ def test_the_root_is_that_of_the_files_bytes(tmp_path: Path) -> None:
     with tree.index() as index:
         root = index.snapshots()[0].root
     files = sorted(tree.root.iterdir())
-    assert root == content_digest(("tree", f.name, hashlib.sha256(f.read_bytes()).digest()) for f in files)
+    assert root == compute_content_digest(("tree", f.name, hashlib.sha256(f.read_bytes()).digest()) for f in files)
 
 
 def test_the_same_state_again_is_the_same_root(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from codelens.errors import IndexCorrupt, MemoryFault
 from codelens.model.memory import Place
-from codelens.store.checksums import RESERVED, file_faults
+from codelens.store.checksums import RESERVED, find_file_faults
 from codelens.store.connection import open_reader, open_writer, to_rest, to_wal
 from codelens.store.records import Memory
 
@@ -38,7 +38,7 @@ def _read(path: Path) -> object:
 
 
 def test_a_whole_file_has_no_faults_and_a_plain_sqlite_reads_it(path: Path) -> None:
-    assert list(file_faults(path)) == []
+    assert list(find_file_faults(path)) == []
     assert path.read_bytes()[20] == RESERVED
     with closing(apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)) as plain:
         assert plain.execute(COUNT).fetchall() == _read(path)
@@ -54,7 +54,7 @@ def test_every_damaged_page_is_reported_by_readers_and_by_the_check(path: Path) 
         path.write_bytes(content)
         with pytest.raises(apsw.CorruptError, match=f"page {page + 1} is damaged"):
             _read(path)
-        assert list(file_faults(path)) == [f"1 of {pages} pages are damaged, the first is {page + 1}"]
+        assert list(find_file_faults(path)) == [f"1 of {pages} pages are damaged, the first is {page + 1}"]
 
 
 def test_swapped_pages_are_damaged(path: Path) -> None:
@@ -64,7 +64,7 @@ def test_swapped_pages_are_damaged(path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(apsw.CorruptError, match=r"page (11|21) is damaged"):
         _read(path)
-    (fault,) = file_faults(path)
+    (fault,) = find_file_faults(path)
     assert fault.startswith("2 of ")
 
 
@@ -73,7 +73,7 @@ def test_swapped_pages_are_damaged(path: Path) -> None:
 def test_a_file_of_another_length_is_damaged(path: Path, change: int) -> None:
     content = path.read_bytes()
     path.write_bytes(content[:change] if change < 0 else content + bytes(change))
-    assert len(list(file_faults(path))) == 1
+    assert len(list(find_file_faults(path))) == 1
     if change < 0:
         with pytest.raises((apsw.CorruptError, IndexCorrupt)):
             _read(path)
@@ -83,7 +83,7 @@ def test_a_database_without_checksums_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plain.db"
     with closing(apsw.Connection(str(path))) as plain:
         plain.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, content TEXT)").fetchall()
-    assert list(file_faults(path)) == ["it has no page checksums"]
+    assert list(find_file_faults(path)) == ["it has no page checksums"]
     with pytest.raises(IndexCorrupt, match="no page checksums"), closing(open_writer(path)[0]):
         pass
 
@@ -94,7 +94,7 @@ def test_unwritten_pages_are_not_damaged(path: Path) -> None:
         fill = "INSERT INTO {} VALUES (zeroblob(40000))"
         connection.execute(fill.format("gone") + ";" + fill.format("last") + "; DELETE FROM gone; COMMIT").fetchall()
         assert connection.pragma("freelist_count") > 0
-    assert list(file_faults(path)) == []
+    assert list(find_file_faults(path)) == []
     assert path.read_bytes().count(bytes(PAGE)), "there is a page that holds nothing, not even a checksum"
 
 
@@ -105,12 +105,12 @@ def test_a_log_is_read_and_folded_in_with_checksums(path: Path) -> None:
         to_wal(connection)
         connection.execute("DELETE FROM notes WHERE id % 3 = 0").fetchall()
         assert _read(path) != before
-        assert list(file_faults(path)) == []
+        assert list(find_file_faults(path)) == []
         assert to_rest(connection)
         copy = path.with_name("copy.db")
         connection.execute("VACUUM INTO ?", (str(copy),)).fetchall()
-    assert list(file_faults(path)) == []
-    assert list(file_faults(copy)) == []
+    assert list(find_file_faults(path)) == []
+    assert list(find_file_faults(copy)) == []
     assert _read(copy) == _read(path) != before
 
 
@@ -137,7 +137,7 @@ def test_a_journal_that_holds_more_than_the_header_must_be_rolled_back(
     with closing(open_writer(copy)[0]):
         pass
     assert _read(copy) == before
-    assert list(file_faults(copy)) == []
+    assert list(find_file_faults(copy)) == []
 
 
 def test_a_memory_with_a_flipped_bit_says_so(tmp_path: Path) -> None:

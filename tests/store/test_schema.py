@@ -6,17 +6,25 @@ import apsw
 import pytest
 
 from codelens.store.connection import load_vector_extension
-from codelens.store.migrate import SCHEMA_DIGEST, _apply, _objects, check_schema, migrate, newest_version, schema_digest
+from codelens.store.migrate import (
+    SCHEMA_DIGEST,
+    _apply,
+    _list_objects,
+    check_schema,
+    compute_schema_digest,
+    find_newest_version,
+    migrate,
+)
 
 
 def test_the_digest_is_of_the_newest_schema() -> None:
     connection = apsw.Connection(":memory:")
     migrate(connection, load_vector_extension(connection))
-    assert schema_digest(_objects(connection)) == SCHEMA_DIGEST
+    assert compute_schema_digest(_list_objects(connection)) == SCHEMA_DIGEST
 
 
 @pytest.mark.parametrize("with_vectors", [False, True])
-@pytest.mark.parametrize("version", range(1, newest_version() + 1))
+@pytest.mark.parametrize("version", range(1, find_newest_version() + 1))
 def test_every_version_is_known(version: int, with_vectors: bool) -> None:
     connection = apsw.Connection(":memory:")
     load_vector_extension(connection)
@@ -29,7 +37,7 @@ def test_a_migration_that_fails_leaves_the_schema_before_it() -> None:
     connection = apsw.Connection(":memory:")
     _apply(connection, 1, with_vectors=False)
     connection.execute("CREATE TABLE edges (mine)").fetchall()
-    before = _objects(connection)
+    before = _list_objects(connection)
     with pytest.raises(apsw.SQLError, match="edges already exists"):
         migrate(connection, with_vectors=False)
-    assert (_objects(connection), connection.pragma("user_version")) == (before, 1)
+    assert (_list_objects(connection), connection.pragma("user_version")) == (before, 1)

@@ -14,8 +14,8 @@ import pytest
 
 from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, SchemaTooNew
 from codelens.store.connection import BUSY_MS, open_writer, to_rest, to_wal, writer_lock
-from codelens.store.migrate import newest_version
-from codelens.store.postings import all_trigrams, quote_term
+from codelens.store.migrate import find_newest_version
+from codelens.store.postings import build_trigram_query, quote_term
 from codelens.store.store import Store
 from tests.writable import writable
 
@@ -141,7 +141,7 @@ def test_an_index_without_its_last_page_is_reported_as_damaged(index: Path) -> N
 
 def test_a_newer_schema_is_refused(index: Path) -> None:
     with writable(index) as connection:
-        connection.pragma("user_version", newest_version() + 1)
+        connection.pragma("user_version", find_newest_version() + 1)
     with pytest.raises(SchemaTooNew):
         Store.read(index)
     with pytest.raises(SchemaTooNew):
@@ -171,4 +171,4 @@ def test_schema_is_golden(index: Path, golden) -> None:  # type: ignore[no-untyp
 
 def test_user_text_is_quoted_for_fts() -> None:
     assert quote_term('a" OR "b') == '"a"" OR ""b"'
-    assert all_trigrams("ab*c") == '"ab*" AND "b*c"'
+    assert build_trigram_query("ab*c") == '"ab*" AND "b*c"'

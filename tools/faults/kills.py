@@ -24,7 +24,7 @@ import apsw
 
 from codelens.errors import IndexCorrupt
 from codelens.store.connection import load_vector_extension, open_writer, put_to_rest
-from codelens.store.migrate import migrations
+from codelens.store.migrate import list_migrations
 from codelens.store.store import Store
 from codelens.worktree.place import BUILDING
 from tests.dump import dump, orphans
@@ -225,7 +225,7 @@ def downgrade(index: Path, version: int) -> None:
     """Remove everything that later migrations added. Nothing counts as linked: each schema came with its own linker."""
     old = apsw.Connection(":memory:")
     load_vector_extension(old)
-    for number, file in migrations():
+    for number, file in list_migrations():
         if number <= version:
             old.execute(file.read_text(encoding="utf-8")).fetchall()
     connection, _ = open_writer(index)

@@ -11,7 +11,7 @@ from typing import Any
 
 from codelens.evaluation.tasks import NOTHING
 from codelens.search.terms import load_words
-from codelens.store.postings import phrases_alone
+from codelens.store.postings import build_plain_phrases
 from codelens.text.identifiers import split_identifier
 from tools.model.choose import excluded_names, exclusion
 from tools.questions.collection import HERE, PARTS, read_packages
@@ -34,7 +34,7 @@ def find_faults() -> Iterator[str]:
     for package in packages.values():
         if word := exclusion(package.name, excluded):
             yield f"{package.label}: excluded, for {word}"
-    stem, seen, stop = phrases_alone().stem, Counter[str](), load_words().stop
+    stem, seen, stop = build_plain_phrases().stem, Counter[str](), load_words().stop
     for part in PARTS:
         for row in read_rows(part):
             place = f"{part}: {row.get('repo')} {row.get('id')}"

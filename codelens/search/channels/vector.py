@@ -11,7 +11,7 @@ from codelens.model.code import UnitId
 from codelens.model.search import Match
 from codelens.search.channels import ChannelResult
 from codelens.search.run import SearchRun
-from codelens.store.vectors import cosine, first_with_ties
+from codelens.store.vectors import cosine, select_first_with_ties
 
 OVERFETCH = (1.25, 3.0)
 """Times the limit. Long units have several vectors, so what fills the limit with vectors may not fill it with units; only
@@ -65,7 +65,7 @@ def _drop_far(pieces: Sequence[tuple[UnitId, float]], wanted: int, least: float)
 
 def _order_units(best: Mapping[UnitId, float], run: SearchRun, limit: int) -> list[UnitId]:
     """By distance; only units that lie equally far are asked for their content, which breaks the tie."""
-    best = first_with_ties(best, limit)
+    best = select_first_with_ties(best, limit)
     sharing = Counter(best.values())
     run.prefetch(best)
     rows = run.store.units.read_rows([u for u, distance in best.items() if sharing[distance] > 1])
