@@ -88,7 +88,10 @@ def _make_pairs(query: str, path: str, lines: frozenset[int], raw: bytes) -> Seq
     units = extract_definitions(text, language)
     found = []
     for unit, own in zip(units, list_own_texts(text, units), strict=True):
-        first, last = text.find_line_column(unit.span.start)[0], text.find_line_column(max(unit.span.start, unit.span.end - 1))[0]
+        first, last = (
+            text.find_line_column(unit.span.start)[0],
+            text.find_line_column(max(unit.span.start, unit.span.end - 1))[0],
+        )
         if unit.kind in NAMED_KINDS and not unit.local and not lines.isdisjoint(range(first, last + 1)):
             found.append(Pair("history", query, next(cut_pieces(path, unit, own)), language, path, unit.name_line))
     return found
