@@ -55,14 +55,14 @@ def serve_index(flags: ServeFlags) -> int:
     require_packages("serve", "jinja2", "pydantic", "starlette", "uvicorn")
     if flags.watch:
         require_watchfiles()
-    from codelens.server.http.app import address_of, application, make_server, open_listener
-    from codelens.server.http.desk import QueryDesk, default_workers
-    from codelens.server.http.gate import rules_for
+    from codelens.server.http.app import format_address, make_application, make_server, open_listener
+    from codelens.server.http.desk import QueryDesk, count_default_workers
+    from codelens.server.http.gate import make_rules
     from codelens.server.http.keys import read_keys
     from codelens.server.http.links import SourceLinks
 
     SourceLinks.from_settings(place.settings, is_local=True)  # a faulty URL is reported now
-    keys, rules = find_user_place("keys.json"), rules_for(flags.host, flags.require_key)
+    keys, rules = find_user_place("keys.json"), make_rules(flags.host, flags.require_key)
     if rules.keys_needed and not read_keys(keys):
         where = f"on {flags.host}" if not flags.require_key else "with --require-key"
         raise UsageError(
@@ -72,9 +72,11 @@ def serve_index(flags: ServeFlags) -> int:
     listener = open_listener(flags.host, flags.port)
     mounted = None if find_spec("mcp") is None else _mount_tools(place)
     desk = QueryDesk(
-        place.fleet or place.index_path, place.settings, default_workers() if flags.workers is None else flags.workers
+        place.fleet or place.index_path,
+        place.settings,
+        count_default_workers() if flags.workers is None else flags.workers,
     )
-    write([f"{address_of(listener)}\n"])  # with -q too: with --port 0 nothing else says which port it is
+    write([f"{format_address(listener)}\n"])  # with -q too: with --port 0 nothing else says which port it is
     need_key = "requests need a key; " if rules.keys_needed else ""
     inform(flags, f"serving {place.index_path}; {need_key}Ctrl-C stops it")
 
@@ -86,7 +88,7 @@ def serve_index(flags: ServeFlags) -> int:
     watch = WatchProcess(place.index_path, tell=report_watch) if flags.watch else None
     try:
         with nullcontext() if place.fleet else answer_searches(place.index_path, place.settings):
-            make_server(application(desk, rules, keys, mounted=mounted)).run(sockets=[listener])
+            make_server(make_application(desk, rules, keys, mounted=mounted)).run(sockets=[listener])
     finally:
         if watch:
             watch.stop()
@@ -97,11 +99,11 @@ def serve_index(flags: ServeFlags) -> int:
 def _mount_tools(place: Workplace) -> MountedApp:
     """The Model Context Protocol at one address, behind the same gate. It records nothing: many may ask."""
     from codelens.server.http.app import MountedApp
-    from codelens.server.mcp.sdk import http_app
+    from codelens.server.mcp.sdk import make_http_app
     from codelens.server.upkeep import ServedIndex, Upkeep
 
     served = ServedIndex(Path.cwd(), place.index_path, replace(place.settings, memory=False), place.fleet)
-    tools = http_app(served, Upkeep(served, "`codelens serve` writes nothing; --watch keeps the index fresh"))
+    tools = make_http_app(served, Upkeep(served, "`codelens serve` writes nothing; --watch keeps the index fresh"))
     return MountedApp("/mcp", tools.asgi_app, tools.run())
 
 

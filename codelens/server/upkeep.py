@@ -139,7 +139,7 @@ class Upkeep:
         started = time.monotonic()
         pause = PAUSE_SECONDS
         try:
-            if (roots := self._stale_roots()) is not None and not self._closed:
+            if (roots := self._find_stale_roots()) is not None and not self._closed:
                 self._start(roots)
         except Exception as fault:  # no caller waits for this thread: the next answer reports it
             self._work = Work(fault=f"{type(fault).__name__}: {fault}")
@@ -149,7 +149,7 @@ class Upkeep:
                 self._next_look = time.monotonic() + max(pause, PAUSE_SHARE * (time.monotonic() - started))
                 self._looking = None
 
-    def _stale_roots(self) -> list[Path] | None:
+    def _find_stale_roots(self) -> list[Path] | None:
         """The roots to index, None where all is fresh. An index of an older schema is brought up to date by its next run."""
         try:
             with self._served.open() as index:

@@ -8,13 +8,13 @@ import pytest
 
 from codelens.model.search import Contribution
 from codelens.render.records import build_search_record
-from codelens.server.http.answers import market_fields, response_record
+from codelens.server.http.answers import build_market_fields, build_response_record
 from tests.render import results
 
 
 def test_a_response_has_our_fields_and_the_marketplaces() -> None:
     result = results.result()
-    record, ours = response_record(result, 0), build_search_record(result, 0)
+    record, ours = build_response_record(result, 0), build_search_record(result, 0)
     assert record["count"] == len(record["results"]) == 2
     assert {name: record[name] for name in ours if name != "results"} == {
         name: value for name, value in ours.items() if name != "results"
@@ -30,7 +30,7 @@ def test_a_response_has_our_fields_and_the_marketplaces() -> None:
 
 
 def test_a_response_without_hits_has_count_zero() -> None:
-    record = response_record(results.result(0), 1)
+    record = build_response_record(results.result(0), 1)
     assert (record["results"], record["count"], record["exit_code"]) == ([], 0, 1)
 
 
@@ -46,6 +46,6 @@ def test_the_fused_score_sums_shares_of_ranks() -> None:
         for name, rank in (("vector", 1), ("exact", 3))
     ]
     hit = replace(results.hit(0), channels={"vector": 1, "exact": 3}, contributions=tuple(parts))
-    fields = market_fields(hit)
+    fields = build_market_fields(hit)
     assert fields["rrf_score"] == pytest.approx(0.01639 + 0.01587, abs=1e-5)
     assert (fields["semantic_rank"], fields["keyword_rank"]) == (1, 3)

@@ -19,7 +19,7 @@ from codelens.model.search import Match, Trace
 from codelens.render.why_json import RULES
 from codelens.search.fuse import fuse_rankings
 from codelens.search.rankers.marketplace import Signal, UnitQuality, weigh
-from codelens.server.http.answers import response_record
+from codelens.server.http.answers import build_response_record
 from codelens.store.records import Memory
 from codelens.worktree.place import locate_memory
 from tests.render import results
@@ -227,7 +227,7 @@ def test_signals_of_a_table(tree: Tree, table: Path) -> None:
         assert late == (pytest.approx(0.05 * math.exp(-0.7)), "changed 140 days before the time of --now")
         checked(index, "form", profile="marketplace")
         result = find(index, "late form", profile="marketplace")
-    record = response_record(result, 0)
+    record = build_response_record(result, 0)
     first = record["results"][0]
     assert (first["name"], first["category"], first["avg_rating"], first["install_count"]) == (
         "late_form",
@@ -336,6 +336,6 @@ def test_both_channels_down_is_an_error_and_an_empty_answer(large: Path) -> None
         result = index.search("widget", SearchOptions(profile="marketplace", mode="exact"))
     assert (result.hits, result.failed) == ((), True)
     assert [n.code for n in result.notices] == ["nothing-asked", "out-of-time"]
-    record = response_record(result, 2)
+    record = build_response_record(result, 2)
     assert (record["results"], record["count"]) == ([], 0)
     assert record["error"] == "neither words nor vectors could be searched: the result is empty"

@@ -14,10 +14,10 @@ from mcp.client.streamable_http import streamable_http_client
 from starlette.testclient import TestClient
 
 from codelens.config import Settings
-from codelens.server.http.app import MountedApp, application
+from codelens.server.http.app import MountedApp, make_application
 from codelens.server.http.desk import QueryDesk
-from codelens.server.http.gate import rules_for
-from codelens.server.mcp.sdk import http_app
+from codelens.server.http.gate import make_rules
+from codelens.server.mcp.sdk import make_http_app
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import ServedIndex, Upkeep
 
@@ -28,7 +28,7 @@ HOST = "127.0.0.1:8000"
 async def web(shop: Path) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the application, whose addresses begin with http://127.0.0.1:8000."""
     served = ServedIndex(shop, shop / ".codelens/index.db", Settings())
-    mounted = http_app(served, Upkeep(served, "a test"))
+    mounted = make_http_app(served, Upkeep(served, "a test"))
     async with mounted.run(), httpx.AsyncClient(transport=httpx.ASGITransport(mounted.asgi_app), timeout=60) as client:
         yield client
 
@@ -53,9 +53,9 @@ def test_a_page_of_another_origin_does_not_reach_the_tools(shop: Path) -> None:
     """Behind the gate of `codelens serve`. JSON is sent by a page only after OPTIONS, and other types are refused."""
     index = shop / ".codelens/index.db"
     served = ServedIndex(shop, index, Settings())
-    tools = http_app(served, Upkeep(served, "a test"))
+    tools = make_http_app(served, Upkeep(served, "a test"))
     desk = QueryDesk(index, Settings(), workers=0)
-    app = application(desk, rules_for("127.0.0.1"), None, mounted=MountedApp("/mcp", tools.asgi_app, tools.run()))
+    app = make_application(desk, make_rules("127.0.0.1"), None, mounted=MountedApp("/mcp", tools.asgi_app, tools.run()))
     accept = {"Accept": "application/json, text/event-stream"}
     evil = {"Origin": "http://evil.example"}
 

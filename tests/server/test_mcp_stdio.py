@@ -27,7 +27,7 @@ from codelens.config import Settings
 from codelens.errors import format_install_command
 from codelens.server.mcp.door import PURPOSES, VERSIONS, answer_handshake
 from codelens.server.mcp.schema import closed_object
-from codelens.server.mcp.sdk import ToolDesk, server_of
+from codelens.server.mcp.sdk import ToolDesk, make_mcp_server
 from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import ServedIndex, Upkeep
@@ -121,7 +121,7 @@ async def asked_of_the_sdk(server: Server[Any, Any], message: Message) -> Messag
 def test_the_early_handshake_equals_that_of_the_sdk(version: str, shop: Path) -> None:
     served = ServedIndex(shop, shop / ".codelens/index.db", Settings())
     line = hello(version, "first")
-    wanted = anyio.run(asked_of_the_sdk, server_of(ToolDesk(served, Upkeep(served, "a test"), TOOLS)), line)
+    wanted = anyio.run(asked_of_the_sdk, make_mcp_server(ToolDesk(served, Upkeep(served, "a test"), TOOLS)), line)
     said = answer_handshake(json.dumps(line).encode(), list(PURPOSES))
     assert said is not None
     assert json.loads(said) == wanted
@@ -215,7 +215,7 @@ def test_a_cancelled_call_is_given_up_and_the_next_one_answered(shop: Path) -> N
 
     served = ServedIndex(shop, shop / ".codelens/index.db", Settings())
     slow = Tool("slow", "Slow", "Answers late.", closed_object({}), {}, waits)
-    server = server_of(ToolDesk(served, Upkeep(served, "a test"), [*TOOLS, slow]))
+    server = make_mcp_server(ToolDesk(served, Upkeep(served, "a test"), [*TOOLS, slow]))
 
     async def talk() -> list[Message]:
         async with spoken_to(server) as (send, read):

@@ -47,12 +47,12 @@ def described(count: int, seed: int, folder: Path, report: Report) -> None:
     from hypothesis import seed as seeded
 
     from codelens.server.http.answers import ENDPOINTS
-    from codelens.server.http.app import application
+    from codelens.server.http.app import make_application
     from codelens.server.http.desk import QueryDesk
     from codelens.server.http.gate import Rules
 
     desk = QueryDesk(built(folder), Settings())
-    app = application(desk, Rules(False, None), None)
+    app = make_application(desk, Rules(False, None), None)
     accepted = {"checks": {"positive_data_acceptance": {"expected-statuses": [200, 400, 404]}}}
     operations: Any = schemathesis.openapi.from_asgi(
         "/openapi.json", app, config=schemathesis.Config.from_dict(accepted)

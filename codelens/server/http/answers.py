@@ -105,7 +105,7 @@ TYPES: Mapping[str, Any] = {
 """Search option → its type in a request, where its row does not say it."""
 
 
-def with_options(*names: str) -> Callable[[type[M]], type[M]]:
+def add_option_fields(*names: str) -> Callable[[type[M]], type[M]]:
     """A decorator that adds the fields of these search options to a model."""
     fields: dict[str, Any] = {}
     for name in names:
@@ -122,19 +122,19 @@ def with_options(*names: str) -> Callable[[type[M]], type[M]]:
     )
 
 
-def given_options(request: Filters) -> dict[str, Any]:
+def list_given_options(request: Filters) -> dict[str, Any]:
     """Search option → its value in a request that has it."""
     values = {name: getattr(request, offered.name or name, None) for name, offered in OFFERED.items()}
     values["paths"] = [path.strip("/") for path in values["paths"] or ()]
     return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items() if v is not None}
 
 
-@with_options(*FILTERS)
+@add_option_fields(*FILTERS)
 class Filters(ApiRequest):
     """Which files take part."""
 
 
-@with_options(*(name for name in OFFERED if name not in FILTERS))
+@add_option_fields(*(name for name in OFFERED if name not in FILTERS))
 class SearchAsked(Filters):
     """A search: the query language of `codelens search`, its filters and its ranking options."""
 
@@ -216,17 +216,17 @@ RANK_SHARES: Mapping[str, Callable[[Contribution], float]] = {
 """Rule of a contribution that comes from a rank → its part of the fused score."""
 
 
-def response_record(result: SearchResult, exit_code: int) -> Record:
-    """The object of `search --json` with `count`, and with `market_fields` in each of its results."""
+def build_response_record(result: SearchResult, exit_code: int) -> Record:
+    """The object of `search --json` with `count`, and with `build_market_fields` in each of its results."""
     record = build_search_record(result, exit_code)
     known = result.trace.metadata
     pairs = zip(record["results"], result.hits, strict=True)
-    results = [row | market_fields(hit, known.get(hit.unit.document, {})) for row, hit in pairs]
+    results = [row | build_market_fields(hit, known.get(hit.unit.document, {})) for row, hit in pairs]
     faults = [notice.text for notice in result.notices if notice.code == NOTHING_ASKED]
     return record | {"results": results, "count": len(results)} | ({"error": faults[0]} if faults else {})
 
 
-def market_fields(hit: Hit, metadata: Mapping[str, Any] = {}) -> Record:
+def build_market_fields(hit: Hit, metadata: Mapping[str, Any] = {}) -> Record:
     """The marketplace's fields of a result. A rank is null if that channel did not find it, as is anything nobody recorded.
 
     `id` tells units of one index apart; `description` is the documentation; `metadata` is what a person's table says of the file.
@@ -264,22 +264,22 @@ RANKING = {offered.name or name for name, offered in OFFERED.items() if LINES no
 
 def search(index: Index, request: SearchAsked) -> Record:
     """The object of `search --json` and the marketplace's fields; lines where the query asks for them, as there."""
-    options = replace(search_options(request, index.settings), reasons=request.contributions)
+    options = replace(make_search_options(request, index.settings), reasons=request.contributions)
     ranked = options.files_only or request.model_fields_set & RANKING
     query = index.parse(request.query, options)
     result = (index.search_lines if not ranked and query.asks_for_lines else index.search)(query, options)
-    return response_record(result, 0 if result.hits else 1)
+    return build_response_record(result, 0 if result.hits else 1)
 
 
 def why(index: Index, request: WhyAsked) -> Record:
     """The object of `why --json`."""
-    result = index.why(request.query, request.target, search_options(request, index.settings))
+    result = index.why(request.query, request.target, make_search_options(request, index.settings))
     return build_why_record(result, min(result.exit_code, 1))
 
 
 def context(index: Index, request: ContextAsked) -> Record:
     """The object of `context --json`. Packs are kept by the server, not in the user's cache folder."""
-    options = filter_options(request, request.limit or EVERYTHING)
+    options = make_filter_options(request, request.limit or EVERYTHING)
     options = replace(options, paths=tuple(request.files)) if request.files else options
     wanted = ContextRequest(
         source=FILES if request.files else TASK,
@@ -310,7 +310,7 @@ def file(index: Index, request: FileAsked) -> Record:
 
 def files(index: Index, request: FilesAsked) -> Record:
     """The indexed files that the filters leave."""
-    listed = index.list_files(filter_options(request, EVERYTHING))
+    listed = index.list_files(make_filter_options(request, EVERYTHING))
     return build_files_record(listed[request.offset : request.offset + request.limit], len(listed), index.info())
 
 
@@ -320,7 +320,7 @@ def status(index: Index, request: StatusAsked) -> Record:
 
 def relations(question: str, index: Index, request: RelationsAsked) -> Record:
     """The answer to refs, callers, callees or impact."""
-    where = filter_options(request, EVERYTHING)
+    where = make_filter_options(request, EVERYTHING)
     options = RelationOptions(
         **{name: getattr(request, name) for name in ("min_confidence", "depth", "limit")},
         **{name: getattr(request, name, False) for name in ("sure", "text")},  # of refs alone
@@ -331,14 +331,14 @@ def relations(question: str, index: Index, request: RelationsAsked) -> Record:
     return build_answer_record(result, 0 if result.relations else 1)
 
 
-def filter_options(request: Filters, limit: int) -> SearchOptions:
-    values = given_options(request)
+def make_filter_options(request: Filters, limit: int) -> SearchOptions:
+    values = list_given_options(request)
     return SearchOptions(limit=limit, **{name: values[name] for name in FILTERS})
 
 
-def search_options(request: SearchAsked, settings: Settings) -> SearchOptions:
+def make_search_options(request: SearchAsked, settings: Settings) -> SearchOptions:
     """Everything of a search but its query; mode and profile are the settings' where none is asked for."""
-    values = given_options(request)
+    values = list_given_options(request)
     weights = [part.partition("=") for part in values["weights"].split(",") if part]  # the request has checked the form
     # The marketplace names two columns of the metadata by fields of their own.
     category = [f"category={request.category}"] if request.category is not None else []

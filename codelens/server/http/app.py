@@ -29,8 +29,8 @@ from codelens.server.http.answers import ENDPOINTS, Endpoint
 from codelens.server.http.desk import QueryDesk
 from codelens.server.http.faults import JSON, UNEXPECTED, Fault, RequestRefused
 from codelens.server.http.gate import Buckets, Gate, Rules
-from codelens.server.http.openapi import openapi, read_request
-from codelens.server.http.page import page_routes, render_page
+from codelens.server.http.openapi import build_document, read_request
+from codelens.server.http.page import list_page_routes, render_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class MountedApp:
     running: AbstractAsyncContextManager[None]  # Entered for as long as the server runs
 
 
-def application(
+def make_application(
     desk: QueryDesk, rules: Rules, keys: Path | None, buckets: Buckets | None = None, mounted: MountedApp | None = None
 ) -> ASGIApp:
     """Everything behind the gate; whoever made the desk closes it. `keys` is their file; `buckets` come from the settings."""
@@ -53,7 +53,7 @@ def application(
             yield
 
     async def send_document(_: Request) -> Response:
-        return Response(json.dumps(openapi(), ensure_ascii=False, indent=1).encode(), media_type=JSON)
+        return Response(json.dumps(build_document(), ensure_ascii=False, indent=1).encode(), media_type=JSON)
 
     app = Starlette(
         routes=[
@@ -62,7 +62,7 @@ def application(
                 for name, row in ENDPOINTS.items()
             ),
             Route("/openapi.json", send_document),
-            *page_routes(desk, rules.hosts is not None),
+            *list_page_routes(desk, rules.hosts is not None),
             *([Route(mounted.path, mounted.app)] if mounted else []),
         ],
         lifespan=lifespan,
@@ -184,7 +184,7 @@ def open_listener(host: str, port: int) -> socket.socket:
         raise UsageError(f"cannot listen on {host}:{port}: {reason}", "another --port or --host") from None
 
 
-def address_of(listener: socket.socket) -> str:
+def format_address(listener: socket.socket) -> str:
     """The URL of its page."""
     host, port = listener.getsockname()[:2]
     name = f"[{host}]" if ":" in host else host

@@ -86,7 +86,7 @@ def stamp_files(files: Sequence[Path], now: Callable[[], int] = time.time_ns) ->
     return tuple(parts), all(part is None or part[2] < looked - UNSURE_NS for part in parts)
 
 
-def deciding_files(index: Path, settings: Settings) -> list[Path]:
+def list_deciding_files(index: Path, settings: Settings) -> list[Path]:
     """The files that decide an answer as the index does: what was seen to run, and those that the settings name."""
     return [locate_traces(index), *map(Path, filter(None, (settings.metadata, settings.aliases, settings.classes)))]
 
@@ -101,7 +101,7 @@ class IndexState:
     def _stamp(self) -> tuple[Stamp, bool]:
         return stamp_files((self._index, self._index.with_name(f"{self._index.name}-wal")), self._now)
 
-    def cached_snapshot(self) -> str | None:
+    def find_cached_snapshot(self) -> str | None:
         """The snapshot, if nothing has been written since it was read; else `read` says it."""
         known = self._known
         return known[1] if known is not None and known[0] == self._stamp()[0] else None
@@ -122,7 +122,7 @@ class FleetState:
         self._fleet = fleet
         self._known = ("", "")
 
-    def cached_snapshot(self) -> None:
+    def find_cached_snapshot(self) -> None:
         """Always None: a store may be far away."""
 
     def read(self) -> str:
@@ -145,7 +145,7 @@ class QueryDesk:
         self._quick = ThreadPoolExecutor(1, "codelens-snapshot")
         self._state = IndexState(index, settings) if isinstance(index, Path) else FleetState(index)
         place = index if isinstance(index, Path) else Path(index.store)
-        self._deciding_files = deciding_files(place, settings)
+        self._deciding_files = list_deciding_files(place, settings)
         self._answers = answers if answers is not None else AnswerCache()
         self._underway: dict[Key, asyncio.Task[Outcome]] = {}
 
@@ -166,7 +166,7 @@ class QueryDesk:
         stamp, settled = stamp_files(self._deciding_files)
         may_keep, visible = endpoint.may_be_cached and settled, VISIBLE.get()
         try:
-            if (snapshot := self._state.cached_snapshot()) is None:
+            if (snapshot := self._state.find_cached_snapshot()) is None:
                 snapshot = await asyncio.get_running_loop().run_in_executor(self._quick, self._state.read)
         except CodelensError as error:
             raise RequestRefused(to_fault(error)) from None
@@ -209,7 +209,7 @@ class QueryDesk:
         return Outcome(b"", "", fault)
 
 
-def default_workers() -> int:
+def count_default_workers() -> int:
     """A worker for each core, up to MOST_WORKERS."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(MOST_WORKERS, cores)

@@ -85,7 +85,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def rules_for(host: str, keys_needed: bool = False) -> Rules:
+def make_rules(host: str, keys_needed: bool = False) -> Rules:
     """Rules for a server that listens on a host."""
     if not is_loopback(host):
         return Rules(True, None)
@@ -132,8 +132,8 @@ class Gate:
         if not path.startswith("/"):  # http://other/, as proxies are asked
             raise RequestRefused(Fault(400, "this is not a proxy", "the address of a request begins with a slash"))
         length = headers.get("content-length") or "0"
-        if not (length.isascii() and length.isdigit() and len(length) < 20 and int(length) <= longest_body(path)):
-            raise RequestRefused(body_too_long(path))
+        if not (length.isascii() and length.isdigit() and len(length) < 20 and int(length) <= limit_body(path)):
+            raise RequestRefused(make_body_fault(path))
         if path.startswith(OPEN):
             return
         key = read_key(headers.get("authorization", ""))
@@ -152,14 +152,14 @@ class Gate:
             )
 
 
-def longest_body(path: str) -> int:
+def limit_body(path: str) -> int:
     """The most bytes that a request to this address may send."""
     return LONGEST_BODY if path != MCP else LONGEST_MESSAGE
 
 
-def body_too_long(path: str) -> Fault:
+def make_body_fault(path: str) -> Fault:
     """The fault of a request with a longer body."""
-    return Fault(413, f"the body is longer than {longest_body(path)} bytes", "send a shorter request")
+    return Fault(413, f"the body is longer than {limit_body(path)} bytes", "send a shorter request")
 
 
 def read_key(authorization: str) -> str | None:

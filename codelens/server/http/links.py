@@ -64,13 +64,13 @@ class SourceLinks:
             raise UsageError(f"host_link: '{host}' is not an http URL with {{path}}", f"names: {', '.join(names)}")
         return cls(editor if is_local else "", host)
 
-    def in_editor(self, root: str, path: str) -> str:
+    def link_editor(self, root: str, path: str) -> str:
         """The URL of a file in the editor; empty if there is no link."""
         place = Path(root, path).as_posix()
         shown = bool(self.editor) and Path(root).is_absolute() and Path(root).is_dir()
         return self.editor.replace("{path}", quote("/" + place.lstrip("/"), safe="/:")) if shown else ""
 
-    def on_host(self, root: str, path: str) -> str:
+    def link_host(self, root: str, path: str) -> str:
         """The URL of a file on its host; empty if the host or its form is not known."""
         if root not in self._known:
             self._known[root] = self._read(Path(root))
@@ -81,7 +81,7 @@ class SourceLinks:
     def _read(self, root: Path) -> tuple[str, str, str, str]:
         repository = find_enclosing_repository(root) if root.is_absolute() and self.host != "none" else None
         remote, commit = read_remote_and_commit(repository) if repository else ("", "")
-        address = web_address(remote)
+        address = find_web_address(remote)
         if repository is None or not address or not commit:
             return "", "", "", ""
         host = urlsplit(address).hostname or ""
@@ -96,7 +96,7 @@ class SourceLinks:
         )
 
 
-def web_address(remote: str) -> str:
+def find_web_address(remote: str) -> str:
     """The page of a repository, from the URL of a git remote: https://HOST/PATH. Empty for a remote that is not on a host."""
     parts = _REMOTE.fullmatch(remote.strip())
     if not parts:
@@ -107,6 +107,6 @@ def web_address(remote: str) -> str:
     return f"{parts['scheme'] if is_web else 'https'}://{(parts['host'] or parts['short']).lower()}{port}/{quote(path, safe='/~%')}"
 
 
-def at_line(url: str, line: int, column: int = 1) -> str:
+def fill_in_line(url: str, line: int, column: int = 1) -> str:
     """A URL with its line and column filled in."""
     return url.replace("{line}", str(line)).replace("{column}", str(column))

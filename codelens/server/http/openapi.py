@@ -16,7 +16,7 @@ from codelens import __version__
 from codelens.render.records import Record
 from codelens.server.http.answers import ENDPOINTS, ApiRequest, Endpoint
 from codelens.server.http.faults import JSON, Fault, RequestRefused
-from codelens.server.http.gate import LONGEST_BODY, body_too_long
+from codelens.server.http.gate import LONGEST_BODY, make_body_fault
 from codelens.text.notation import parse_json
 
 SHORT: Mapping[str, str] = {"query": "q"}  # Fields whose parameter in an address has another name: the marketplace's
@@ -33,7 +33,7 @@ _STATUSES = {
 
 
 @cache
-def openapi() -> Record:
+def build_document() -> Record:
     """The document; it is the same for every index."""
     defined = json.loads((files("codelens.render") / "schema.json").read_text(encoding="utf-8"))["$defs"]
     shipped: Record = _move_references(defined)
@@ -46,23 +46,23 @@ def openapi() -> Record:
             "description": "Code search that accounts for every rank.",
         },
         "jsonSchemaDialect": JSON_SCHEMA,
-        "paths": {f"/api/{endpoint.name}": _path(endpoint) for endpoint in ENDPOINTS.values()},
+        "paths": {f"/api/{endpoint.name}": _build_path(endpoint) for endpoint in ENDPOINTS.values()},
         "components": {
-            "schemas": shipped | requests | _server_schemas(shipped),
+            "schemas": shipped | requests | _build_server_schemas(shipped),
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{}, {"key": []}],
     }
 
 
-def _path(endpoint: Endpoint) -> Record:
+def _build_path(endpoint: Endpoint) -> Record:
     model = endpoint.request_model
-    responses = {"200": {"description": "The answer", "content": _json_content(endpoint.schema)}}
+    responses = {"200": {"description": "The answer", "content": _build_json_content(endpoint.schema)}}
     responses |= {
-        str(code): {"description": text, "content": _json_content("fault")} for code, text in _STATUSES.items()
+        str(code): {"description": text, "content": _build_json_content("fault")} for code, text in _STATUSES.items()
     }
-    body = {"required": True, "content": _json_content(model.__name__)}
-    takes: list[Record] = [{"parameters": parameters(model)}, {"requestBody": body}]
+    body = {"required": True, "content": _build_json_content(model.__name__)}
+    takes: list[Record] = [{"parameters": list_parameters(model)}, {"requestBody": body}]
     return {
         verb: {
             "operationId": f"{verb}_{endpoint.name}",
@@ -75,12 +75,12 @@ def _path(endpoint: Endpoint) -> Record:
     }
 
 
-def _json_content(name: str) -> Record:
-    return {JSON: {"schema": _ref(name)}}
+def _build_json_content(name: str) -> Record:
+    return {JSON: {"schema": _refer_to(name)}}
 
 
 @cache
-def parameters(model: type[ApiRequest]) -> list[Record]:
+def list_parameters(model: type[ApiRequest]) -> list[Record]:
     """A parameter for each field; a list is a parameter that is repeated."""
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
     required = schema.get("required", [])
@@ -100,7 +100,7 @@ def parameters(model: type[ApiRequest]) -> list[Record]:
     ]
 
 
-def _ref(name: str) -> Record:
+def _refer_to(name: str) -> Record:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
@@ -114,7 +114,7 @@ def _move_references(node: Any) -> Any:
     return [_move_references(value) for value in node] if isinstance(node, list) else node
 
 
-def _server_schemas(shipped: Record) -> Record:
+def _build_server_schemas(shipped: Record) -> Record:
     """Schemas of answers that only the server gives."""
     text, number = {"type": "string"}, {"type": "integer", "minimum": 0}
     strings = {"type": "array", "items": text}
@@ -131,23 +131,23 @@ def _server_schemas(shipped: Record) -> Record:
     }
     file: Record = dict.fromkeys(("repository", "root", "path", "path_b64", "language"), text)
     file |= {"bytes": number, "roles": strings}
-    whole = {"schema": {"const": 2}, "index": _ref("index"), "exit_code": {"enum": [0, 1]}}
-    listing = {"files": {"type": "array", "items": _ref("indexed_file")}, "total": number}
+    whole = {"schema": {"const": 2}, "index": _refer_to("index"), "exit_code": {"enum": [0, 1]}}
+    listing = {"files": {"type": "array", "items": _refer_to("indexed_file")}, "total": number}
     outline = shipped["symbols"]["properties"]["symbols"]
     fresh = {"enum": ["fresh", "changed", "deleted"]}
     return {
         "answer": _extend_schema(
             shipped["search"],
-            {"results": {"type": "array", "items": _ref("answer_hit")}, "count": number},
+            {"results": {"type": "array", "items": _refer_to("answer_hit")}, "count": number},
             {"error": text | {"description": "why the search could not run"}},
         ),
         "answer_hit": _extend_schema(shipped["hit"], market),
-        "indexed_file": _closed_object(file, optional=("path_b64",)),
-        "files": _closed_object(whole | listing),
-        "file": _closed_object(
+        "indexed_file": _build_closed_object(file, optional=("path_b64",)),
+        "files": _build_closed_object(whole | listing),
+        "file": _build_closed_object(
             whole | file | {"freshness": fresh, "lines": strings, "symbols": outline}, optional=("path_b64",)
         ),
-        "fault": _closed_object({"error": text, "hint": text, "candidates": strings}, optional=("candidates",)),
+        "fault": _build_closed_object({"error": text, "hint": text, "candidates": strings}, optional=("candidates",)),
     }
 
 
@@ -157,7 +157,7 @@ def _extend_schema(schema: Record, more: Record, at_times: Record | None = None)
     return schema | {"properties": schema["properties"] | more | (at_times or {}), "required": required}
 
 
-def _closed_object(properties: Record, optional: tuple[str, ...] = ()) -> Record:
+def _build_closed_object(properties: Record, optional: tuple[str, ...] = ()) -> Record:
     return {
         "type": "object",
         "properties": properties,
@@ -188,7 +188,7 @@ async def read_request(request: Request, model: type[ApiRequest]) -> ApiRequest:
 
 def from_parameters(parameters_given: QueryParams, model: type[ApiRequest]) -> ApiRequest:
     """Read a request from the parameters of an address: that of a list may be repeated, any other not."""
-    kinds = {p["name"]: p["schema"].get("type") for p in parameters(model)}
+    kinds = {p["name"]: p["schema"].get("type") for p in list_parameters(model)}
     long = {short: name for name, short in SHORT.items()}
     fields: dict[str, Any] = {}
     for name in parameters_given:
@@ -207,7 +207,7 @@ async def _read_body(request: Request) -> bytes:
         async for part in request.stream():
             body += part
             if len(body) > LONGEST_BODY:
-                raise RequestRefused(body_too_long(request.url.path))
+                raise RequestRefused(make_body_fault(request.url.path))
     except ClientDisconnect:  # nobody reads the answer; else it would be a traceback on stderr
         raise RequestRefused(Fault(400, "the body ended early", HINT)) from None
     return body

@@ -35,11 +35,11 @@ from codelens.server.http.answers import DEFAULT_LIMIT, ENDPOINTS
 from codelens.server.http.desk import QueryDesk
 from codelens.server.http.faults import Fault, RequestRefused
 from codelens.server.http.gate import VISIBLE
-from codelens.server.http.links import SourceLinks, at_line
+from codelens.server.http.links import SourceLinks, fill_in_line
 from codelens.server.http.openapi import from_parameters
 
 
-def address(place: str, /, **parameters: Any) -> str:
+def build_address(place: str, /, **parameters: Any) -> str:
     """A path with parameters; a list is one that is repeated, and what is empty is left out."""
     given = {name: value for name, value in parameters.items() if value not in (None, "", [], 0, False)}
     return f"{place}?{urlencode(given, doseq=True, errors='replace')}" if given else place
@@ -53,31 +53,31 @@ class Parameters(dict[str, Any]):
 
 
 @cache
-def _templates() -> Environment:
+def _load_templates() -> Environment:
     loader = PackageLoader("codelens.server.http")
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["shown"] = escape_text
-    environment.filters["at"] = at_line
-    environment.globals.update(address=address, version=static_version())
+    environment.filters["at"] = fill_in_line
+    environment.globals.update(address=build_address, version=compute_static_version())
     return environment
 
 
 @cache
-def static_version() -> str:
+def compute_static_version() -> str:
     """A name for the state of the static files, so that browsers may keep them."""
-    return hashlib.sha256(b"".join(_static_file(name) for name in STATIC)).hexdigest()[:12]
+    return hashlib.sha256(b"".join(_read_static(name) for name in STATIC)).hexdigest()[:12]
 
 
 def render_page(template: str, **values: Any) -> str:
     """A whole page, or a part of one."""
     values = {"title": "codelens"} | values | {"fields": Parameters(values.get("fields", {}))}
-    text = _templates().get_template(template).render(values)
+    text = _load_templates().get_template(template).render(values)
     return text.encode("utf-8", "replace").decode()
 
 
-def bars(contributions: Sequence[Record]) -> list[Record]:
+def compute_bars(contributions: Sequence[Record]) -> list[Record]:
     """Contributions with `start` and `width` of their bars, in percent of the picture: on one scale, negative ones left of zero."""
     amounts = [0.0, *(c["amount"] for c in contributions)]
     zero, whole = -min(amounts), max(amounts) - min(amounts)
@@ -92,12 +92,12 @@ def bars(contributions: Sequence[Record]) -> list[Record]:
     ]
 
 
-def family_bars(families: Sequence[Record]) -> list[Record]:
+def compute_family_bars(families: Sequence[Record]) -> list[Record]:
     """A bar for each family, with its strongest reasons in one text."""
-    return bars([{**f, "source": f["family"], "reason": "; ".join(f["reasons"])} for f in families])
+    return compute_bars([{**f, "source": f["family"], "reason": "; ".join(f["reasons"])} for f in families])
 
 
-def reason_of(hit: Record) -> str:
+def find_reason(hit: Record) -> str:
     """The first reason of a hit, as `why` gives it."""
     return find_first_reason([Contribution(**part) for part in hit["contributions"]], hit["channels"])
 
@@ -128,11 +128,11 @@ CLASSES = (
 Marks = Sequence[tuple[int, int]]
 
 
-def code_lines(lines: Sequence[str], path: str, language: str, marks: Sequence[Marks] = ()) -> list[Markup]:
+def highlight_each_line(lines: Sequence[str], path: str, language: str, marks: Sequence[Marks] = ()) -> list[Markup]:
     """Each line as HTML. `marks` are half-open character ranges of each line."""
     plain = [line.replace("\r", "␍").replace("\n", "␊") for line in lines]
     styled = zip(plain, _find_styles(plain, path, language), marks or [()] * len(lines), strict=True)
-    return [_line_html(text, styles, line_marks) for text, styles, line_marks in styled]
+    return [_highlight_line(text, styles, line_marks) for text, styles, line_marks in styled]
 
 
 Styles = list[tuple[int, int, str]]  # Half-open ranges of a line with their class
@@ -141,12 +141,12 @@ Styles = list[tuple[int, int, str]]  # Half-open ranges of a line with their cla
 def _find_styles(lines: Sequence[str], path: str, language: str) -> list[Styles]:
     styles: list[Styles] = [[] for _ in lines]
     text = "\n".join(lines) + "\n"
-    lexer = _lexer(path.rpartition("/")[2], language)
+    lexer = _find_lexer(path.rpartition("/")[2], language)
     if lexer is None or len(text) > LONGEST_TEXT or any(len(line) > LONGEST_LINE for line in lines):
         return styles
     number, start = 0, 0
     for at, kind, value in lexer.get_tokens_unprocessed(text):
-        name = _style_class(kind)
+        name = _find_style_class(kind)
         for part in value.splitlines(keepends=True) if "\n" in value else [value]:
             while number < len(lines) and at > start + len(lines[number]):
                 start += len(lines[number]) + 1
@@ -160,7 +160,7 @@ def _find_styles(lines: Sequence[str], path: str, language: str) -> list[Styles]
 
 
 @lru_cache(maxsize=256)
-def _lexer(filename: str, language: str) -> Lexer | None:
+def _find_lexer(filename: str, language: str) -> Lexer | None:
     """By the name of the language, else by that of the file; None where neither is known."""
     for find, name in ((find_lexer_class_by_name, language), (find_lexer_class_for_filename, filename)):
         try:
@@ -172,11 +172,11 @@ def _lexer(filename: str, language: str) -> Lexer | None:
 
 
 @lru_cache(maxsize=1024)
-def _style_class(kind: _TokenType) -> str:
+def _find_style_class(kind: _TokenType) -> str:
     return next((name for family, name in CLASSES if kind in family), "") if kind in Token else ""
 
 
-def _line_html(text: str, styles: Styles, marks: Marks) -> Markup:
+def _highlight_line(text: str, styles: Styles, marks: Marks) -> Markup:
     ranges = [*((start, end) for start, end, _ in styles), *marks]
     ends = {0, len(text), *(min(place, len(text)) for both in ranges for place in both)}
     out, style = [], iter(styles)
@@ -196,7 +196,7 @@ def _line_html(text: str, styles: Styles, marks: Marks) -> Markup:
 STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
 
 
-def page_routes(desk: QueryDesk, is_local: bool) -> list[BaseRoute]:
+def list_page_routes(desk: QueryDesk, is_local: bool) -> list[BaseRoute]:
     """The addresses for browsers. `is_local`: only those of this machine."""
     pages = _PageRoutes(desk, is_local)
     return [
@@ -208,7 +208,7 @@ def page_routes(desk: QueryDesk, is_local: bool) -> list[BaseRoute]:
         Route("/file", pages.file),
         Route("/files", pages.files),
         Route("/help", pages.help),
-        Route("/static/{name}", _static),
+        Route("/static/{name}", _send_static),
     ]
 
 
@@ -226,7 +226,7 @@ class _PageRoutes:
     async def _render(self, template: str, **values: Any) -> Response:
         """Render a template off the event loop: a long file takes a second to colour."""
         links = SourceLinks.from_settings(self._desk.settings, self._is_local)
-        values |= {"code": highlight_lines, "target": target_of, "links": links}
+        values |= {"code": highlight_lines, "target": format_target, "links": links}
         return HTMLResponse(await asyncio.to_thread(render_page, template, **values))
 
     async def _list_filters(self, snapshot: str) -> Record:
@@ -241,28 +241,28 @@ class _PageRoutes:
 
     async def search(self, request: Request) -> Response:
         """The form, and below it what was found."""
-        fields = _link_fields(request.query_params)
+        fields = _list_link_fields(request.query_params)
         if not str(fields.get("q", "")).strip():
             status = await self._ask("status", QueryParams())
             return await self._render("start.html", status=status, most=MOST_REPOSITORIES)
-        asked = QueryParams([*_api_parameters(request.query_params).multi_items(), ("contributions", "true")])
+        asked = QueryParams([*_select_api_parameters(request.query_params).multi_items(), ("contributions", "true")])
         answer = await self._ask("search", asked)
         return await self._render(
             "search.html",
             found=answer,
             fields=fields,
             title=f"{fields['q']} – codelens",
-            page_offsets=page_offsets,
-            reason=reason_of,
+            page_offsets=compute_page_offsets,
+            reason=find_reason,
             roots={row["name"]: row["root"] for row in answer["index"]["repositories"]},
             filters=await self._list_filters(answer["index"]["snapshot"]),
         )
 
     async def why(self, template: str, request: Request) -> Response:
         """The account of a rank: alone for the panel, or as a page for links and browsers without JavaScript."""
-        why = await self._ask("why", _api_parameters(request.query_params))
-        fields = {k: v for k, v in _link_fields(request.query_params).items() if k != "target"}
-        return await self._render(template, why=why, fields=fields, bars=bars, family_bars=family_bars)
+        why = await self._ask("why", _select_api_parameters(request.query_params))
+        fields = {k: v for k, v in _list_link_fields(request.query_params).items() if k != "target"}
+        return await self._render(template, why=why, fields=fields, bars=compute_bars, family_bars=compute_family_bars)
 
     async def name(self, template: str, request: Request) -> Response:
         """Definition, callers and references of a name, in the same two forms."""
@@ -274,19 +274,19 @@ class _PageRoutes:
             raise uses
         callers = calls if isinstance(calls, dict) else {"relations": [], "total": 0}  # several definitions, or none
         title = f"{uses['targets'][0]['name']} – codelens"
-        return await self._render(template, uses=uses, callers=callers, line=use_html, title=title)
+        return await self._render(template, uses=uses, callers=callers, line=highlight_use, title=title)
 
     async def file(self, request: Request) -> Response:
         """A file with its outline. `only` is the repository that its search was restricted to."""
-        fields = _link_fields(request.query_params)
+        fields = _list_link_fields(request.query_params)
         back = {k: v for k, v in fields.items() if k not in ("path", "only")} | {"repository": fields.get("only", "")}
         given = [(k, v) for k, v in request.query_params.multi_items() if k in ("path", "repository")]
         answer = await self._ask("file", QueryParams(given))
         return await self._render("file.html", file=answer, fields=back, title=f"{answer['path']} – codelens")
 
     async def files(self, request: Request) -> Response:
-        answer = await self._ask("files", _api_parameters(request.query_params))
-        return await self._render("files.html", found=answer, fields=_link_fields(request.query_params))
+        answer = await self._ask("files", _select_api_parameters(request.query_params))
+        return await self._render("files.html", found=answer, fields=_list_link_fields(request.query_params))
 
     async def help(self, request: Request) -> Response:
         return await self._render("help.html")
@@ -296,7 +296,7 @@ PANELS = ("at", "why")  # Parameters of the target in the panel, which page.js f
 _OF_THE_PAGE = (*PANELS, "only", "within")
 
 
-def _api_parameters(parameters: QueryParams) -> QueryParams:
+def _select_api_parameters(parameters: QueryParams) -> QueryParams:
     """The API's parameters: without the page's own and empty ones. `within`, a part of the path or a glob, becomes globs."""
     within = parameters.get("within", "").strip().strip("/")
     is_glob = any(mark in within for mark in "*?[")
@@ -305,37 +305,37 @@ def _api_parameters(parameters: QueryParams) -> QueryParams:
     return QueryParams([*given, *(("glob", glob) for glob in globs)])
 
 
-def _link_fields(parameters: QueryParams) -> dict[str, Any]:
+def _list_link_fields(parameters: QueryParams) -> dict[str, Any]:
     """The parameters of the request that have a value, for links that change one of them."""
     names = [name for name in parameters if parameters[name] and name not in PANELS]
     return {name: values if len(values := parameters.getlist(name)) > 1 else values[0] for name in names}
 
 
-def use_html(use: Record, name: str) -> Any:
+def highlight_use(use: Record, name: str) -> Any:
     """The line of a relation as HTML, without its indentation, the name marked where it stands."""
     text = use["text"].rstrip("\r\n")
     indent = len(text) - len(text.lstrip())
     start = use["column_utf16"] - 1
     marks = [(start - indent, start - indent + len(name))] if text.startswith(name, start) else []
-    return code_lines([text[indent:]], use["path"], use["source"]["language"], [marks])[0]
+    return highlight_each_line([text[indent:]], use["path"], use["source"]["language"], [marks])[0]
 
 
 def highlight_lines(lines: list[str] | list[Record], path: str, language: str) -> list[tuple[int, Any]]:
     """(number, HTML) of the lines of a file, or of those that a hit shows."""
     if not lines or isinstance(lines[0], str):
-        return list(enumerate(code_lines([str(line) for line in lines], path, language), start=1))
+        return list(enumerate(highlight_each_line([str(line) for line in lines], path, language), start=1))
     rows = [line for line in lines if isinstance(line, dict)]
-    html = code_lines([row["text"] for row in rows], path, language, [row["matches"] for row in rows])
+    html = highlight_each_line([row["text"] for row in rows], path, language, [row["matches"] for row in rows])
     return [(row["line"], text) for row, text in zip(rows, html, strict=True)]
 
 
-def target_of(hit: Record, several: bool) -> str:
+def format_target(hit: Record, several: bool) -> str:
     """PATH:LINE, as `why` takes it; where there are several repositories, with the name of its own before it."""
     before = f"{hit['repository']}/" if several else ""
     return f"{before}{hit['path']}:{hit['start_line']}"
 
 
-def page_offsets(answer: Record, fields: dict[str, Any]) -> tuple[int | None, int | None]:
+def compute_page_offsets(answer: Record, fields: dict[str, Any]) -> tuple[int | None, int | None]:
     """Offsets of the previous and the next page; None if it does not exist."""
     numbers = {name: int(text) for name, text in fields.items() if re.fullmatch("[0-9]+", str(text))}
     offset, limit = numbers.get("offset", 0), numbers.get("limit", DEFAULT_LIMIT)
@@ -344,13 +344,15 @@ def page_offsets(answer: Record, fields: dict[str, Any]) -> tuple[int | None, in
     return before, after
 
 
-async def _static(request: Request) -> Response:
+async def _send_static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC:
         raise RequestRefused(Fault(404, "not found", "/ is the page"))
-    cache_control = "max-age=31536000, immutable" if request.url.query == f"v={static_version()}" else "no-cache"
-    return Response(_static_file(name), media_type=STATIC[name], headers={"Cache-Control": cache_control})
+    cache_control = (
+        "max-age=31536000, immutable" if request.url.query == f"v={compute_static_version()}" else "no-cache"
+    )
+    return Response(_read_static(name), media_type=STATIC[name], headers={"Cache-Control": cache_control})
 
 
-def _static_file(name: str) -> bytes:
+def _read_static(name: str) -> bytes:
     return (files("codelens.server.http") / "static" / name).read_bytes()

@@ -49,7 +49,7 @@ def choose_tools(names: str) -> tuple[str, ...]:
     return tuple(name for name in PURPOSES if name in wanted)
 
 
-def instructions_for(tools: Collection[str]) -> str:
+def write_instructions(tools: Collection[str]) -> str:
     """Instructions that a client may pass to its model."""
     purposes = ", ".join(f"`{name}` {purpose}" for name, purpose in PURPOSES.items() if name in tools)
     return (
@@ -99,7 +99,7 @@ def answer_handshake(line: bytes, tools: Collection[str]) -> str | None:
         "protocolVersion": wanted if wanted in VERSIONS else VERSIONS[-1],
         "capabilities": {"experimental": {}, "tools": {"listChanged": False}},
         "serverInfo": {"name": NAME, "version": __version__},
-        "instructions": instructions_for(tools),
+        "instructions": write_instructions(tools),
     }
     return json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}, separators=(",", ":")) + "\n"
 

@@ -85,7 +85,7 @@ OFFERED: Mapping[str, ServerOption] = {name: row.mcp for name, row in OPTIONS.it
 """Search option → how tools offer it."""
 
 
-def option_schema(name: str) -> Schema:
+def make_option_schema(name: str) -> Schema:
     """The schema of the argument for a search option; left out, the profile or the settings decide."""
     row, offered = OPTIONS[name], OFFERED[name]
     if row.is_list:
@@ -97,12 +97,12 @@ def option_schema(name: str) -> Schema:
     return integer(offered.help, int(offered.least or 0), int(offered.most))
 
 
-NARROW = {name: option_schema(name) for name in ("languages", "paths")}
-RANKED = {name: option_schema(name) for name in OFFERED if LINES not in OPTIONS[name].applies}
+NARROW = {name: make_option_schema(name) for name in ("languages", "paths")}
+RANKED = {name: make_option_schema(name) for name in OFFERED if LINES not in OPTIONS[name].applies}
 """How a search ranks. What is left out is the profile's: graph-memory goes one hop, and has a minimum for each kind."""
 
 
-def common_arguments(budget: int, fresh: bool = True) -> dict[str, Schema]:
+def make_common_arguments(budget: int, fresh: bool = True) -> dict[str, Schema]:
     """The arguments that tools share: how long an answer may be by default, and with `fresh` whether it waits for an update."""
     wait = flag("Wait (some seconds) until the index knows the latest changes of files; set it right after editing")
     room = "Most tokens of the answer (characters / 4); cuts are reported"

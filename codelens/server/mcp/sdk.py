@@ -19,8 +19,8 @@ from mcp.shared.exceptions import McpError
 from codelens import __version__
 from codelens.errors import CodelensError, IndexBusy, NoIndex, TargetError, UsageError
 from codelens.server.mcp import schema
-from codelens.server.mcp.door import NAME, SessionStart, instructions_for
-from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall, code_line, reword_for_client
+from codelens.server.mcp.door import NAME, SessionStart, write_instructions
+from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall, format_code_line, reword_for_client
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import ServedIndex, Upkeep
 
@@ -85,12 +85,12 @@ class ToolDesk:
                 opened = stack.enter_context(self._served.open())
             except NoIndex:
                 if tool.waits:
-                    raise self._missing_index() from None
+                    raise self._explain_missing_index() from None
                 opened = None
             work = self._upkeep.work()
             return tool.answer(ToolCall(opened, tool, given, self._served, work, self._session, self.structured))
 
-    def _missing_index(self) -> CodelensError:
+    def _explain_missing_index(self) -> CodelensError:
         work = self._upkeep.work()
         if work.fault:
             return NoIndex(f"the index could not be built: {work.fault}", work.hint or "`codelens index` says more")
@@ -116,17 +116,22 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _format_error(what: str, hint: str, candidates: Sequence[str] = ()) -> str:
-    lines = [f"error: {code_line(what, LONGEST_FAULT)}", *([f"hint: {code_line(hint, LONGEST_FAULT)}"] if hint else [])]
-    return "\n".join([*lines, *(f"  {code_line(place, LONGEST_FAULT)}" for place in candidates[:MOST_CANDIDATES])])
+    lines = [
+        f"error: {format_code_line(what, LONGEST_FAULT)}",
+        *([f"hint: {format_code_line(hint, LONGEST_FAULT)}"] if hint else []),
+    ]
+    return "\n".join(
+        [*lines, *(f"  {format_code_line(place, LONGEST_FAULT)}" for place in candidates[:MOST_CANDIDATES])]
+    )
 
 
 AT_ONCE = 4
 """Calls that are answered at the same time; others wait their turn: Python runs one of them at a time anyway."""
 
 
-def server_of(desk: ToolDesk) -> Server[Any, Any]:
+def make_mcp_server(desk: ToolDesk) -> Server[Any, Any]:
     """A server that lists the desk's tools and puts each call to it, in a thread. A cancelled call is left to itself."""
-    server: Server[Any, Any] = Server(NAME, __version__, instructions_for(desk.tools))
+    server: Server[Any, Any] = Server(NAME, __version__, write_instructions(desk.tools))
     turn = anyio.CapacityLimiter(AT_ONCE)
 
     async def list_tools(_: types.ListToolsRequest) -> types.ServerResult:
@@ -178,7 +183,7 @@ def serve_pipes(desk: ToolDesk, stdin: IO[bytes], session: SessionStart) -> None
             yield line
 
     async def serve() -> None:
-        server = server_of(desk)
+        server = make_mcp_server(desk)
         options = server.create_initialization_options()
         async with stdio_server(cast("anyio.AsyncFile[str]", all_lines()), out) as (read, write):
             # A session whose handshake is done is what the SDK calls stateless: it waits for none.
@@ -187,12 +192,12 @@ def serve_pipes(desk: ToolDesk, stdin: IO[bytes], session: SessionStart) -> None
     anyio.run(serve)
 
 
-def http_app(served: ServedIndex, upkeep: Upkeep) -> StreamableHTTPSessionManager:
+def make_http_app(served: ServedIndex, upkeep: Upkeep) -> StreamableHTTPSessionManager:
     """A server for streamable HTTP: its `asgi_app` is mounted at a path of a web server, which decides who may ask, and answers
     while `run()` is entered, once."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import TransportSecuritySettings
 
     guard = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the web server looks at Host
-    server = server_of(ToolDesk(served, upkeep, TOOLS))
+    server = make_mcp_server(ToolDesk(served, upkeep, TOOLS))
     return StreamableHTTPSessionManager(server, json_response=True, stateless=True, security_settings=guard)

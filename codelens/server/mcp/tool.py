@@ -99,7 +99,7 @@ def fit_budget(count: int, answer_of: Callable[[int], ToolAnswer], call: ToolCal
     return largest
 
 
-def code_line(text: str, most: int = LONGEST_LINE) -> str:
+def format_code_line(text: str, most: int = LONGEST_LINE) -> str:
     """A line of code, without what a terminal would obey, and cut where it is very long."""
     line = escape_line(escape_text(text.rstrip("\r\n")))
     return line if len(line) <= most else f"{line[:most]}…"
@@ -150,7 +150,7 @@ def format_notices(texts: list[str], tool: Tool) -> list[str]:
     return lines if more <= 0 else [*lines[:MOST_NOTICES], f"{more} more notices"]
 
 
-def footer_lines(cut: int, items: str, remedy: str, notices: Sequence[str] = ()) -> list[str]:
+def format_footer(cut: int, items: str, remedy: str, notices: Sequence[str] = ()) -> list[str]:
     """A line that says how many items found no room, unless all did, and the notices."""
     cut_lines = [f"{cut} more {items} found no room: {remedy}"] if cut else []
     return [*cut_lines, *(f"note: {notice}" for notice in notices)]
@@ -163,7 +163,7 @@ def search_options(arguments: Mapping[str, Any], info: IndexInfo, settings: Sett
     walks = "walk" in load_weights()[values["profile"]]  # by itself, as far as `depth` says
     if "decay" in values or ("depth" in values and not walks):
         values["expand"] = "bfs"
-    return SearchOptions(**values, **scope_options(arguments, info), **more)
+    return SearchOptions(**values, **resolve_scope(arguments, info), **more)
 
 
 def remember(call: ToolCall, query: str, hits: Sequence[tuple[int, UnitRow, int]]) -> list[str]:
@@ -176,7 +176,7 @@ def remember(call: ToolCall, query: str, hits: Sequence[tuple[int, UnitRow, int]
     return []
 
 
-def scope_options(arguments: Mapping[str, Any], info: IndexInfo) -> dict[str, Any]:
+def resolve_scope(arguments: Mapping[str, Any], info: IndexInfo) -> dict[str, Any]:
     """`languages`, `paths` and `repositories` of the options. Raises UsageError for what is not indexed or no language."""
     from codelens.lang.registry import resolve_language
 
@@ -193,13 +193,13 @@ def scope_options(arguments: Mapping[str, Any], info: IndexInfo) -> dict[str, An
 
 def split_repository(path: str, info: IndexInfo) -> tuple[tuple[str, ...], str]:
     """(names of the repositories meant, path below their root, empty for the root itself). Raises UsageError."""
-    path = path_in_index(path, info)
+    path = resolve_path(path, info)
     every = tuple(r.name for r in info.repositories)
     first, _, rest = path.partition("/")
     return ((first,), rest) if len(every) > 1 and first in every else (every, path)
 
 
-def path_in_index(path: str, info: IndexInfo) -> str:
+def resolve_path(path: str, info: IndexInfo) -> str:
     """A path as answers write it: below a root, with the repository's name where there are several. Raises UsageError."""
     if os.path.isabs(path):  # noqa: PTH117 - of a name that may lead anywhere no Path is made
         whole_path = os.path.normpath(path)
@@ -215,10 +215,10 @@ def path_in_index(path: str, info: IndexInfo) -> str:
     raise UsageError(f"{path} lies outside of what is indexed", "give a path relative to the root of the repository")
 
 
-def target_in_index(target: str, info: IndexInfo) -> str:
+def resolve_target(target: str, info: IndexInfo) -> str:
     """PATH:LINE, PATH or a name, so that no path leads out of the roots. Raises UsageError."""
     path, colon, line = target.rpartition(":")
     if not (colon and line.isdigit()):
         path, colon, line = target, "", ""
     is_path = "/" in path or os.sep in path
-    return f"{path_in_index(path, info)}{colon}{line}" if is_path else target
+    return f"{resolve_path(path, info)}{colon}{line}" if is_path else target

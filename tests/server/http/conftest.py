@@ -12,12 +12,12 @@ from starlette.testclient import TestClient
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.server.http.app import application
+from codelens.server.http.app import make_application
 from codelens.server.http.desk import AnswerCache, QueryDesk
-from codelens.server.http.gate import Buckets, Rules, rules_for
+from codelens.server.http.gate import Buckets, Rules, make_rules
 
 SAMPLES = Path(__file__).parents[3] / "sample_repos"
-LOOPBACK = rules_for("127.0.0.1")
+LOOPBACK = make_rules("127.0.0.1")
 Serve = Callable[..., TestClient]
 
 
@@ -46,7 +46,7 @@ def serve() -> Iterator[Serve]:
         workers: int = 0,
     ) -> TestClient:
         desk = QueryDesk(index, settings or Settings(), workers, answers)
-        app = application(desk, rules, keys, buckets)
+        app = make_application(desk, rules, keys, buckets)
         client = TestClient(app, base_url="http://127.0.0.1:8640", raise_server_exceptions=False)
         started.append((client.__enter__(), desk))
         return client

@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from codelens.errors import UsageError
-from codelens.server.http.gate import Buckets, Rules, is_loopback, read_key, rules_for
+from codelens.server.http.gate import Buckets, Rules, is_loopback, make_rules, read_key
 from codelens.server.http.keys import add_key, find_holder, read_keys, revoke_key
 from tests.server.http.conftest import Serve
 
@@ -39,7 +39,7 @@ def test_loopback_asks_for_no_key_and_takes_no_wrong_one(serve: Serve, built: Pa
 
 def test_elsewhere_a_key_is_needed_for_every_answer(serve: Serve, built: Path, keys: Path) -> None:
     key = add_key(keys, "anna")
-    client = serve(built, rules_for("0.0.0.0"), keys)
+    client = serve(built, make_rules("0.0.0.0"), keys)
     for address in (ADDRESS, "/", "/openapi.json", "/file?path=README.md", "/api/nothing"):
         refused = client.get(address)
         assert refused.status_code == 401
@@ -54,7 +54,7 @@ def test_elsewhere_a_key_is_needed_for_every_answer(serve: Serve, built: Path, k
 
 def test_a_revoked_key_opens_nothing_from_then_on(serve: Serve, built: Path, keys: Path) -> None:
     anna, bela = add_key(keys, "anna"), add_key(keys, "bela")
-    client = serve(built, rules_for("0.0.0.0"), keys)
+    client = serve(built, make_rules("0.0.0.0"), keys)
     assert client.get(ADDRESS, headers=bearer(anna)).status_code == 200
     revoke_key(keys, "anna")
     assert client.get(ADDRESS, headers=bearer(anna)).status_code == 401
@@ -139,7 +139,7 @@ def test_nothing_is_open_to_other_pages(client: TestClient) -> None:
 def test_loopback_addresses_are_recognized() -> None:
     assert [is_loopback(host) for host in ("127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost")] == [True] * 5
     assert [is_loopback(h) for h in ("0.0.0.0", "::", "192.168.0.4", "example.org", "")] == [False] * 5
-    assert rules_for("127.0.0.1", keys_needed=True) == Rules(True, frozenset({"localhost", "127.0.0.1", "[::1]"}))
+    assert make_rules("127.0.0.1", keys_needed=True) == Rules(True, frozenset({"localhost", "127.0.0.1", "[::1]"}))
 
 
 @pytest.mark.parametrize(

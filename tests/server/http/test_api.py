@@ -18,7 +18,7 @@ from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.request import SearchOptions
 from codelens.search.walk import WalkPaths
-from codelens.server.http.answers import answer_question, response_record
+from codelens.server.http.answers import answer_question, build_response_record
 from tests.accepted import accepted
 from tests.server.http.conftest import Serve
 
@@ -49,7 +49,7 @@ REASONED: list[dict[str, Any]] = [{"query": query, "limit": 10} for query in ("p
 
 def test_search_is_what_the_command_prints_with_the_fields_of_the_marketplace(client: TestClient, built: Path) -> None:
     with Index.open(built) as index:
-        expected = response_record(index.search("place an order", SearchOptions(limit=5, reasons=False)), 0)
+        expected = build_response_record(index.search("place an order", SearchOptions(limit=5, reasons=False)), 0)
     asked = client.get("/api/search", params={"q": "place an order", "limit": 5})
     assert asked.status_code == 200
     assert asked.headers["content-type"] == "application/json"

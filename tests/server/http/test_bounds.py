@@ -15,9 +15,9 @@ pytest.importorskip("uvicorn", reason="the extra `serve` is not installed")
 
 from codelens.config import Settings
 from codelens.server.http import app
-from codelens.server.http.app import application
+from codelens.server.http.app import make_application
 from codelens.server.http.desk import QueryDesk
-from codelens.server.http.gate import Rules, rules_for
+from codelens.server.http.gate import Rules, make_rules
 
 Connect = Callable[..., socket.socket]
 GET = b"GET /static/page.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -34,7 +34,7 @@ def connect(built: Path) -> Iterator[Connect]:
         if not ends:
             desk = QueryDesk(built, Settings(), 0, None)
             listener = app.open_listener("127.0.0.1", 0)
-            server = app.make_server(application(desk, rules or rules_for("127.0.0.1"), None))
+            server = app.make_server(make_application(desk, rules or make_rules("127.0.0.1"), None))
             thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
             thread.start()
 

@@ -14,9 +14,9 @@ import pytest
 import uvicorn
 
 from codelens.config import Settings
-from codelens.server.http.app import address_of, application, open_listener
+from codelens.server.http.app import format_address, make_application, open_listener
 from codelens.server.http.desk import QueryDesk
-from codelens.server.http.gate import rules_for
+from codelens.server.http.gate import make_rules
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 NAMES = ("chromium", "chromium-browser", "chromium-headless-shell", "google-chrome")
@@ -39,11 +39,11 @@ def address(built: Path) -> Iterator[str]:
     """A server on a free port of loopback."""
     listener = open_listener("127.0.0.1", 0)
     desk = QueryDesk(built, Settings())
-    app = application(desk, rules_for("127.0.0.1"), None)
+    app = make_application(desk, make_rules("127.0.0.1"), None)
     server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
-    yield address_of(listener)
+    yield format_address(listener)
     server.should_exit = True
     thread.join()
     desk.close()

@@ -22,7 +22,7 @@ from codelens.fleet.stores import open_store
 from codelens.fleet.workers import open_client
 from codelens.index import Index
 from codelens.model.request import SearchOptions
-from codelens.server.http.gate import rules_for
+from codelens.server.http.gate import make_rules
 from codelens.server.http.keys import add_key
 from tests.commands import SAMPLES
 from tests.server.http.conftest import Serve
@@ -93,7 +93,7 @@ def test_a_key_gets_the_answer_of_an_index_of_what_it_may_see(serve: Serve, flee
     """The same scores: so nothing of the others can be read from them."""
     keys = tmp_path / "config/keys.json"
     header = {"Authorization": f"Bearer {add_key(keys, 'till', ['shop*'])}"}
-    rules = rules_for("0.0.0.0")
+    rules = make_rules("0.0.0.0")
     many, part = serve(FleetPlace(str(fleet / "fleet.d")), rules, keys), serve(fleet / "part.db", rules, keys)
     for question in QUESTIONS:
         found = many.get(f"/api/{question}", headers=header).json()
@@ -105,7 +105,7 @@ def test_a_key_gets_the_answer_of_an_index_of_what_it_may_see(serve: Serve, flee
 def test_an_answer_cached_for_one_key_is_not_sent_to_another(serve: Serve, fleet: Path, tmp_path: Path) -> None:
     keys = tmp_path / "config/keys.json"
     till, every = add_key(keys, "till", ["shop*"]), add_key(keys, "every")
-    client = serve(FleetPlace(str(fleet / "fleet.d")), rules_for("0.0.0.0"), keys)
+    client = serve(FleetPlace(str(fleet / "fleet.d")), make_rules("0.0.0.0"), keys)
     totals = []
     for key in (every, till, every, till):
         answer = client.get("/api/search?q=order+of+notes", headers={"Authorization": f"Bearer {key}"}).json()
@@ -117,13 +117,13 @@ def test_an_answer_cached_for_one_key_is_not_sent_to_another(serve: Serve, fleet
 def test_a_shard_is_seen_as_a_whole_or_not_at_all(serve: Serve, fleet: Path, tmp_path: Path) -> None:
     keys = tmp_path / "config/keys.json"
     header = {"Authorization": f"Bearer {add_key(keys, 'half', ['shop', 'notes'])}"}
-    client = serve(FleetPlace(str(fleet / "fleet.d")), rules_for("0.0.0.0"), keys)
+    client = serve(FleetPlace(str(fleet / "fleet.d")), make_rules("0.0.0.0"), keys)
     answer = client.get("/api/search?q=order+of+notes", headers=header).json()
     assert {hit["repository"] for hit in answer["results"]} == {"notes"}
     assert [notice["text"].partition(",")[0] for notice in answer["notices"] if notice["code"] == "missing"] == [
         "1 repository shares a shard with others that this key may not see"
     ]
-    refused = serve(fleet / "full.db", rules_for("0.0.0.0"), keys).get("/api/search?q=order+of+notes", headers=header)
+    refused = serve(fleet / "full.db", make_rules("0.0.0.0"), keys).get("/api/search?q=order+of+notes", headers=header)
     assert refused.status_code == 403
 
 
@@ -131,7 +131,7 @@ def test_a_missing_shard_is_reported_only_to_keys_that_see_it(serve: Serve, flee
     """Both see one shard; only the first has a repository in another."""
     keys = tmp_path / "config/keys.json"
     half, notes = add_key(keys, "half", ["shop", "notes"]), add_key(keys, "notes", ["notes"])
-    client = serve(FleetPlace(str(fleet / "fleet.d")), rules_for("0.0.0.0"), keys)
+    client = serve(FleetPlace(str(fleet / "fleet.d")), make_rules("0.0.0.0"), keys)
     told = []
     for key in (half, notes):
         answer = client.get("/api/search?q=order+of+notes", headers={"Authorization": f"Bearer {key}"}).json()
@@ -158,7 +158,7 @@ def test_threads_ask_shards_of_their_own(fleet: Path) -> None:
 def test_tools_for_agents_are_for_keys_that_see_everything(serve: Serve, fleet: Path, tmp_path: Path) -> None:
     keys = tmp_path / "config/keys.json"
     header = {"Authorization": f"Bearer {add_key(keys, 'till', ['shop*'])}"}
-    client = serve(FleetPlace(str(fleet / "fleet.d")), rules_for("0.0.0.0"), keys)
+    client = serve(FleetPlace(str(fleet / "fleet.d")), make_rules("0.0.0.0"), keys)
     assert client.post("/mcp", headers=header, json={}).status_code == 403
 
 

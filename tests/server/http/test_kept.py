@@ -10,7 +10,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.server.http.desk import UNSURE_NS, AnswerCache, IndexState, deciding_files, stamp_files
+from codelens.server.http.desk import UNSURE_NS, AnswerCache, IndexState, list_deciding_files, stamp_files
 from tests.accepted import accepted
 from tests.server.http.conftest import SAMPLES, Serve
 
@@ -78,7 +78,7 @@ def test_answers_are_not_cached_while_a_deciding_file_was_just_written(own: Path
     """Its next writing may leave the same size and time."""
     table = own / "table.csv"
     settings = Settings(metadata=str(table))
-    files = deciding_files(own / "index.db", settings)
+    files = list_deciding_files(own / "index.db", settings)
     assert stamp_files(files) == ((None, None), True)
     table.touch()
     written = table.stat().st_mtime_ns
@@ -140,9 +140,9 @@ def test_the_snapshot_of_an_index_that_was_just_written_is_read_again(own: Path)
     index = own / "index.db"
     written = index.stat().st_mtime_ns
     late, early = (IndexState(index, Settings(), lambda at=at: written + at) for at in (2 * UNSURE_NS, 1))
-    assert late.cached_snapshot() is None
+    assert late.find_cached_snapshot() is None
     assert late.read() == early.read()
-    assert late.cached_snapshot() == late.read()
-    assert early.cached_snapshot() is None
+    assert late.find_cached_snapshot() == late.read()
+    assert early.find_cached_snapshot() is None
     index.with_name("index.db-wal").touch()
-    assert late.cached_snapshot() is None
+    assert late.find_cached_snapshot() is None

@@ -10,7 +10,7 @@ from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.server.http.gate import Rules
-from codelens.server.http.links import SourceLinks, at_line, web_address
+from codelens.server.http.links import SourceLinks, fill_in_line, find_web_address
 from tests.server.http.conftest import Serve
 from tests.server.http.test_page import read
 from tests.worktree.conftest import git, git_tree
@@ -42,7 +42,7 @@ from tests.worktree.conftest import git, git_tree
     ],
 )
 def test_only_a_host_on_the_web_has_an_address(remote: str, address: str) -> None:
-    assert web_address(remote) == address
+    assert find_web_address(remote) == address
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_each_host_has_its_form(cloned: Path, host: str, setting: str, url: str)
     git(cloned, "remote", "add", "origin", f"git@{host}:o/r.git")
     commit = git(cloned, "rev-parse", "HEAD").decode().strip()
     for root, path in ((cloned, "lib/a b.py"), (cloned / "lib", "a b.py")):
-        assert at_line(links(host_link=setting).on_host(str(root), path), 2) == url.replace("{commit}", commit)
+        assert fill_in_line(links(host_link=setting).link_host(str(root), path), 2) == url.replace("{commit}", commit)
 
 
 def test_the_commit_is_one_that_the_remote_has(cloned: Path) -> None:
@@ -91,28 +91,30 @@ def test_the_commit_is_one_that_the_remote_has(cloned: Path) -> None:
     branch = git(cloned, "symbolic-ref", "--short", "HEAD").decode().strip()
     git(cloned, "update-ref", f"refs/remotes/origin/{branch}", pushed)
     git(cloned, "commit", "-q", "--allow-empty", "-m", "not pushed")
-    assert pushed in links().on_host(str(cloned), "a.py")
+    assert pushed in links().link_host(str(cloned), "a.py")
     git(cloned, "pack-refs", "--all")
-    assert pushed in links().on_host(str(cloned), "a.py")
+    assert pushed in links().link_host(str(cloned), "a.py")
     git(cloned, "checkout", "-q", "--detach")
-    assert git(cloned, "rev-parse", "HEAD").decode().strip() in links().on_host(str(cloned), "a.py")
+    assert git(cloned, "rev-parse", "HEAD").decode().strip() in links().link_host(str(cloned), "a.py")
 
 
 def test_without_a_remote_or_a_repository_there_is_no_link(cloned: Path, tmp_path: Path) -> None:
-    assert links().on_host(str(cloned), "a.py") == ""
+    assert links().link_host(str(cloned), "a.py") == ""
     (tmp_path / "plain").mkdir()
-    assert links().on_host(str(tmp_path / "plain"), "a.py") == ""
-    assert links().on_host("elsewhere", "a.py") == ""
-    assert links().in_editor(str(tmp_path / "gone"), "a.py") == ""
+    assert links().link_host(str(tmp_path / "plain"), "a.py") == ""
+    assert links().link_host("elsewhere", "a.py") == ""
+    assert links().link_editor(str(tmp_path / "gone"), "a.py") == ""
 
 
 def test_links_open_the_configured_editor(tmp_path: Path) -> None:
     place = f"{tmp_path.as_posix()}/a%20%22%3Cb%3E.py"
-    url = links().in_editor(str(tmp_path), 'a "<b>.py')
-    assert at_line(url, 3, 7) == f"vscode://file{place}:3:7"
-    assert at_line(links(editor_link="idea").in_editor(str(tmp_path), "a.py"), 3).endswith("a.py&line=3&column=1")
-    assert links(editor_link="none").in_editor(str(tmp_path), "a.py") == ""
-    assert SourceLinks.from_settings(Settings(), is_local=False).in_editor(str(tmp_path), "a.py") == ""
+    url = links().link_editor(str(tmp_path), 'a "<b>.py')
+    assert fill_in_line(url, 3, 7) == f"vscode://file{place}:3:7"
+    assert fill_in_line(links(editor_link="idea").link_editor(str(tmp_path), "a.py"), 3).endswith(
+        "a.py&line=3&column=1"
+    )
+    assert links(editor_link="none").link_editor(str(tmp_path), "a.py") == ""
+    assert SourceLinks.from_settings(Settings(), is_local=False).link_editor(str(tmp_path), "a.py") == ""
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from starlette.testclient import TestClient
 
 from codelens.config import Settings
 from codelens.server.http.answers import ENDPOINTS
-from codelens.server.http.app import application
+from codelens.server.http.app import make_application
 from codelens.server.http.desk import QueryDesk
 from codelens.server.http.gate import Rules
-from codelens.server.http.openapi import openapi
+from codelens.server.http.openapi import build_document
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ EXAMPLES = 3  # Of each operation and each kind, so that all of it takes some te
 def operations(built: Path) -> Iterator[Any]:
     """The operations of the served document. The gate has tests of its own, so it lets every Host pass here."""
     desk = QueryDesk(built, Settings())
-    app = application(desk, Rules(False, None), None)
+    app = make_application(desk, Rules(False, None), None)
     # 400 is said of fields that make no sense together: no schema of fields can know that.
     accepted = {"checks": {"positive_data_acceptance": {"expected-statuses": [200, 400, 404]}}}
     yield schemathesis.openapi.from_asgi("/openapi.json", app, config=schemathesis.Config.from_dict(accepted))
@@ -58,7 +58,7 @@ def test_answers_are_as_described(operations: Any, name: str, method: str, wrong
 def test_every_endpoint_is_described(client: TestClient) -> None:
     document = client.get("/openapi.json").json()
     assert set(document["paths"]) == {f"/api/{name}" for name in ENDPOINTS}
-    assert document == openapi()
+    assert document == build_document()
     for path in document["paths"].values():
         assert set(path) == {"get", "post"}
     search = {p["name"]: p["schema"] for p in document["paths"]["/api/search"]["get"]["parameters"]}

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.render.records import MOST_REPOSITORIES
-from codelens.server.http.page import bars, code_lines
+from codelens.server.http.page import compute_bars, highlight_each_line
 from tests.server.http.conftest import Serve
 
 HTML = {"Accept": "text/html"}
@@ -216,7 +216,7 @@ def test_queries_and_code_are_escaped_in_html(serve: Serve, hostile: Path) -> No
 
 def test_highlighted_code_keeps_every_character() -> None:
     lines = ["def f(x):", '    """a', '    b"""', "", "\treturn x < 1 & 2  # ü😀"]
-    html = code_lines(lines, "f.py", "python", [[(4, 5)], [], [], [], [(10, 13)]])
+    html = highlight_each_line(lines, "f.py", "python", [[(4, 5)], [], [], [], [(10, 13)]])
     plain = [Markup(re.sub(r"<[^>]+>", "", line)).unescape() for line in html]
     assert plain == lines
     assert html[0] == '<span class="k">def</span> <mark><span class="f">f</span></mark>(x):'
@@ -227,7 +227,7 @@ def test_highlighted_code_keeps_every_character() -> None:
 @pytest.mark.parametrize("language", ["", "python", "klingon", "go", "markdown", "html"])
 @pytest.mark.parametrize("text", ["", "a\rb", "\x0b\x0c\x1c\u2028\u2029\x85", '"""', "`" * 50, "<" * 3000, "\ufeffx"])
 def test_any_text_is_highlighted_line_by_line(language: str, text: str) -> None:
-    html = code_lines([text, "x = 1"], "f", language)
+    html = highlight_each_line([text, "x = 1"], "f", language)
     assert len(html) == 2
     shown = Markup(re.sub(r"<[^>]+>", "", html[0])).unescape()
     assert len(shown) >= len(text)
@@ -235,9 +235,9 @@ def test_any_text_is_highlighted_line_by_line(language: str, text: str) -> None:
 
 
 def test_bars_share_one_scale() -> None:
-    drawn = bars([{"source": s, "amount": a, "reason": ""} for s, a in (("a", 0.3), ("b", -0.1), ("c", 0.0))])
+    drawn = compute_bars([{"source": s, "amount": a, "reason": ""} for s, a in (("a", 0.3), ("b", -0.1), ("c", 0.0))])
     assert [(bar["start"], bar["width"]) for bar in drawn] == [(25.0, 75.0), (0.0, 25.0), (25.0, 0.4)]
-    assert bars([]) == []
+    assert compute_bars([]) == []
 
 
 @pytest.mark.parametrize("query", ["order OR cart", '"return nil"', '"an unfinished phrase of order'])

@@ -17,10 +17,10 @@ from codelens.server.mcp.tool import (
     Tool,
     ToolAnswer,
     ToolCall,
-    code_line,
     fit_budget,
-    footer_lines,
-    target_in_index,
+    format_code_line,
+    format_footer,
+    resolve_target,
 )
 from codelens.text.counts import quantity
 
@@ -60,7 +60,7 @@ def answer_notes(call: ToolCall) -> ToolAnswer:
 
     def answer_of(count: int) -> ToolAnswer:
         cut = len(wanted) - count
-        footer = footer_lines(cut, "notes", "raise `budget`, or ask by kind, status or tag")
+        footer = format_footer(cut, "notes", "raise `budget`, or ask by kind, status or tag")
         lines = [line for note in wanted[:count] for line in _note_lines(note)]
         record = {"notes": [_note_record(note, "") for note in wanted[:count]], "cut": cut}
         return ToolAnswer("\n".join([quantity(len(wanted), "note"), *lines, *footer]), record)
@@ -81,7 +81,7 @@ def _answer_one(notes: list[LinkedNote], call: ToolCall) -> ToolAnswer:
 
     def answer_of(count: int) -> ToolAnswer:
         text = "\n".join(body[:count])
-        footer = footer_lines(len(body) - count, "lines", "raise `budget`")
+        footer = format_footer(len(body) - count, "lines", "raise `budget`")
         record = {"notes": [_note_record(note, text)], "cut": len(body) - count}
         return ToolAnswer("\n".join([*_note_lines(note), text, *footer]), record)
 
@@ -92,8 +92,8 @@ def _note_lines(linked: LinkedNote) -> list[str]:
     note = linked.file.note
     status = f" [{note.status}]" if note.status else ""
     tags = "".join(f" #{tag}" for tag in note.tags)
-    places = [code_line(f"  {place.description}") for place in linked.places]
-    return [code_line(f"{note.id}: {note.kind} {note.title}{status}{tags}"), *places]
+    places = [format_code_line(f"  {place.description}") for place in linked.places]
+    return [format_code_line(f"{note.id}: {note.kind} {note.title}{status}{tags}"), *places]
 
 
 def _note_record(linked: LinkedNote, text: str) -> Record:
@@ -101,9 +101,9 @@ def _note_record(linked: LinkedNote, text: str) -> Record:
     return {
         "id": escape_line(note.id),
         "kind": note.kind,
-        "title": code_line(note.title),
-        "status": code_line(note.status),
-        "tags": [code_line(tag) for tag in note.tags],
+        "title": format_code_line(note.title),
+        "status": format_code_line(note.status),
+        "tags": [format_code_line(tag) for tag in note.tags],
         "repository": linked.repository,
         "path": escape_line(linked.file.path),
         "places": [
@@ -131,7 +131,7 @@ NOTES = Tool(
             "status": schema.text("Only of this status: open, doing, done …", most=100),
             "tag": schema.text("Only with this tag", most=100),
             "lost": schema.flag("Only those with a place that is not found any more"),
-            **schema.common_arguments(2000, fresh=False),
+            **schema.make_common_arguments(2000, fresh=False),
         },
         [],
     ),
@@ -153,9 +153,9 @@ def answer_feedback(call: ToolCall) -> ToolAnswer:
     notebook = call.index.notebook(call.session)
     verdict = given.get("verdict", "useful")
     if "used" in given:
-        places = notebook.record_use([target_in_index(target, info) for target in given["used"]])
+        places = notebook.record_use([resolve_target(target, info) for target in given["used"]])
     else:
-        hit = given["hit"] if given["hit"].isdigit() else target_in_index(given["hit"], info)
+        hit = given["hit"] if given["hit"].isdigit() else resolve_target(given["hit"], info)
         query = given.get("query")
         words = select_learnable_words(query) if query is not None else ()
         places = [notebook.judge(hit, verdict == "useful", query, words)]

@@ -35,17 +35,17 @@ from codelens.server.mcp.tool import (
     Tool,
     ToolAnswer,
     ToolCall,
-    code_line,
     fit_budget,
-    footer_lines,
+    format_code_line,
+    format_footer,
     format_notices,
-    path_in_index,
     remember,
+    resolve_path,
+    resolve_scope,
+    resolve_target,
     reword_for_client,
-    scope_options,
     search_options,
     split_repository,
-    target_in_index,
 )
 from codelens.text.counts import quantity
 
@@ -75,30 +75,30 @@ def answer_search(call: ToolCall) -> ToolAnswer:
         cut = len(result.hits) - count
         head = f"{len(hits)} of {quantity(result.total, 'result')}"
         remedy = f"raise `budget`, narrow the query, or go on with offset {given['offset'] + count}"
-        blocks = [line for hit in hits for line in _hit_lines(hit, call)]
+        blocks = [line for hit in hits for line in _format_hit(hit, call)]
         record = {
-            "results": [_hit_record(hit, call) for hit in hits],
+            "results": [_build_hit_record(hit, call) for hit in hits],
             "total": result.total,
             "cut": cut,
             "notices": note_texts,
             "snapshot": info.snapshot,
         }
-        return ToolAnswer("\n".join([head, *blocks, *footer_lines(cut, "results", remedy, note_texts)]), record)
+        return ToolAnswer("\n".join([head, *blocks, *format_footer(cut, "results", remedy, note_texts)]), record)
 
     return fit_budget(len(result.hits), answer_of, call)
 
 
-def _hit_lines(hit: Hit, call: ToolCall) -> Iterator[str]:
+def _format_hit(hit: Hit, call: ToolCall) -> Iterator[str]:
     unit = hit.unit
     old = "" if hit.freshness is Freshness.FRESH else f"  [{hit.freshness} since it was indexed]"
     place = f"{call.paths.format_hit_path(hit)}:{hit.line}"
     yield escape_line(
         f"{hit.rank}. {place}  {unit.kind} {unit.qualified_name} ({unit.start_line}-{unit.end_line}){old}"
     )
-    yield from (f"{line.number:>6}| {code_line(line.text)}" for line in hit.snippet)
+    yield from (f"{line.number:>6}| {format_code_line(line.text)}" for line in hit.snippet)
 
 
-def _hit_record(hit: Hit, call: ToolCall) -> Record:
+def _build_hit_record(hit: Hit, call: ToolCall) -> Record:
     unit = hit.unit
     return {
         "rank": hit.rank,
@@ -109,7 +109,7 @@ def _hit_record(hit: Hit, call: ToolCall) -> Record:
         "language": unit.language,
         "score": round(hit.score, 6),
         "freshness": str(hit.freshness),
-        "lines": [{"line": line.number, "text": code_line(line.text)} for line in hit.snippet],
+        "lines": [{"line": line.number, "text": format_code_line(line.text)} for line in hit.snippet],
     }
 
 
@@ -127,11 +127,11 @@ SEARCH = Tool(
             "query": schema.QUERY,
             "limit": schema.integer("Most results; left out, 10, or as many as the profile shows", 1, 100),
             "offset": schema.integer("Skip this many results", 0, 10_000, 0),
-            "kinds": schema.option_schema("kinds"),
+            "kinds": schema.make_option_schema("kinds"),
             **schema.NARROW,
             **schema.RANKED,
             "context": schema.integer("Lines before and after the place, instead of those that say most", 0, 30, 0),
-            **schema.common_arguments(3000),
+            **schema.make_common_arguments(3000),
         },
         ["query"],
     ),
@@ -152,7 +152,7 @@ FILE_SEARCH = Tool(
             "mode": schema.choice("Which channels take part; hybrid is all", ("hybrid", "keyword", "vector")),
             "profile": schema.RANKED["profile"],
             "min_score": schema.RANKED["min_score"],
-            **schema.common_arguments(2000),
+            **schema.make_common_arguments(2000),
         },
         ["query"],
     ),
@@ -165,17 +165,17 @@ def answer_why(call: ToolCall) -> ToolAnswer:
     """One account for each target; the budget cuts whole accounts, then none is left to cut."""
     given, info = call.arguments, call.index.info()
     options = search_options(given, info, call.served.settings, limit=given["limit"])
-    targets = [target_in_index(target, info) for target in given.get("targets", ())]
+    targets = [resolve_target(target, info) for target in given.get("targets", ())]
     result = call.index.why(given["query"], targets, options)
     note_texts = format_notices([n.text for n in result.search.notices], call.tool)
     accounts = result.explanations
 
     def answer_of(count: int) -> ToolAnswer:
         cut = len(accounts) - count
-        lines = [line for account in accounts[:count] for line in _account_lines(account, result, call)]
-        lines += footer_lines(cut, "accounts", "raise `budget`, or ask about fewer", note_texts)
+        lines = [line for account in accounts[:count] for line in _format_account(account, result, call)]
+        lines += format_footer(cut, "accounts", "raise `budget`, or ask about fewer", note_texts)
         record = {
-            "explanations": [_account_record(account, call.paths) for account in accounts[:count]],
+            "explanations": [_build_account_record(account, call.paths) for account in accounts[:count]],
             "intent": result.search.trace.intent.name if result.search.trace.intent else "",
             "total": result.search.total,
             "cut": cut,
@@ -186,26 +186,26 @@ def answer_why(call: ToolCall) -> ToolAnswer:
     return fit_budget(len(accounts), answer_of, call)
 
 
-def _account_lines(account: Explanation, result: WhyResult, call: ToolCall) -> Iterator[str]:
+def _format_account(account: Explanation, result: WhyResult, call: ToolCall) -> Iterator[str]:
     view = WhyView(call.paths)
     if (candidate := account.candidate) is None:
         yield escape_line(f"{account.target}: not among the results")
     else:
         yield format_title(candidate, account.rank, call.paths)
         yield from (
-            f"  {row.label} {row.figures}: {code_line(row.reason)}" for row in list_account_rows(candidate, view)
+            f"  {row.label} {row.figures}: {format_code_line(row.reason)}" for row in list_account_rows(candidate, view)
         )
         yield f"  score {candidate.score:.4f}"
-        yield from (f"  {code_line(line)}" for line in format_position(account, result.search.trace, view))
+        yield from (f"  {format_code_line(line)}" for line in format_position(account, result.search.trace, view))
     for line in format_loss(account, result.search.options, SAME_PLACE):
         if line.startswith("try: ") and account.loss:
             line = f"try: `search` with the query {account.loss.remedy_query}"
         else:
             line = reword_for_client(line, SEARCH)
-        yield f"  {code_line(line)}"
+        yield f"  {format_code_line(line)}"
 
 
-def _account_record(account: Explanation, paths: PathStyle) -> Record:
+def _build_account_record(account: Explanation, paths: PathStyle) -> Record:
     candidate, loss = account.candidate, account.loss or Loss("", "", "")
     contributions = candidate.contributions if candidate else []
     return {
@@ -215,16 +215,17 @@ def _account_record(account: Explanation, paths: PathStyle) -> Record:
         "place": escape_line(paths.format_unit_place(candidate.unit)) if candidate else "",
         "score": round(candidate.score, 6) if candidate else 0.0,
         "families": [
-            {"family": f.name, "share": round(f.share, 3), "reasons": list(map(code_line, f.reasons))}
+            {"family": f.name, "share": round(f.share, 3), "reasons": list(map(format_code_line, f.reasons))}
             for f in group_families(contributions)
         ],
         "contributions": [
-            {"source": c.source, "amount": round(c.amount, 6), "reason": code_line(c.reason)} for c in contributions
+            {"source": c.source, "amount": round(c.amount, 6), "reason": format_code_line(c.reason)}
+            for c in contributions
         ],
         "lost_at": loss.stage,
-        "because": code_line(loss.text),
-        "remedy": code_line(loss.remedy),
-        "remedy_query": code_line(loss.remedy_query),
+        "because": format_code_line(loss.text),
+        "remedy": format_code_line(loss.remedy),
+        "remedy_query": format_code_line(loss.remedy_query),
     }
 
 
@@ -246,7 +247,7 @@ WHY = Tool(
             "limit": schema.integer("Results of the search that is accounted for", 1, 100, 5),
             **schema.NARROW,
             **schema.RANKED,
-            **schema.common_arguments(3000, fresh=False),
+            **schema.make_common_arguments(3000, fresh=False),
         },
         ["query"],
     ),
@@ -263,7 +264,7 @@ LONGEST_DIFF = 200_000  # Characters. The diffs that people review are shorter.
 def answer_context(call: ToolCall) -> ToolAnswer:
     """One pack, measured as it is sent: as a text within JSON, where a line break is two characters."""
     layout = make_layout("markdown", call.paths, "context with more: {}")
-    packed = call.index.context(_context_request(call, call.arguments["budget"] - FRAME), layout)
+    packed = call.index.context(_make_context_request(call, call.arguments["budget"] - FRAME), layout)
     places = [(rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)]
     notices = remember(call, call.arguments.get("task", ""), places)
     note_texts = format_notices([*(n.text for n in packed.notices), *notices], call.tool)
@@ -282,7 +283,7 @@ def answer_context(call: ToolCall) -> ToolAnswer:
     return fit_budget(len(packed.changed), answer_of, call)
 
 
-def _context_request(call: ToolCall, room: int) -> ContextRequest:
+def _make_context_request(call: ToolCall, room: int) -> ContextRequest:
     given = call.arguments
     sources = [source for source in SOURCES if source in given]
     if len(sources) != 1:
@@ -298,9 +299,9 @@ def _context_request(call: ToolCall, room: int) -> ContextRequest:
         return resume_request(given["more"], counter, room, str(call.served.folder))
     source = {"task": TASK, "files": FILES}.get(sources[0], CHANGE)
     info = call.index.info()
-    where = scope_options(given, info)
+    where = resolve_scope(given, info)
     if source == FILES:
-        places = [split_repository(path_in_index(path, info), info) for path in given["files"]]
+        places = [split_repository(resolve_path(path, info), info) for path in given["files"]]
         if not all(below for _, below in places):
             raise TargetError("the root is a folder, not a file", hint="name files relative to the root")
         where |= {"paths": tuple(below for _, below in places)}
@@ -341,7 +342,7 @@ CONTEXT = Tool(
             ),
             "forms": schema.choice("Bodies, signatures, or bodies as far as they fit", [str(f) for f in Forms], "auto"),
             **schema.NARROW,
-            **schema.common_arguments(8000),
+            **schema.make_common_arguments(8000),
         },
         [],
     ),

@@ -23,14 +23,14 @@ from codelens.server.mcp.tool import (
     Tool,
     ToolAnswer,
     ToolCall,
-    code_line,
     fit_budget,
-    footer_lines,
+    format_code_line,
+    format_footer,
     format_notices,
-    path_in_index,
-    scope_options,
+    resolve_path,
+    resolve_scope,
+    resolve_target,
     split_repository,
-    target_in_index,
 )
 from codelens.text.counts import quantity
 
@@ -45,7 +45,7 @@ ALL_KINDS = tuple(dict.fromkeys([*KINDS, *IMPLIED_KINDS]))
 def answer_relations(call: ToolCall) -> ToolAnswer:
     """Put the question that the tool is named for to the graph."""
     given, info = call.arguments, call.index.info()
-    where = scope_options(given, info)
+    where = resolve_scope(given, info)
     options = RelationOptions(
         kinds=tuple(given.get("kinds", ())),
         min_confidence=given.get("min_confidence"),
@@ -55,7 +55,7 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
         text=given.get("text", False),
         where=SearchOptions(**where) if any(where.values()) else None,
     )
-    result: RelationAnswer = getattr(call.index.graph, call.tool.name)(target_in_index(given["target"], info), options)
+    result: RelationAnswer = getattr(call.index.graph, call.tool.name)(resolve_target(given["target"], info), options)
     relations, targets = result.relations, result.targets[:3]
     notices = [n.text for n in result.notices]
     if old := sum(r.place.freshness is not Freshness.FRESH for r in relations):
@@ -63,7 +63,7 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
             f"{quantity(old, 'line')} in files that changed since they were indexed; `fresh` waits for the update"
         )
     note_texts = format_notices(notices, call.tool)
-    places = [f" ({_node_path(named, call)}:{named.line})" if named.path else "" for named in targets]
+    places = [f" ({_format_node_path(named, call)}:{named.line})" if named.path else "" for named in targets]
     named_targets = zip(targets, places, strict=True)
     subject = ", ".join(escape_line(f"{named.kind} {named.qualified_name}{place}") for named, place in named_targets)
     ways = [f"`{name}`" for name in ("paths", "depth") if name in call.tool.takes["properties"]]
@@ -71,13 +71,14 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
 
     def answer_of(count: int) -> ToolAnswer:
         cut = result.total - count
-        lines = [_relation_line(relation, result.question, call) for relation in relations[:count]]
-        footer = footer_lines(cut, "relations", remedy, note_texts)
+        lines = [_format_relation(relation, result.question, call) for relation in relations[:count]]
+        footer = format_footer(cut, "relations", remedy, note_texts)
         record = {
             "targets": [
-                {"name": n.qualified_name, "kind": n.kind, "path": _node_path(n, call), "line": n.line} for n in targets
+                {"name": n.qualified_name, "kind": n.kind, "path": _format_node_path(n, call), "line": n.line}
+                for n in targets
             ],
-            "relations": [_relation_record(relation, call) for relation in relations[:count]],
+            "relations": [_build_relation_record(relation, call) for relation in relations[:count]],
             "total": result.total,
             "cut": cut,
             "notices": note_texts,
@@ -87,43 +88,43 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
     return fit_budget(len(relations), answer_of, call)
 
 
-def _node_path(named: NamedNode, call: ToolCall) -> str:
+def _format_node_path(named: NamedNode, call: ToolCall) -> str:
     return escape_line(call.paths.format_path(named.root, named.path)) if named.path else ""
 
 
-def _relation_line(relation: Relation, question: str, call: ToolCall) -> str:
+def _format_relation(relation: Relation, question: str, call: ToolCall) -> str:
     place = relation.place
     head = f"{call.paths.format_path(place.root, place.path)}:{place.line}: " if place.line else ""
     indent = "  " * (relation.depth - 1) if question in ("callers", "callees") else ""
-    text = f"  | {code_line(place.text.strip())}" if place.text.strip() else ""
+    text = f"  | {format_code_line(place.text.strip())}" if place.text.strip() else ""
     again = " (listed above)" if relation.again else ""
     return escape_line(f"{indent}{head}{format_step(relation, question)}{again}{text}")
 
 
-def _relation_record(relation: Relation, call: ToolCall) -> Record:
+def _build_relation_record(relation: Relation, call: ToolCall) -> Record:
     place, listed = relation.place, relation.listed
     return {
         "kind": relation.kind,
         "depth": relation.depth,
         "name": listed.qualified_name,
         "symbol_kind": listed.kind,
-        "defined_in": _node_path(listed, call),
+        "defined_in": _format_node_path(listed, call),
         "path": escape_line(call.paths.format_path(place.root, place.path)) if place.line else "",
         "line": place.line,
-        "text": code_line(place.text.strip()),
+        "text": format_code_line(place.text.strip()),
         **pick_fields(relation, "confidence certainty test"),
         "freshness": str(place.freshness),
     }
 
 
-def _relation_tool(name: str, title: str, description: str, more: Mapping[str, Any]) -> Tool:
+def _make_relation_tool(name: str, title: str, description: str, more: Mapping[str, Any]) -> Tool:
     takes: dict[str, schema.Schema] = {
         "target": schema.TARGET,
         **more,
         "min_confidence": schema.share("Only edges at least this sure: .5 and above are resolved, below are guesses"),
         "limit": schema.integer("Most relations", 1, 1000, 100),
         **schema.NARROW,
-        **schema.common_arguments(3000),
+        **schema.make_common_arguments(3000),
     }
     gives = {"targets": [NODE], "relations": [RELATION]} | answer_fields("total:int cut:int notices:texts")
     return Tool(name, title, description, schema.closed_object(takes, ["target"]), gives, answer_relations)
@@ -131,7 +132,7 @@ def _relation_tool(name: str, title: str, description: str, more: Mapping[str, A
 
 _KINDS = {"kinds": schema.several("Only these kinds of edges", schema.choice("", ALL_KINDS), len(ALL_KINDS))}
 
-REFS = _relation_tool(
+REFS = _make_relation_tool(
     "refs",
     "Where a symbol is used",
     "Every place that names a symbol or file, the surest first, each with its certainty: `resolved` by scopes, imports or types, "
@@ -142,19 +143,19 @@ REFS = _relation_tool(
         "text": schema.flag("Also the name in comments, strings and documents"),
     },
 )
-CALLERS = _relation_tool(
+CALLERS = _make_relation_tool(
     "callers",
     "Who calls a function",
     "Who calls a function or method, as a tree of as many hops as `depth` says.",
     {"depth": DEPTH},
 )
-CALLEES = _relation_tool(
+CALLEES = _make_relation_tool(
     "callees",
     "What a function calls",
     "What a function or method calls, as a tree of as many hops as `depth` says.",
     {"depth": DEPTH},
 )
-IMPACT = _relation_tool(
+IMPACT = _make_relation_tool(
     "impact",
     "What a change may reach",
     "All that a change of a symbol or file may reach: callers, subclasses, overriding methods, importers, nearest first, tests "
@@ -171,7 +172,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
     """The lines of a symbol or file, as they were indexed."""
     target = call.arguments["target"]
     part = RANGE.fullmatch(target)
-    source, unit, first = call.index.passage(target_in_index(part[1] if part else target, call.index.info()))
+    source, unit, first = call.index.passage(resolve_target(part[1] if part else target, call.index.info()))
     total = len(source.lines)
     path = escape_line(call.paths.format_path(source.file.root, source.file.path))
     if part:
@@ -180,7 +181,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
             raise UsageError(f"{path} has lines 1 to {total}, not {part[2]} to {part[3]}", "give `target` as PATH:1-50")
     else:
         last = unit.end_line if unit else total
-    lines = [code_line(line, LONGEST_READ) for line in source.lines[first - 1 : last]]
+    lines = [format_code_line(line, LONGEST_READ) for line in source.lines[first - 1 : last]]
     name = escape_line(f"  {unit.kind} {unit.qualified_name}") if unit else ""
     is_old = source.freshness is not Freshness.FRESH
     notices = [f"{source.freshness} since it was indexed; `fresh` waits for the update"] if is_old else []
@@ -190,7 +191,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
         cut = len(lines) - count
         head = f"{path}:{first}-{end}{name} (the file has {total} lines)"
         body = [f"{number}| {line}" for number, line in enumerate(lines[:count], first)]
-        footer = footer_lines(cut, "lines", f"raise `budget`, or read {path}:{end + 1}-{last}", notices)
+        footer = format_footer(cut, "lines", f"raise `budget`, or read {path}:{end + 1}-{last}", notices)
         record = {"path": path, "first": first, "last": end, "total": total, "cut": cut}
         record |= {"text": "\n".join(lines[:count]), "freshness": str(source.freshness)}
         return ToolAnswer("\n".join([head, *body, *footer]), record)
@@ -209,7 +210,7 @@ READ = Tool(
                 "A symbol's name (Class.method, function), PATH:LINE for the symbol there, PATH:FIRST-LAST, or PATH",
                 most=schema.LONGEST_PATH,
             ),
-            **schema.common_arguments(4000),
+            **schema.make_common_arguments(4000),
         },
         ["target"],
     ),
@@ -221,19 +222,19 @@ READ = Tool(
 def answer_outline(call: ToolCall) -> ToolAnswer:
     """The symbols of a file in the order of their places."""
     info = call.index.info()
-    path = path_in_index(call.arguments["file"], info)
+    path = resolve_path(call.arguments["file"], info)
     names, below = split_repository(path, info)
     units = select_symbols([u for u in call.index.symbols(below) if u.repository in names])
-    lines = [code_line(line) for line in format_outline(units)]
+    lines = [format_code_line(line) for line in format_outline(units)]
     symbols = [
         {"name": u.qualified_name, "kind": u.kind, "line": u.name_line or u.start_line, "end_line": u.end_line}
-        | {"signature": code_line(" ".join(u.signature.split()))}
+        | {"signature": format_code_line(" ".join(u.signature.split()))}
         for u in units
     ]
 
     def answer_of(count: int) -> ToolAnswer:
         cut = len(units) - count
-        footer = footer_lines(cut, "symbols", "raise `budget`, or search with path:")
+        footer = format_footer(cut, "symbols", "raise `budget`, or search with path:")
         record = {"path": path, "symbols": symbols[:count], "cut": cut}
         return ToolAnswer("\n".join([path, *lines[:count], *footer]), record)
 
@@ -248,7 +249,7 @@ SYMBOLS = Tool(
     takes=schema.closed_object(
         {
             "file": schema.text("Path relative to the root, as other tools tell it", most=schema.LONGEST_PATH),
-            **schema.common_arguments(3000),
+            **schema.make_common_arguments(3000),
         },
         ["file"],
     ),
@@ -273,7 +274,7 @@ def answer_status(call: ToolCall) -> ToolAnswer:
 
     def answer_of(count: int) -> ToolAnswer:
         cut = len(repositories) - count
-        lines = [_repository_line(r) for r in repositories[:count]]
+        lines = [_format_repository(r) for r in repositories[:count]]
         record = {
             "folder": str(call.served.folder),
             "ready": status is not None,
@@ -281,7 +282,7 @@ def answer_status(call: ToolCall) -> ToolAnswer:
             "fault": "; ".join(filter(None, (work.fault, work.hint)))[:MOST_FAULT],
             "snapshot": status.index.snapshot if status else "",
             "embedder": status.index.embedder if status else "",
-            "repositories": [_repository_record(r) for r in repositories[:count]],
+            "repositories": [_build_repository_record(r) for r in repositories[:count]],
             "cut": cut,
         }
         more = [f"{cut} more repositories"] if cut else []
@@ -290,7 +291,7 @@ def answer_status(call: ToolCall) -> ToolAnswer:
     return fit_budget(len(repositories), answer_of, call)
 
 
-def _repository_line(repository: RepositoryStatus) -> str:
+def _format_repository(repository: RepositoryStatus) -> str:
     kinds = ", ".join(f"{n} {name}" for name, n in list(repository.languages.items())[:8])
     files, skipped = quantity(repository.documents, "file"), sum(repository.skipped.values())
     line = f"{repository.name} at {repository.root}: {files} ({kinds}), {skipped} skipped"
@@ -305,7 +306,7 @@ def _repository_line(repository: RepositoryStatus) -> str:
     return line
 
 
-def _repository_record(repository: RepositoryStatus) -> Record:
+def _build_repository_record(repository: RepositoryStatus) -> Record:
     languages = dict(list(repository.languages.items())[:MOST_NAMED])
     changed_paths = {kind: list(getattr(repository.changes, kind, ())[:MOST_NAMED]) for kind in CHANGES}
     record = pick_fields(repository, "name root documents") | {"languages": languages}
@@ -327,7 +328,7 @@ STATUS = Tool(
     takes=schema.closed_object(
         {
             "check": schema.flag("Walk the trees for new, changed and deleted files"),
-            **schema.common_arguments(2000, fresh=False),
+            **schema.make_common_arguments(2000, fresh=False),
         },
         [],
     ),
