@@ -359,8 +359,8 @@ def _find_holder(around: list[tree_sitter.Node], role: str, start: int) -> str:
         if role == KEY and _LITERALS.search(outer.type) and outer.type not in _IN_LITERALS:
             for field in ("type", "name", "function", "constructor"):
                 if (child := outer.child_by_field_name(field)) is not None:
-                    named = child.child_by_field_name("name") if child.type == "struct_specifier" else None
-                    written = shorten_expression(named or child, MAX_RECEIVER)
+                    name = child.child_by_field_name("name") if child.type == "struct_specifier" else None
+                    written = shorten_expression(child if name is None else name, MAX_RECEIVER)
                     return _ELEMENTS_OF.sub("", written, count=depth - 1) if depth > 1 else written
             return ""
         name = outer.child_by_field_name("name") if role == DECLARATION and _TYPE_NODES.search(outer.type) else None

@@ -464,7 +464,7 @@ def test_an_edited_query_file_derives_its_language_and_what_may_quote_it(
     monkeypatch.setattr(
         index_run, "read_query_source", lambda row: real(row) + ("; edited" if row.name == "lua" else "")
     )
-    index_run.recipe.cache_clear()
+    index_run.compute_recipe.cache_clear()
     try:
         with Index.open(some.index) as opened:
             assert opened.status().repositories[0].stale == 2
@@ -473,7 +473,7 @@ def test_an_edited_query_file_derives_its_language_and_what_may_quote_it(
         some.rests()
     finally:
         monkeypatch.undo()
-        index_run.recipe.cache_clear()
+        index_run.compute_recipe.cache_clear()
 
 
 # Roots and places
