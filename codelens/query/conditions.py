@@ -347,15 +347,27 @@ def add_satisfying(
             elif value:
                 satisfying.units.append(unit)
         if undecided:
-            whole = texts.read(row)
-            satisfying.units += decider.decide_texts(undecided, whole)
-            if len(satisfying.units) == satisfied and demanding_text:
-                reach = decider.find_beside(undecided, whole, whole.span_of(part))
-                satisfying.reach |= reach
-                satisfying.units += reach
+            is_first = demanding_text and len(satisfying.units) == satisfied
+            _add_by_text(satisfying, decider, undecided, texts.read(row), part if is_first else None)
             if document not in large:
                 texts.forget(row)
     satisfying.files = len(documents)  # some have no units
+
+
+def _add_by_text(
+    satisfying: SatisfyingUnits,
+    decider: _UnitDecider,
+    undecided: Sequence[Undecided],
+    text: DocumentText,
+    part: int | None,
+) -> None:
+    """Add the units whose text satisfies the query; if none does, those around a match in the part, if one is given."""
+    before = len(satisfying.units)
+    satisfying.units += decider.decide_texts(undecided, text)
+    if len(satisfying.units) == before and part is not None:
+        reach = decider.find_beside(undecided, text, text.span_of(part))
+        satisfying.reach |= reach
+        satisfying.units += reach
 
 
 class _UnitDecider(NamedTuple):

@@ -21,7 +21,7 @@ from codelens.model.graph import make_document_node
 from codelens.model.request import OPTIONS, UNITS, SearchOptions
 from codelens.model.search import Candidate, ExpandedQuery, Match, rank_candidates
 from codelens.query.nodes import Query
-from codelens.search.channels import Channel, ChannelResult
+from codelens.search.channels import Channel, ChannelResult, Findings
 from codelens.search.channels.vector import find_by_meaning, query_vector
 from codelens.search.evidence import OF_AN_EXTRA
 from codelens.search.fuse import fuse_rankings, normalise_weights
@@ -148,17 +148,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     if run.scope.demands_text or not (terms.words or terms.names):  # files are found for the conditions alone
         findings = findings._replace(literal=frozenset(map(_number_as_unit, files.find_rows())))
 
-    rows = files.read_units(findings.units | named.keys() | findings.literal)
-    k = options.rrf_k or profile.rrf_k
-    channels = normalise_weights(weights["channels"], findings.channels)
-    candidates = fuse_rankings(findings.matches, channels, k, rows, options.fusion)
-    add_factors(candidates, terms, weights["factors"])
-    by_unit = {candidate.unit.id: candidate for candidate in candidates}
-    for unit, (value, reason) in named.items() if weights["named"] else ():
-        by_unit.setdefault(unit, Candidate(rows[unit])).add_bonus("named", weights["named"] / (k + 1), value, reason)
-    candidates = rank_candidates(
-        [*by_unit.values(), *(Candidate(rows[unit]) for unit in findings.literal - by_unit.keys())]
-    )
+    candidates = _score_files(run, files, findings, named, weights)
     best, given = candidates[0].score if candidates else 0.0, options.min_score
     least = best * (weights["minimum"] if given is None else given)
     spared = findings.literal if given is None else ()
@@ -168,6 +158,27 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     ranking = finish_ranking(Ranking(run, findings, candidates), sort(run, candidates))
     run.trace.count_lap("order")
     return ranking
+
+
+def _score_files(
+    run: SearchRun,
+    files: FilesInScope,
+    findings: Findings,
+    named: Mapping[UnitId, tuple[float, str]],
+    weights: Mapping[str, Any],
+) -> list[Candidate]:
+    """The files that were found, with their contributions, the best first."""
+    options = run.options
+    rows = files.read_units(findings.units | named.keys() | findings.literal)
+    k = options.rrf_k or run.profile.rrf_k
+    channels = normalise_weights(weights["channels"], findings.channels)
+    candidates = fuse_rankings(findings.matches, channels, k, rows, options.fusion)
+    add_factors(candidates, run.terms, weights["factors"])
+    by_unit = {candidate.unit.id: candidate for candidate in candidates}
+    for unit, (value, reason) in named.items() if weights["named"] else ():
+        by_unit.setdefault(unit, Candidate(rows[unit])).add_bonus("named", weights["named"] / (k + 1), value, reason)
+    others = (Candidate(rows[unit]) for unit in findings.literal - by_unit.keys())
+    return rank_candidates([*by_unit.values(), *others])
 
 
 def _read_weights(options: SearchOptions) -> dict[str, Any]:
