@@ -1,4 +1,4 @@
-"""The interface of embedders, and the form of the vectors they give: int8 of length 127."""
+"""The interface of embedders, and the form of their vectors: int8 of length 127."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codelens.model.fast_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedFields:
-    """One piece of a unit as four texts, which an embedder weighs itself."""
+    """A piece of a unit as four texts, which the embedder weighs."""
 
     name: str
     context: str  # Enclosing names and path
@@ -20,7 +20,7 @@ class EmbeddedFields:
 
 
 class Embedder(Protocol):
-    """Text → vector. Implementations are deterministic, and use the network only if the user allows it."""
+    """A converter of texts to vectors. It is deterministic, and uses the network only if the user allows it."""
 
     name: str
     slow: bool
@@ -39,15 +39,15 @@ class Embedder(Protocol):
         return False
 
     def compute_fingerprint(self) -> str:
-        """A hash of everything that decides its vectors; stored in the index and compared before a search."""
+        """Hash everything that decides its vectors; the hash is stored in the index and compared before a search."""
         ...
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector per entry: int8 × dimensions, of length 127, independent of the other entries."""
+        """Embed each entry. Returns one vector per entry: int8 × dimensions, of length 127, independent of the other entries."""
         ...
 
     def embed_query(self, text: str) -> bytes:
-        """The query's vector in the same space and form; empty if the text has no terms."""
+        """Embed a query in the same space and form as code; empty if the text has no terms."""
         ...
 
 
@@ -57,8 +57,8 @@ near 0, where this is the value of hashing. Chosen."""
 
 
 def format_fields(fields: EmbeddedFields) -> str:
-    """The fields as one text for a general model, the names first, because such models read only the first 256 or 512 tokens;
-    of the signature and doc only the lines that the body lacks."""
+    """Join the fields to one text for a general model: names first, because such models read only the first 256 or 512 tokens;
+    of signature and doc only the lines that the body lacks."""
     body = fields.body.strip()
     head = " ".join(part for part in (fields.name, fields.context.strip()) if part)
     signature = [line for line in map(str.strip, fields.signature.splitlines()) if line and line not in body]
@@ -71,8 +71,8 @@ MOST_DIMENSIONS = 16_384  # Four times the largest known models; a longer answer
 
 
 def to_int8_vector(values: Sequence[float]) -> bytes:
-    """One vector as int8 of length 127, padded with zeros to a multiple of STEP: bits of dimensions are compared as bytes.
-    Raises ValueError for no numbers, too many, infinite ones or NaN."""
+    """Scale one vector to int8 of length 127, padded with zeros to a multiple of STEP: bits of dimensions are compared as
+    bytes. Raises ValueError for no numbers, too many, infinite ones or NaN."""
     if not 0 < len(values) <= MOST_DIMENSIONS:
         raise ValueError(f"a vector of {len(values)} dimensions")
     norm = math.sqrt(math.fsum(v * v for v in values)) if all(map(math.isfinite, values)) else math.inf
@@ -83,8 +83,8 @@ def to_int8_vector(values: Sequence[float]) -> bytes:
 
 
 def sum_vectors(vectors: Sequence[bytes]) -> bytes:
-    """The normalised sum of several vectors; a single vector as it is; empty without vectors or if they cancel out. Plain
-    Python, because importing numpy takes longer."""
+    """Add vectors and normalise the sum; a single vector stays as it is; empty without vectors or if they cancel out. Uses
+    plain Python, because importing numpy takes longer."""
     if len(vectors) < 2:
         return vectors[0] if vectors else b""
     sums = [sum(column) for column in zip(*(memoryview(v).cast("b") for v in vectors), strict=True)]

@@ -1,8 +1,7 @@
-"""Embed by an endpoint with OpenAI's `/embeddings` API. This is the only place where text leaves the machine.
+"""Embeds by an endpoint with OpenAI's `/embeddings` API. This is the only place where text leaves the machine.
 
 Only a user's own setting names an endpoint, and each command must allow it. Its fingerprint is its address; another number of
-dimensions is noticed. Redirections are refused, because the key would follow them. Every wait has a limit.
-"""
+dimensions is noticed. Redirections are refused, because the key would follow them. Every wait has a limit."""
 
 from __future__ import annotations
 
@@ -25,7 +24,10 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
 
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})  # Statuses that are tried again
-FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # Seconds before the second try, doubled each time; the most, whatever is asked
+FIRST_WAIT, LONGEST_WAIT = (
+    0.5,
+    30.0,
+)  # Seconds before the second try, doubled each time; longest wait, whatever the server asks for
 MOST_BYTES = 64_000_000  # Size limit of an answer; a batch of 64 vectors of 4096 numbers takes about 6 MB
 MOST_TOLD = 200  # Characters of a server's error message that are shown
 _BLOCK = 65536
@@ -33,7 +35,7 @@ _BLOCK = 65536
 
 @dataclass(frozen=True, slots=True)
 class RetryLimits:
-    """Seconds for one try, number of tries, and seconds after which no further one starts."""
+    """Limits of a request: seconds for one try, number of tries, and seconds after which no further try starts."""
 
     seconds: float
     tries: int
@@ -41,7 +43,7 @@ class RetryLimits:
 
 
 def post_json(url: str, body: object, key: str, patience: RetryLimits) -> Any:
-    """The answer, parsed. A key is sent as a bearer's, and is part of no message. Raises EmbedderFault where no JSON comes."""
+    """Post JSON and parse the answer. No message contains the key, a bearer token. Raises EmbedderFault if no JSON comes."""
     headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "codelens"}
     if key:
         headers["Authorization"] = f"Bearer {key}"
@@ -77,7 +79,7 @@ def _read_answer(request: urllib.request.Request, seconds: float) -> bytes:
                     raise ValueError(f"an answer of more than {MOST_BYTES} bytes")
                 if time.monotonic() > end:
                     raise TimeoutError(f"no whole answer in {seconds:g} s")
-            if response.length:  # of what was announced; read1 says nothing of it
+            if response.length:  # bytes are missing that the header announced; read1 does not report that
                 raise ConnectionError("the answer ends too early")
     except urllib.error.HTTPError as refusal:
         with refusal:
@@ -86,7 +88,7 @@ def _read_answer(request: urllib.request.Request, seconds: float) -> bytes:
 
 
 class _NoRedirection(urllib.request.HTTPRedirectHandler):
-    """Turns a redirection into an error."""
+    """A handler that turns a redirection into an error."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
@@ -103,7 +105,7 @@ class _ErrorStatus(Exception):
         self.wait = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
 
     def as_fault(self, url: str, key: str) -> EmbedderFault:
-        """The error to show. The body of a 401 or 403 is dropped, because some servers echo part of the key."""
+        """Build the error to show. The body of a 401 or 403 is dropped, because some servers echo part of the key."""
         if self.status in (401, 403):
             sent = "the key of CODELENS_API_KEY" if key else "a request without a key"
             return EmbedderFault(f"{url} refuses {sent} ({self.status})", "set CODELENS_API_KEY to a valid key")
@@ -123,7 +125,7 @@ NEAR = ("localhost", "127.0.0.1", "::1")  # Hosts that receive a key without enc
 
 @dataclass(frozen=True, slots=True)
 class EndpointAddress:
-    """`https://host/v1?dimensions=256#model`, taken apart."""
+    """The parts of an address like `https://host/v1?dimensions=256#model`."""
 
     url: str  # URL of requests
     host: str
@@ -144,7 +146,7 @@ def parse_address(setting: str) -> EndpointAddress:
         raise UsageError("the model's address contains a password", f"put the key into the environment variable {KEY}")
     parameters = parse_qs(parts.query, keep_blank_values=True)
     (dimensions,) = parameters.pop("dimensions", ["0"])[:1]
-    if parameters:  # a key may stand there, which the index would remember
+    if parameters:  # they may hold a key, which the index would store
         raise UsageError("the only parameter of a model's address is dimensions", form)
     if not host or not parts.fragment or not (dimensions.isascii() and dimensions.isdigit()):
         raise UsageError(f"the model's address {setting} is incomplete", form)
@@ -157,7 +159,7 @@ def parse_address(setting: str) -> EndpointAddress:
 
 
 class EndpointEmbedder(Embedder):
-    """Embeds by an endpoint. Its methods raise EmbedderFault."""
+    """An embedder that asks an endpoint. Its methods raise EmbedderFault."""
 
     slow = True
     least_cosine = LEAST_COSINE
@@ -167,18 +169,18 @@ class EndpointEmbedder(Embedder):
         self.name, self.dimensions, self._address = f"{address.model} at {address.host}", address.dimensions, address
 
     def compute_fingerprint(self) -> str:
-        """16 hex digits over address, model and requested dimensions."""
+        """Hash address, model and requested dimensions to 16 hex digits."""
         address = self._address
         return xxhash.xxh3_64_hexdigest(repr((RULES, address.url, address.model, address.dimensions)).encode())
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector per entry, provided the endpoint treats the texts of a request separately."""
+        """Embed each entry by itself, provided the endpoint treats the texts of a request separately."""
         texts = [format_fields(entry) for entry in fields]
         batches = (texts[at : at + BATCH] for at in range(0, len(texts), BATCH))
         return [vector for batch in batches for vector in self._request_vectors(batch, INDEXING)]
 
     def embed_query(self, text: str) -> bytes:
-        """The text's vector; an empty text is not sent and gives an empty vector."""
+        """Embed a text; an empty text is not sent and gives an empty vector."""
         (vector,) = self._request_vectors([text], ASKING) if text.strip() else [b""]
         return vector if any(vector) else b""
 
@@ -206,7 +208,7 @@ class EndpointEmbedder(Embedder):
 
 
 def _read_rows(answer: Any, wanted: int) -> list[list[float]]:
-    """The vectors in the order of the texts. Raises ValueError if the answer has another form."""
+    """Read the vectors in the order of the texts. Raises ValueError if the answer has another form."""
     rows_given = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(rows_given, list) or not all(isinstance(row, dict) for row in rows_given):
         raise ValueError("`data` must be a list")

@@ -1,8 +1,7 @@
-"""Embedders for models of others in a folder: ONNX graphs, model2vec tables, sentence-transformers; and the files they read.
+"""Embedders for other people's models in a folder (ONNX graphs, model2vec tables, sentence-transformers), and the files they read.
 
 A graph runs each text separately on one thread, because kernels round differently in batches of other shapes; several texts run
-in parallel. sentence-transformers is kept off the network in three ways, and runs no code from the folder.
-"""
+in parallel. sentence-transformers is kept off the network in three ways, and runs no code from the folder."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ _BLOCK = 1 << 20
 
 
 def read_json(path: Path) -> Any:
-    """The JSON content of a file; None for a missing file. Raises UsageError if it is not JSON."""
+    """Read the JSON content of a file; None for a missing file. Raises UsageError if it is not JSON."""
     try:
         return parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -44,12 +43,12 @@ def read_json(path: Path) -> Any:
 
 
 def stamp_files(path: Path) -> tuple[object, ...]:
-    """(name, size, time) of each file of a model. Raises OSError."""
+    """List (name, size, time) of each file of a model. Raises OSError."""
     return tuple((str(file), (status := file.stat()).st_size, status.st_mtime_ns) for file in list_model_files(path))
 
 
 def list_model_files(path: Path) -> list[Path]:
-    """The files that may decide vectors, sorted by name: settings, tokenizers and weights."""
+    """List the files that may decide vectors, sorted by name: settings, tokenizers and weights."""
     others = ("*.json", "*.txt", "*.model", "*.safetensors", "*.onnx", "*.onnx_data", "*.onnx.data")
     patterns = (below + kind for kind in others for below in ("", "*/"))
     return sorted({file for pattern in patterns for file in path.glob(pattern) if file.is_file()})
@@ -63,7 +62,7 @@ QUERY_PROMPTS, CODE_PROMPTS = ("query", "Query", "s2p_query"), ("document", "pas
 
 @dataclass(frozen=True, slots=True)
 class SentenceSettings:
-    """Settings of a folder; the defaults hold for a folder without such files."""
+    """Settings of a model's folder; the defaults hold for a folder without files of settings."""
 
     pooling: str = MEAN
     most_tokens: int = LONGEST
@@ -154,7 +153,7 @@ def knows_word(tokenizer: Tokenizer, text: str) -> bool:
 
 
 class FolderEmbedder(Embedder):
-    """Base of the embedders for folders. Raises UsageError if a package is missing, or the model does not embed texts."""
+    """The base of embedders for folders. Raises UsageError if a package is missing, or the model does not embed texts."""
 
     slow = True
     least_cosine = LEAST_COSINE
@@ -170,7 +169,7 @@ class FolderEmbedder(Embedder):
         return len(self._embed(""))
 
     def compute_fingerprint(self) -> str:
-        """16 hex digits over its files; versions of packages are left out, because their rounding mostly vanishes in ours."""
+        """Hash the files to 16 hex digits. Versions of packages are left out: their rounding mostly vanishes in int8."""
         return self._fingerprint
 
     @cached_property
@@ -187,25 +186,25 @@ class FolderEmbedder(Embedder):
         return digest.hexdigest()
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector per entry, after the model's prompt for documents. Each text by itself: padding would change rounding."""
+        """Embed each entry after the model's prompt for documents, one at a time: padding would change rounding."""
         return [self._embed(self.code_prompt + format_fields(entry)) for entry in fields]
 
     def embed_query(self, text: str) -> bytes:
-        """The text's vector, after the model's prompt for queries; empty if it is zero."""
+        """Embed a text after the model's prompt for queries; empty if the vector is zero."""
         vector = self._embed(self.query_prompt + text) if text.strip() else b""
         return vector if any(vector) else b""
 
     @abstractmethod
     def _list_files(self) -> list[Path]:
-        """The files that decide vectors."""
+        """List the files that decide vectors."""
 
     @abstractmethod
     def _embed(self, text: str) -> bytes:
-        """The vector of a text."""
+        """Embed one text."""
 
 
 class GraphEmbedder(FolderEmbedder):
-    """Runs an ONNX graph."""
+    """An embedder that runs an ONNX graph."""
 
     rules = "onnx 1"
 
@@ -220,7 +219,7 @@ class GraphEmbedder(FolderEmbedder):
         return knows_word(self._tokenizer, text)
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector per entry, after the model's prompt for documents."""
+        """Embed each entry after the model's prompt for documents, in parallel."""
         _ = self._session, self._tokenizer  # made here: threads would make several
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         with ThreadPoolExecutor(min(cores, MOST_THREADS)) as pool:
@@ -236,11 +235,11 @@ class GraphEmbedder(FolderEmbedder):
             return to_int8_vector(self._pool(tokens))
         except UsageError:
             raise
-        except Exception as fault:  # the runtime's edge: its errors are many, and say nothing to people
+        except Exception as fault:  # the runtime has many classes of errors, whose texts do not help people
             raise UsageError(f"the model {self._path} fails: {_format_fault(fault)}", "use another model") from None
 
     def _pool(self, tokens: Encoding) -> list[float]:
-        """The graph's pooled output, the first token's vector, or the mean of all attended tokens."""
+        """Pool the output to one vector: the graph's own, the first token's, or the mean of all attended tokens."""
         import numpy as np
 
         given = {
@@ -304,7 +303,7 @@ def _format_fault(fault: Exception) -> str:
 
 
 class StaticTableEmbedder(FolderEmbedder):
-    """Averages rows of a model2vec table."""
+    """An embedder that averages rows of a model2vec table."""
 
     # Slow: 2048 characters take 1.5 CPU ms, and its table may have hundreds of MB, which not every worker should hold.
     rules = "model2vec 1"
@@ -322,7 +321,7 @@ class StaticTableEmbedder(FolderEmbedder):
         return knows_word(self._model.tokenizer, text)
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """One vector per entry; zeros if no token has a row."""
+        """Embed each entry; zeros if no token has a row."""
         return self._embed_all([format_fields(entry) for entry in fields]) if fields else []
 
     def _list_files(self) -> list[Path]:
@@ -332,7 +331,7 @@ class StaticTableEmbedder(FolderEmbedder):
         return self._embed_all([text])[0]
 
     def _embed_all(self, texts: list[str]) -> list[bytes]:
-        """Vectors of texts; all tokens count, because pieces are short."""
+        """Embed several texts; all tokens count, because pieces are short."""
         rows = self._model.encode(texts, max_length=None, use_multiprocessing=False)
         try:
             return [to_int8_vector(row) for row in rows.tolist()]
@@ -345,12 +344,12 @@ class StaticTableEmbedder(FolderEmbedder):
 
         try:
             return StaticModel.from_pretrained(self._path)
-        except Exception as fault:  # another package's edge: it has no error class of its own
+        except Exception as fault:  # the package has no error class of its own
             raise UsageError(f"model2vec cannot read {self._path}: {fault}", "copy the model again") from None
 
 
 class SentenceEmbedder(FolderEmbedder):
-    """Runs sentence-transformers. Not every tokenizer of it reveals its vocabulary."""
+    """An embedder that runs sentence-transformers. Some of its tokenizers do not reveal their vocabulary."""
 
     rules = "sentence-transformers 1"
 
@@ -366,7 +365,7 @@ class SentenceEmbedder(FolderEmbedder):
         try:
             rows = self._model.encode([text], prompt="", batch_size=1, show_progress_bar=False, convert_to_numpy=True)
             return to_int8_vector(rows[0].tolist())
-        except Exception as fault:  # the package's edge
+        except Exception as fault:  # the package has no error class of its own, either
             raise UsageError(f"the model {self._path} fails: {fault}", "use another model") from None
 
     @cached_property
@@ -388,7 +387,7 @@ HINT = (
 
 
 def open_folder(path: Path) -> Embedder:
-    """The embedder of a model's folder, the lightest that can run it. The model is loaded with the first text. Raises
+    """Open a model's folder with the lightest embedder that can run it. The model is loaded with the first text. Raises
     UsageError if the folder holds no model, or its package is not installed."""
     is_table = all((path / name).is_file() for name in (WEIGHTS, TOKENIZER, "config.json"))
     if is_table and _read_mapping(path / "config.json").get("model_type") == "model2vec":

@@ -1,9 +1,8 @@
-"""Embed by signed feature hashing of words and their stems, without training or model.
+"""Embeds by signed feature hashing of words and their stems, without training or model.
 
-A token is hashed to signed features: the dimensions it moves, and by how much. A text is the sum of its tokens' features, each
-times the root of its count; code is four such fields, normalised and weighted. All weights are integers, so sums are exact in
-any order: numpy's batches and the query's plain Python, which saves the import, give the same vector on every machine.
-"""
+A token is hashed to signed features: the dimensions that it moves, and by how much. A text is the sum of its tokens' features,
+each times the root of its count; code is four such fields, normalised and weighted. All weights are integers, so sums are exact
+in any order: numpy's batches and the query's plain Python, which saves the import, give the same vector on every machine."""
 
 from __future__ import annotations
 
@@ -56,13 +55,13 @@ ROOTS = tuple(round(64 * math.sqrt(count)) for count in range(4096))
 
 @cache
 def read_common_words() -> frozenset[str]:
-    """Words that say little, as common_words.txt lists them."""
+    """Read the words that say little, as listed in common_words.txt."""
     lines = Path(__file__).with_name("common_words.txt").read_text(encoding="utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 
 def list_token_features(token: str, filler: int) -> Iterator[int]:
-    """The features of a token's words: those of the full-text index, without the whole of several."""
+    """List the features of a token's words: those of the full-text index, but not the whole token if it has several."""
     words = index_terms(token).split()
     several = words[1:] if len(words) > 1 and not is_cjk(words[0]) else words
     return chain.from_iterable(_compute_word_features(word, filler) for word in several)
@@ -70,8 +69,8 @@ def list_token_features(token: str, filler: int) -> Iterator[int]:
 
 @lru_cache(maxsize=MOST_WORDS)
 def _compute_word_features(word: str, filler: int) -> Sequence[int]:
-    """The features of a word and its stems, each weight × 256 + dimension; a dimension may repeat. Each moves one dimension up
-    or down: signed feature hashing (Weinberger et al. 2009)."""
+    """Compute the features of a word and its stems, each weight × 256 + dimension; a dimension may repeat. Each moves one
+    dimension up or down: signed feature hashing (Weinberger et al. 2009)."""
     is_filler = word in read_common_words()
     weight, texts = (filler, [word] if filler else []) if is_filler else (WORD, [word])
     if not is_filler and len(word) >= STEMS[0] and not is_cjk(word):
@@ -84,7 +83,7 @@ def _compute_word_features(word: str, filler: int) -> Sequence[int]:
 
 
 class HashingEmbedder(Embedder):
-    """Embeds by hashing. Equal texts have equal vectors on every machine and in every index."""
+    """An embedder by feature hashing. Equal texts have equal vectors on every machine and in every index."""
 
     name = f"hashing-{DIMENSIONS}"
     dimensions = DIMENSIONS
@@ -99,14 +98,14 @@ class HashingEmbedder(Embedder):
         self._batch = HashingBatch(FILLER_IN_CODE)
 
     def compute_fingerprint(self) -> str:
-        """16 hex digits over the rules' version, the word list, the weights and the factors."""
+        """Hash the rules' version, the word list, the weights and the factors to 16 hex digits."""
         return self._fingerprint
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         return self._batch.embed([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
 
     def embed_query(self, text: str) -> bytes:
-        """The vector of a body with this text, with word weights for queries; empty if no word has weight."""
+        """Embed a text like a body, with word weights for queries; empty if no word has weight."""
         sums = [0] * DIMENSIONS
         for token, count in count_tokens(text).items():
             weight = ROOTS[min(count, len(ROOTS) - 1)]
@@ -122,7 +121,7 @@ class HashingEmbedder(Embedder):
 
 
 class HashingBatch(dict[str, int]):
-    """Hashes many texts at once with numpy. Holds token → its row; the features of all rows are in one array."""
+    """A map of tokens to rows that embeds many texts at once with numpy. All rows' features are in one array."""
 
     def __init__(self, filler: int) -> None:
         super().__init__()
@@ -136,7 +135,7 @@ class HashingBatch(dict[str, int]):
         return row
 
     def embed(self, entries: Sequence[Sequence[str]]) -> list[bytes]:
-        """One vector per entry of four fields, int8 of length 127; zeros if there is nothing to embed."""
+        """Embed entries of four fields. Returns one vector per entry, int8 of length 127; zeros if there is nothing to embed."""
         import numpy as np
 
         if len(self) > MOST_TOKENS:
@@ -144,7 +143,7 @@ class HashingBatch(dict[str, int]):
             self._features, self._ends = array("q"), array("q", [0])
 
         def compute_inverse_norm(sums: Whole, length: float) -> Floats:
-            """length / norm of each row of the last axis, 0 for zero rows. The sums of squares are exact."""
+            """Compute length / norm of each row of the last axis, 0 for zero rows. The sums of squares are exact."""
             norm = np.sqrt(np.einsum("...i,...i->...", sums, sums).astype(np.float64))[..., None]
             inverse: Floats = np.divide(length, norm, out=np.zeros_like(norm), where=norm > 0)
             return inverse
@@ -162,7 +161,7 @@ class HashingBatch(dict[str, int]):
         return vectors
 
     def _sum_features(self, texts: Sequence[str]) -> Whole:
-        """The weighted sum of features of each text: [texts × dimensions]. Integers below 2^53, hence exact in any order."""
+        """Sum the weighted features of each text: [texts × dimensions]. Integers below 2^53, hence exact in any order."""
         import numpy as np
 
         rows, counts, sizes = array("q"), array("q"), array("q")

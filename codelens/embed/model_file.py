@@ -68,25 +68,26 @@ class ModelFile:
         self._words_at = start
 
     def find_row(self, name: str) -> int | None:
+        """Find the number of the row with this name; None if the name has no row."""
         key = hash_name(name)
         at = bisect_left(self.keys, key)
         return at if at < len(self.keys) and self.keys[at] == key else None
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of all rows, in order; only training and export read them."""
+        """The names of all rows, in order; only training and export read them."""
         from codelens.zstd import zstd
 
         return zstd.decompress(self._map[self._words_at :]).decode("utf-8", "surrogatepass").split("\n")
 
     def digest(self) -> str:
-        """16 hex digits over everything that decides vectors, that is all but the card."""
+        """Read the hash of everything that decides vectors, which is all but the card: 16 hex digits."""
         return str(self.header["hash"])
 
 
 @dataclass(frozen=True, slots=True)
 class ModelTable:
-    """The content of a model file: for each of `names` a row of int8 and two weights; `factors` are those of code's fields."""
+    """The content of a model file: a row of int8 and two weights for each of `names`; `factors` weigh the fields of code."""
 
     names: Sequence[str]
     query_weights: Sequence[int]
@@ -140,13 +141,13 @@ MOST_PIECES = 12  # Maximum number of pieces per word. Longer strings are not wo
 
 
 def split_token(token: str) -> list[str]:
-    """The words of an identifier in lower case: 'getHTTPResponse' → get, http, response. Empty for encoded data."""
+    """Split an identifier into words in lower case: 'getHTTPResponse' → get, http, response. Returns none for encoded data."""
     terms = join_terms(token).split()
     return terms[1:] if len(terms) > 1 and not is_cjk(terms[0]) else terms
 
 
 def find_word_rows(word: str, find: Callable[[str], int | None]) -> list[int]:
-    """The row of a word, or the rows of its pieces: the longest known prefix of the rest, again and again. Unknown letters are
+    """Find the row of a word, or the rows of its pieces: each is the longest known prefix of what is left. Unknown letters are
     skipped."""
     if (row := find(word)) is not None:
         return [row]

@@ -1,4 +1,4 @@
-"""Open the embedder that the setting `model` names: a shipped or own model, a file, a folder, or an endpoint."""
+"""Opens the embedder that the setting `model` names: a shipped or own model, a file, a folder, or an endpoint."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def find_shipped_model() -> Path | None:
 
 
 def find_model(setting: str) -> Path | None:
-    """The file or folder that a setting names, which may not exist if it is a path. None for an address and for hashing, which
-    also replaces a missing shipped model. Raises UsageError for an unknown name."""
+    """Find the file or folder that a setting names, which may not exist if it is a path. None for an address and for hashing,
+    which also replaces a missing shipped model. Raises UsageError for an unknown name."""
     if setting == HASHING or is_address(setting):
         return None
     if setting == SHIPPED:
@@ -35,7 +35,7 @@ def find_model(setting: str) -> Path | None:
 
 
 def own_models() -> dict[str, Path]:
-    """Name → file of the models in the user's folder, sorted by name."""
+    """List the models in the user's folder as name → file, sorted by name."""
     folder = find_user_place("models")
     try:
         files = sorted(folder.glob(f"*{MODEL_ENDING}")) if folder else []
@@ -49,8 +49,8 @@ def resolve_setting(setting: str) -> str:
 
 
 def open_embedder(setting: str, allow_network: bool = False) -> Embedder:
-    """The embedder of a setting: `codelens` (hashing if no model was shipped), `hashing`, a model's name, file or folder, or an
-    endpoint's address. Raises UsageError if it is missing, its package is missing, or the network is not allowed."""
+    """Open the embedder of a setting: `codelens` (hashing if no model was shipped), `hashing`, a model's name, file or folder,
+    or an endpoint's address. Raises UsageError if it or its package is missing, or if the network is not allowed."""
     if is_address(setting):
         from codelens.embed.endpoint import EndpointEmbedder, parse_address
 
@@ -79,7 +79,7 @@ def open_embedder(setting: str, allow_network: bool = False) -> Embedder:
 
 @lru_cache(maxsize=8)
 def _open_stamped(path: Path | None, stamp: tuple[object, ...]) -> Embedder:
-    """A changed file or folder has another stamp, and is opened again."""
+    """Open a model; a changed file or folder has another stamp, and is opened again."""
     if path is None:
         from codelens.embed.hashing import HashingEmbedder
 
@@ -94,8 +94,8 @@ def _open_stamped(path: Path | None, stamp: tuple[object, ...]) -> Embedder:
 
 
 def open_indexed_embedder(setting: str) -> Embedder:
-    """The embedder that an index names. The index may be foreign, so only names and files count, which hold nothing but
-    numbers; folders, whose graphs a runtime executes, and addresses must come from the user's settings. Raises UsageError."""
+    """Open the embedder that an index names. The index may be foreign, so only names and files are accepted: they hold only
+    numbers. Folders, whose graphs a runtime executes, and addresses must come from the user's settings. Raises UsageError."""
     if is_address(setting) or Path(setting).is_dir():
         raise UsageError(f"the index names {setting}, which is used only if your own settings name it")
     return open_embedder(setting)

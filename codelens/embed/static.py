@@ -1,9 +1,8 @@
-"""Embed by a table of word vectors: the weighted sum of the words' rows.
+"""Embeds by a table of word vectors: the weighted sum of the words' rows.
 
 A file of the same name that ends in .queries has rows of its own for words of queries: everyday words lie near the code that
 answers them. A word counts its learned weight times √count / √(length of the text); code is four such texts, each times a
-factor. Sums are integers, hence exact: numpy's batches and the query's plain Python, which saves the import, agree.
-"""
+factor. Sums are integers, hence exact: numpy's batches and the query's plain Python, which saves the import, agree."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ ROOTS = tuple(round(16 * math.sqrt(count)) for count in range(1024))
 
 
 class StaticEmbedder:
-    """Embeds with a model file. Raises UsageError if the file is not one."""
+    """An embedder with a model file. Raises UsageError if the file is not one."""
 
     slow = False
 
@@ -51,14 +50,14 @@ class StaticEmbedder:
         return any(self._file.find_row(word) is not None for token in tokens(text) for word in split_token(token))
 
     def compute_fingerprint(self) -> str:
-        """The model's hash: equal numbers give equal vectors, whatever the file's name."""
+        """Hash the model: equal numbers give equal vectors, whatever the file's name."""
         return self._file.digest()
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         return self._batch.embed([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
 
     def embed_query(self, text: str) -> bytes:
-        """The sum of the words' rows with their query weights; empty if no word has a row."""
+        """Sum the words' rows with their query weights; empty if no word has a row."""
         counts: dict[tuple[ModelFile, int], int] = {}
         for token, count in count_tokens(text).items():
             for word in split_token(token):
@@ -83,12 +82,11 @@ class StaticEmbedder:
 
 
 class StaticBatch(dict[str, bytes]):
-    """Embeds many texts at once with numpy: rows of the model, each times one integer, summed for each entry.
+    """A map of tokens to rows that embeds many texts at once with numpy: model rows, each times one integer, summed per entry.
 
     The integer is the rounded product of the word's weight in code, √(count / length of the field) and the field's factor. So
-    sums are exact, in whatever order BLAS adds them. Holds token → its rows as packed 32-bit numbers, since joining bytes is
-    the fastest way to collect many; and words, which tokens share.
-    """
+    sums are exact, in whatever order BLAS adds them. A token's rows are packed 32-bit numbers, since joining bytes is the
+    fastest way to collect many; words are kept, too, because tokens share them."""
 
     def __init__(self, file: ModelFile) -> None:
         import numpy as np
@@ -111,7 +109,7 @@ class StaticBatch(dict[str, bytes]):
         return packed
 
     def embed(self, entries: Sequence[Sequence[str]]) -> list[bytes]:
-        """One vector per entry of as many fields as the model has factors, int8 of length 127; zeros for nothing to embed."""
+        """Embed entries of as many fields as the model has factors. Returns one int8 vector of length 127 for each, or zeros."""
         import numpy as np
 
         if len(self) > MOST_TOKENS:
@@ -133,7 +131,7 @@ class StaticBatch(dict[str, bytes]):
         return vectors
 
     def _embed_rows(self, ids: npt.NDArray[np.int32], sizes: npt.NDArray[np.int64]) -> list[bytes]:
-        """`ids` are the rows of all words of all fields, `sizes` their number in each field of each entry."""
+        """Embed rows: `ids` has the rows of all words of all fields, `sizes` their number in each field of each entry."""
         import numpy as np
 
         fields, known = len(self._factors), len(self._rows)

@@ -88,7 +88,7 @@ class _Build:
         self.is_committed: Callable[[], bool] = lambda: False  # Whether the file at `path` has this run's result
 
     def update_or_build(self, rebuild: bool) -> tuple[IndexReport, ...]:
-        """Choose between an update, a new index and a rebuild, also of an index that proves to be damaged."""
+        """Update the index, create it, or rebuild it; an index that proves to be damaged is rebuilt, too."""
         path = self.path
         may_copy = not (rebuild or self.run.force) and len(self.roots) == 1
         if self.run.copy_from and not may_copy:
@@ -123,7 +123,7 @@ class _Build:
         return self._build(may_copy=False)
 
     def _update(self) -> tuple[IndexReport, ...]:
-        """Raises IndexCorrupt, before anything is written, if a page is damaged or the index is not complete."""
+        """Update the index in place. Raises IndexCorrupt, before it writes, if a page is damaged or the index is incomplete."""
         path, settings = self.path, self.run.settings
         store = Store.write(path, accepted=settings.trust_indexes)
         self.is_committed = lambda: store.committed
@@ -162,11 +162,12 @@ class _Build:
             self._notices.append(Notice("unmarked", text))
 
     def _complete(self, reports: Sequence[IndexReport]) -> tuple[IndexReport, ...]:
-        """The reports with the index's size and the notices about all of it."""
+        """Add the index's size, and the notices about the whole index, to the reports."""
         size = self.path.stat().st_size
         return tuple(replace(each, index_bytes=size, notices=(*self._notices, *each.notices)) for each in reports)
 
     def _build(self, may_copy: bool) -> tuple[IndexReport, ...]:
+        """Build a new index, from a copy of another checkout's index if `may_copy` and one is found."""
         self._add_trust_notice()
         if self.run.settings.vector and not probe_abilities().vector:
             text = "sqlite-vec cannot be loaded here: the index has no vectors (`codelens doctor`)"
@@ -174,7 +175,7 @@ class _Build:
             self.run = replace(self.run, settings=replace(self.run.settings, vector=False))
 
         def read_file_id() -> int | None:
-            """Changes when another file takes the path."""
+            """Read the file's number, which changes when another file takes the path."""
             return self.path.stat().st_ino if self.path.exists() else None
 
         before = read_file_id()
@@ -184,8 +185,8 @@ class _Build:
         return self._complete(reports)
 
     def _build_from_copy(self) -> list[IndexReport]:
-        """Copy the index of another checkout, update the copy, and move it to its final path. Empty if no index can be copied.
-        A killed run leaves only the copy, which the next one replaces. An unfinished build goes on instead."""
+        """Copy the index of another checkout, update the copy, and move it into place. Returns no reports if no index can be
+        copied. A killed run leaves only its copy, which the next replaces. An unfinished build is continued instead."""
         if self.building.exists() and not self.run.copy_from:
             return []
         copied = self._compacted
@@ -213,7 +214,7 @@ class _Build:
         return [report]
 
     def _build_beside(self) -> list[IndexReport]:
-        """Build into a temporary file and move it to its final path when it is complete and verified."""
+        """Build into a temporary file, and move it to its final path once it is complete and verified."""
         store, is_resumed = self._open_building()
         try:
             store.begin_build()
@@ -231,8 +232,8 @@ class _Build:
         return [*reports[:-1], add_finish_time(reports[-1], clock)]
 
     def _open_building(self) -> tuple[Store, bool]:
-        """(the unfinished index, if it has the wanted features and no tree outside these roots, or a new one; whether the build
-        resumes)"""
+        """Open the unfinished index if it has the wanted features and only trees of these roots, else a new one. Returns (the
+        index, whether the build resumes)."""
         settings = self.run.settings
         if self.building.exists():
             with suppress(IndexCorrupt, IndexNotTrusted, SchemaTooNew):
@@ -273,7 +274,7 @@ def _require_complete(store: Store) -> None:
 
 
 def _verify_copy(compacted: Path, path: Path) -> None:
-    """Raise IndexCorrupt unless each page of the copy came to disk as it was written."""
+    """Raise IndexCorrupt unless each page of the copy reached the disk as it was written."""
     if has_checksums(compacted):
         _raise_damage(compacted)
         return
@@ -288,7 +289,7 @@ def _delete(file: Path) -> None:
 
 
 def _swap_in(compacted: Path, building: Path, path: Path) -> None:
-    """Replace the old index by a closed file, but never while readers use the old one's log."""
+    """Replace the old index by a closed file. Raises IndexBusy if readers still use the old index's log."""
     if path.exists() and not put_to_rest(path):
         _delete(compacted)
         raise IndexBusy(f"readers hold {path}; the new index is ready at {building.name}", "run the same command again")
@@ -304,8 +305,8 @@ def remove_index(path: Path) -> None:
 
 
 def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool:
-    """Bring the one file `below` a root up to date, without a walk, for a command that has written it. Returns whether it is in
-    the index now. It is derived in this process, since a text without a grammar cannot crash it. Raises IndexBusy."""
+    """Update one file's entry without a walk, for a command that has written the file. Returns True if the index now has it.
+    The file is derived in this process: a text without a grammar cannot crash it. Raises IndexBusy."""
     with report_write_faults(index), writer_lock(index), report_damage(index):
         store = Store.write(index, accepted=settings.trust_indexes)
         try:
@@ -343,12 +344,11 @@ _HINT = "name a folder or index of your own, of another clone; without --from `c
 
 
 def copy_index(run: IndexRun, root: Path, into: Path) -> tuple[Path | None, list[Notice]]:
-    """Copy the nearest usable index of the same repository to `into`, as the index of `root`. Returns its path, and a notice for
-    each index that could not be copied.
+    """Copy the nearest usable index of the same repository to `into`, as the index of `root`. Returns the copy's path, and a
+    notice for each index that could not be copied.
 
-    Linked worktrees are found by the git folder that they share. With `run.copy_from` only that index counts, and its fault is
-    raised. Only an index that codelens made for this user is copied.
-    """
+    Linked worktrees are found by their common git folder. If `run.copy_from` is set, only that index is tried, and its fault is
+    raised. Only an index that codelens made for this user is copied."""
     repository = open_repository(root)
     if run.copy_from:
         index = _index_at(run.copy_from)
@@ -363,7 +363,7 @@ def copy_index(run: IndexRun, root: Path, into: Path) -> tuple[Path | None, list
         return None, []
 
     def count_from(index: Path) -> float:
-        """The number of files that differ between the commits of the two checkouts."""
+        """Count the files that differ between the commits of the two checkouts."""
         with suppress(GitError):
             commits = (read_head_commit(top) for top in (index.parent.parent, root))
             return count_differences(repository, *commits)
@@ -386,7 +386,7 @@ def _index_at(path: Path) -> Path:
 
 
 def _copy(run: IndexRun, index: Path, repository: Repository, into: Path) -> None:
-    """Raises what opening an index raises, and UsageError for an index that does not fit."""
+    """Copy one index. Raises what opening it raises, and UsageError if it does not fit."""
     if not index.is_file():
         raise NoIndex(f"no index at {index}")
     if not is_owned(index):

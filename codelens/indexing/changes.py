@@ -1,4 +1,4 @@
-"""The tree on disk against the index: which files are new, changed, moved or gone, and the writes that follow from it."""
+"""Compares a tree with its index: finds files that are new, changed, moved or gone, and writes the changes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def plan_update(
     is_current: IsCurrent,
     verify: bool = False,
 ) -> UpdatePlan:
-    """Sort the files of a walk."""
+    """Compare the files of a walk with the index, and sort them by what must be done with them."""
     plan, gone = UpdatePlan(), documents.read_states(repository)
     skipped = {skip.path: skip for skip in documents.list_skips(repository)}
     for entry in seen:
@@ -72,7 +72,7 @@ def plan_update(
 
 
 def keep_equal_files(root: Path, plan: UpdatePlan, is_current: IsCurrent) -> None:
-    """Move the suspects that have the indexed content to `unchanged`. A worker would take ten times as long for them."""
+    """Move the suspects whose content is as indexed to `unchanged`. A worker would take ten times as long for them."""
     suspects, plan.suspects = plan.suspects, []
     for seen, state in suspects:
         with suppress(OSError):
@@ -85,7 +85,7 @@ def keep_equal_files(root: Path, plan: UpdatePlan, is_current: IsCurrent) -> Non
 
 
 def find_renames(store: Store, root: Path, plan: UpdatePlan, is_current: IsCurrent) -> dict[str, RenamedFile]:
-    """New path → the removed document with the same content. Reads only files as large as a removed one."""
+    """Map the new path of each moved file to its old document. Reads only files as large as a removed one."""
     gone: dict[int, list[DocumentState]] = defaultdict(list)
     for state in plan.removed:
         if is_current(state):
@@ -108,7 +108,7 @@ def find_renames(store: Store, root: Path, plan: UpdatePlan, is_current: IsCurre
 
 
 def ensure_repositories(store: Store, roots: Iterable[Path], transaction: LazyTransaction) -> dict[Path, RepositoryRow]:
-    """Root → its repository, added to the index if necessary, which may rename others."""
+    """Map each root to its repository. Roots without one are added to the index, which may rename other repositories."""
     rows = {row.root: row for row in store.documents.list_repositories()}
     names = name_by_roots([*dict.fromkeys((*rows, *roots))])
     if all(root in rows and rows[root].name == names[root] for root in roots):
@@ -123,7 +123,7 @@ def ensure_repositories(store: Store, roots: Iterable[Path], transaction: LazyTr
 
 
 def rename_records(index: Path, names: Mapping[str, str]) -> list[Notice]:
-    """Let memory and traces next to the index follow repositories that it has renamed; a notice for a file that cannot."""
+    """Rename repositories in the memory and traces next to the index, too. Returns a notice for each file where that fails."""
     notices = []
     for path, writer in ((locate_memory(index), Memory), (locate_traces(index), Traces)):
         if names and path.is_file():
@@ -147,7 +147,7 @@ class RepositoryUpdate:
         self._known: dict[str, DocumentState] = {}
 
     def begin(self, plan: UpdatePlan, moved: Mapping[str, RenamedFile]) -> None:
-        """Remove the documents that are gone. The counts assume that each file is what its name and stamp suggest."""
+        """Remove the documents that are gone. Counts each file, for now, as its name and stamp suggest."""
         self.plan, self._moved = plan, moved
         self._known = {seen.path: state for seen, state in plan.suspects}
         self.tally = Tally(
@@ -165,14 +165,14 @@ class RepositoryUpdate:
             self._update_stamp(state, seen)
 
     def list_jobs(self) -> Iterator[Job]:
-        """The files to read, sorted by path, so that ids do not depend on which worker is faster."""
+        """Yield a job for each file to read, sorted by path, so that ids do not depend on which worker is faster."""
         root = str(self.repository.root)
         hashes = {path: state.content_hash for path, state in self._known.items() if self.run.is_current(state)}
         for seen in sorted([*self.plan.new, *(seen for seen, _ in self.plan.suspects)], key=lambda f: f.path):
             yield Job(root, seen, hashes.get(seen.path), self._moved.get(seen.path))
 
     def write(self, result: Result) -> str:
-        """Write what one file yielded. Returns its path."""
+        """Write the result for one file. Returns the file's path."""
         path = result.path if isinstance(result, Skip) else result.seen.path
         state = self._known.get(path)
         if isinstance(result, UnchangedFile):
@@ -201,12 +201,12 @@ class RepositoryUpdate:
             self.run.progress(Progress(phase, done, total, path))
 
     def note(self, state: DocumentState) -> None:
-        """Note what a document offers to others, before it is replaced or removed."""
+        """Note the names that other documents may use of this one, before it is replaced or removed."""
         self.transaction.begin()
         self.invalidation.note_document(state.id)
 
     def _update_stamp(self, state: DocumentState, seen: SeenFile) -> None:
-        """Note the stamp of a file that was touched, or whose change time was unknown until now."""
+        """Store the stamp of a file that was touched, or whose change time was unknown until now."""
         if state.stamp != seen.stamp:
             self.transaction.begin()
             self.store.documents.set_stamp(state.id, seen.stamp)
@@ -222,7 +222,7 @@ class RepositoryUpdate:
             self.tally.added -= 1
 
     def write_skips(self) -> None:
-        """Replace the skips that differ from the stored ones."""
+        """Store which files this walk skipped and why; writes only the differences."""
         store, repository = self.store, self.repository
         old = {s.path: s for s in store.documents.list_skips(repository.id)}
         new = {s.path: s for s in self.plan.skips}

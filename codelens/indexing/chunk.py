@@ -1,8 +1,8 @@
-"""Text outside of symbols → chunks: code between symbols, sections under headings, pieces of plain text; and windows for vectors.
+"""Cuts the text outside symbols into chunks: code, sections under headings, pieces of plain text; and long texts into windows
+to embed.
 
 A code chunk may span small declarations, whose text is left out of it. The doc comment of a symbol and words like `export`
-before it belong to the symbol. Sections do not nest: their container is the path of the headings above.
-"""
+before it belong to the symbol. Sections do not nest: their container is the path of the headings above."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def cut_text(utf8: bytes, start: int, end: int, size: int = CHUNK_SIZE) -> list[
 
 
 def cut_windows(text: str) -> list[str]:
-    """The text in at most MAX_WINDOWS pieces of up to WINDOW characters, each beginning OVERLAP before the end of the last; at
-    line ends where one is near."""
+    """Cut a text into at most MAX_WINDOWS pieces of up to WINDOW characters, at line ends where one is near. Each piece begins
+    OVERLAP characters before the end of the last."""
     pieces: list[str] = []
     start = 0
     while len(text) - start > WINDOW and len(pieces) < MAX_WINDOWS - 1:
@@ -76,7 +76,7 @@ Gap = tuple[int, int]
 
 
 def chunk_text(text: TextMap, file_name: str, language: str, style: str, units: Sequence[Unit]) -> list[Unit]:
-    """Chunks for the text outside the top-level `units`. `style` is the `chunks` of the language's row: code, headings or
+    """Build the chunks of the text outside the top-level `units`. `style` is the language's way to chunk: code, headings or
     lines."""
     utf8, outer = text.utf8, [u for u in units if u.parent is None]
     if style == "headings" and not outer:
@@ -97,7 +97,7 @@ def chunk_text(text: TextMap, file_name: str, language: str, style: str, units: 
 
 
 def strip_gaps(utf8: bytes, gaps: Iterable[Gap]) -> Iterator[Gap]:
-    """Gaps without surrounding blanks; gaps without a word character are left out."""
+    """Strip the blanks around each gap; drop gaps without a word character."""
     for start, end in gaps:
         text = utf8[start:end]
         left = start + len(text) - len(text.lstrip(BLANKS))
@@ -107,7 +107,7 @@ def strip_gaps(utf8: bytes, gaps: Iterable[Gap]) -> Iterator[Gap]:
 
 
 def _extend_up(utf8: bytes, start: int, unit: Unit) -> int:
-    """Start of the unit including the few words before it on its line, its doc comment and its decorators."""
+    """Find the start of a unit, with the few words before it on its line, its doc comment and its decorators."""
     place = utf8.rfind(b"\n", start, unit.span.start) + 1 or start
     if len(_find_words(utf8[place : unit.span.start])) > MOST_ON_LINE:
         return unit.span.start
@@ -126,7 +126,7 @@ def _find_words(utf8: bytes) -> list[str]:
 
 
 def _join_gaps(utf8: bytes, gaps: Iterable[Gap], outer: Sequence[Unit]) -> list[Gap]:
-    """Join gaps with only small symbols between them, up to CHUNK_SIZE, and cut long gaps."""
+    """Join gaps that are separated only by small symbols, up to CHUNK_SIZE, and cut long gaps."""
     walls = [u.span.start for u in outer if u.kind not in REACHED_OVER]
     joined: list[Gap] = []
     for start, end in (piece for gap in gaps for piece in strip_gaps(utf8, cut_text(utf8, *gap))):
@@ -140,8 +140,8 @@ def _join_gaps(utf8: bytes, gaps: Iterable[Gap], outer: Sequence[Unit]) -> list[
 
 
 def build_sections(text: TextMap, file_name: str, language: str, above: list[Heading]) -> Iterator[Unit]:
-    """The text before the first heading, then a section for each heading, up to the next one. `above` holds the headings around
-    the start of the text; on return, those around its end."""
+    """Yield a chunk for the text before the first heading, then one for each heading's section. `above` holds the headings
+    around the start of the text, and is changed to those around its end."""
     utf8 = text.utf8
     headings = find_headings(utf8, language)
     ends = [*(h.start for h in headings), len(utf8)]
@@ -163,7 +163,7 @@ def build_sections(text: TextMap, file_name: str, language: str, above: list[Hea
 def build_chunk(
     kind: str, name: str, gap: Gap, text: TextMap, container: str = "", heading: Heading | None = None
 ) -> Unit:
-    """The unit of a piece of text."""
+    """Build the unit for a piece of text."""
     start, end = gap
     here = heading if heading and start <= heading.name_start and heading.name_end <= end else None
     place = Span(here.name_start, here.name_end) if here else Span(start, start)

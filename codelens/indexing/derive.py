@@ -84,7 +84,7 @@ class Job:
 
 
 def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | None) -> DerivedDocument:
-    """Everything about one file, without vectors if there is no `embedder`."""
+    """Derive all data of one file, without vectors if there is no `embedder`."""
     path, raw, decoded = job.seen.path, read.raw, read.decoded
     language = detect_language(path, raw)
     text = TextMap(decoded)
@@ -120,7 +120,7 @@ def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | No
 
 
 def _rename(job: Job, decoded: DecodedText) -> Extraction | None:
-    """The old extraction with the new file name in its chunks; None if the file must be extracted again."""
+    """Put the new file name into the chunks of the old extraction. Returns None if the file must be extracted again."""
     path, old = job.seen.path, from_original(pickle.loads(job.moved.extraction), decoded) if job.moved else None
     if not job.moved or not old or classify_path(path) or any(u.kind in NOTE_KINDS for u in old.units):
         return None  # the kind of a note depends on its folder
@@ -131,7 +131,7 @@ def _rename(job: Job, decoded: DecodedText) -> Extraction | None:
 
 
 def build_postings(path: str, units: Sequence[Unit], texts: Sequence[str]) -> tuple[Posting, ...]:
-    """For each unit, which has the text of the same position, the terms that it is found by."""
+    """Build, for each unit and its text, the terms that it is found by."""
     concepts, above = map(index_terms, place_words(path))
     quoted, postings = find_quoted_units(units), []
     for place, (unit, text) in enumerate(zip(units, texts, strict=True)):
@@ -155,7 +155,7 @@ MOST_NOTEBOOK = 32_000_000  # Bytes. A notebook is one JSON value, which is read
 def derive_large(
     job: Job, settings: Settings, embedder: Embedder | None
 ) -> DerivedDocument | Skip | UnchangedFile | None:
-    """A large file in parts; None for one that is small enough to be read whole. Raises OSError."""
+    """Derive a large file in parts. Returns None for a file that is small enough to be read whole. Raises OSError."""
     judged = judge_large_file(job, settings)
     if not isinstance(judged, tuple):
         return judged
@@ -187,7 +187,7 @@ def derive_large(
 
 
 def judge_large_file(job: Job, settings: Settings) -> tuple[Language, Survey] | Skip | None:
-    """The language and survey of a file to index in parts, or why it is skipped; None for one to read whole. Raises OSError."""
+    """Survey a large file. Returns its language and survey, the reason to skip it, or None to read it whole. Raises OSError."""
     seen = job.seen
     if seen.stamp.size <= LARGE_SIZE:
         return None
@@ -227,7 +227,7 @@ class _PartReader:
     column: int = 0  # UTF-8 bytes before the current place on its line
 
     def derive_parts(self) -> Iterator[DerivedPart]:
-        """All parts of the file, in order. Raises UnfinishedFile."""
+        """Yield all parts of the file, in order. Raises UnfinishedFile."""
         try:
             with open_regular(self.job.file) as file:
                 mark = file.read(self.facts.bom)
@@ -251,8 +251,8 @@ class _PartReader:
             raise UnfinishedFile(getattr(fault, "strerror", None) or "changed while it was read") from fault
 
     def _find_end(self, pending: str) -> tuple[int, list[Piece]]:
-        """(characters of the next part, its pieces); 0 characters if its last piece may continue after the text. A part with
-        sections ends before a heading, otherwise at a line end."""
+        """Find the end of the next part. Returns (its characters, its pieces); 0 characters if its last piece may continue
+        after the text. A part with sections ends before a heading, any other at a line end."""
         utf8 = pending.encode("utf-8")
         end, pieces = len(utf8), self._cut_pieces(utf8)
         if self._has_headings:
@@ -268,7 +268,7 @@ class _PartReader:
         return self.row.chunks == "headings" and self.row.name != "restructuredtext"
 
     def _cut_pieces(self, utf8: bytes) -> list[Piece]:
-        """Chunks as `chunk_text` cuts them; the last one may change when more text follows. Empty if the text has sections."""
+        """Cut chunks as `chunk_text` does. The last may change when more text follows. Texts with sections yield none."""
         if self._has_headings:
             return []
         start = 0 if self.inside else len(utf8) - len(utf8.lstrip(BLANKS))
@@ -277,7 +277,7 @@ class _PartReader:
     def _derive_part(
         self, place: PartPlace, content: str, mark: bytes, pieces: Sequence[Piece]
     ) -> tuple[DerivedPart, PartPlace]:
-        """The part with this content, which begins at `place`, and the place of the next part."""
+        """Derive the part with this content, which begins at `place`. Returns the part and the place of the next one."""
         path, raw = self.job.seen.path, content.encode(self.facts.encoding)
         text = TextMap(DecodedText(content, self.facts.encoding, self.facts.confidence, 0))
         name = path.rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""Units and their texts → vectors, by the embedder that the settings name."""
+"""Embeds units and their texts by the embedder that the settings name."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from codelens.text.lines import TextMap
 
 
 class CachingEmbedder:
-    """An embedder that keeps the vectors of code, but of no query, in a file, which is made if it does not exist."""
+    """An embedder that keeps the vectors of code, but not of queries, in a file, which it creates if necessary."""
 
     slow = True
 
@@ -47,7 +47,7 @@ class CachingEmbedder:
         return self._embedder.dimensions
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        """Vectors from the file, and from the embedder for the rest, once for equal texts."""
+        """Read known vectors from the file, and embed the other texts; equal texts only once."""
         keys = []
         for entry in fields:
             parts = (self.compute_fingerprint(), entry.name, entry.context, entry.signature, entry.body)
@@ -64,14 +64,14 @@ DOC_LINES = 3  # Lines of a doc comment that are embedded with the signature; al
 
 
 def open_chosen_embedder(settings: Settings) -> Embedder | None:
-    """The embedder of these settings; None if they want no vectors. Raises UsageError for a model that cannot be read."""
+    """Open the embedder of these settings; None if they want no vectors. Raises UsageError if the model cannot be read."""
     embedder = open_embedder(settings.model, settings.allow_network) if settings.vector else None
     file = find_user_place("vectors.db") if embedder and embedder.slow else None
     return CachingEmbedder(embedder, file) if embedder and file else embedder
 
 
 def open_worker_embedder(settings: Settings) -> Embedder | None:
-    """The embedder for a worker; None for a slow one, which runs after all files are read (`embed_again`)."""
+    """Open the embedder for a worker; None if it is slow: it runs after all files are read (`embed_again`)."""
     embedder = open_embedder(settings.model, settings.allow_network) if settings.vector else None
     return None if embedder and embedder.slow else embedder
 
@@ -82,7 +82,7 @@ _BETWEEN = re.compile(r"[\W_]+")
 
 
 def build_file_fields(path: str, language: str, units: Sequence[Unit], imports: Sequence[Import]) -> EmbeddedFields:
-    """A file as an embedder sees it: the words of its path, with what it exports and imports, or with its first heading."""
+    """Build what an embedder gets of a file: the words of its path, with its exports and imports, or with its first heading."""
     row = languages().get(language)
     spaced, name = (_BETWEEN.sub(" ", text).strip() for text in (path, path.rpartition("/")[2]))
     if row and row.prose:
@@ -98,7 +98,7 @@ def build_file_fields(path: str, language: str, units: Sequence[Unit], imports: 
 def embed_document(
     path: str, language: str, extraction: Extraction, texts: Sequence[str], embedder: Embedder | None
 ) -> tuple[tuple[tuple[bytes, ...], ...], bytes]:
-    """(the vectors of each unit's pieces, the vector of the file), computed in one call; empty without an embedder."""
+    """Embed a document in one call. Returns (vectors of each unit's pieces, the file's vector), empty without an embedder."""
     if embedder is None:
         return ((),) * len(texts), b""
     of_file = build_file_fields(path, language, extraction.units, extraction.imports)
@@ -110,7 +110,7 @@ Pieces = Sequence[Sequence[EmbeddedFields]]
 
 
 def list_pieces(path: str, language: str, units: Sequence[Unit], texts: Sequence[str]) -> Pieces:
-    """For each unit the pieces to embed; none for quoted code and for languages that are not embedded."""
+    """List the pieces to embed of each unit; quoted code, and languages that are not embedded, have none."""
     row = languages().get(language)
     if row and not row.embed:
         return ((),) * len(texts)
@@ -122,13 +122,13 @@ def list_pieces(path: str, language: str, units: Sequence[Unit], texts: Sequence
 
 
 def embed_pieces(pieces: Pieces, embedder: Embedder) -> tuple[tuple[bytes, ...], ...]:
-    """For each unit the vectors of its pieces, computed in one call; none for pieces without a token."""
+    """Embed the pieces of each unit, in one call; pieces without a token get no vector."""
     vectors = iter(embedder.embed_code([piece for unit in pieces for piece in unit]))
     return tuple([tuple([v for v in (next(vectors) for _ in unit) if any(v)]) for unit in pieces])
 
 
 def cut_pieces(path: str, unit: Unit, text: str) -> Iterator[EmbeddedFields]:
-    """The pieces of a unit with this text as an embedder sees them. Training builds its pairs from them too."""
+    """Cut a unit with this text into the pieces that an embedder gets. Training builds its pairs from them, too."""
     context = f"{unit.container} {path}"
     head = "\n".join([unit.signature, *unit.doc.split("\n", DOC_LINES)[:DOC_LINES]])
     for piece in cut_windows(text):
@@ -141,7 +141,7 @@ AT_ONCE = 256  # Pieces that an embedder gets together, in whole documents: four
 
 
 def apply_stored_model(store: Store, settings: Settings) -> Settings:
-    """The settings with the model of the index, if it can still be opened."""
+    """Set the model of the settings to that of the index, if it can still be opened."""
     setting = store.meta("embedder_setting")
     if not setting or setting == resolve_setting(settings.model):
         return settings
@@ -153,7 +153,7 @@ def apply_stored_model(store: Store, settings: Settings) -> Settings:
 
 def embed_again(store: Store, run: IndexRun, transaction: LazyTransaction) -> tuple[int, int]:
     """Give all documents vectors of the embedder in the settings, without reading files or parsing. Slow embedders run only
-    here. Returns (documents embedded, those of them that had vectors of another embedder). Raises EmbedderFault."""
+    here. Returns (documents embedded, those that had vectors of another embedder). Raises EmbedderFault."""
     embedder = open_chosen_embedder(run.settings)
     if embedder is None:
         return 0, 0
@@ -161,7 +161,7 @@ def embed_again(store: Store, run: IndexRun, transaction: LazyTransaction) -> tu
     others = store.documents.list_embedded_otherwise(embedder.compute_fingerprint())
     is_known = store.meta("embedder_fingerprint") == embedder.compute_fingerprint()
     width, number = int(store.meta("embedder_width") or 0) if is_known else 0, 0
-    document_vectors: list[tuple[bytes, ...]] = []  # Of a large document, those of its earlier parts
+    document_vectors: list[tuple[bytes, ...]] = []  # Vectors of a large document's earlier parts
     for group in _group_pieces(store, others):
         vectors = embed_pieces([unit for _, pieces, _ in group for unit in pieces], embedder)
         widths = {len(vector) for unit in vectors for vector in unit} | ({width} if width else set())
@@ -192,7 +192,7 @@ def embed_again(store: Store, run: IndexRun, transaction: LazyTransaction) -> tu
 
 
 def _group_pieces(store: Store, documents: Sequence[DocumentRow]) -> Iterator[list[Embedded]]:
-    """Documents, large ones in parts, in groups of about AT_ONCE pieces."""
+    """Group documents by about AT_ONCE pieces, large documents in parts."""
     group: list[Embedded] = []
     size = 0
     for document in documents:
@@ -207,7 +207,7 @@ def _group_pieces(store: Store, documents: Sequence[DocumentRow]) -> Iterator[li
 
 
 def _read_pieces(store: Store, document: DocumentRow) -> Iterator[tuple[Pieces, bool]]:
-    """For each part of a document: (pieces of its units, whether it is the last part)."""
+    """Yield for each part of a document (pieces of its units, whether it is the last part)."""
     text, stored = Texts(store).read(document), store.units.read_extracted(document.id)
     last = len(text.places) - 1
     for number in range(last + 1):

@@ -1,8 +1,7 @@
-"""A decoded text and its language → units, references and imports: of code, documents, notebooks and notes.
+"""Extracts units, references and imports from the decoded text of code, documents, notebooks and notes.
 
-A grammar that fails costs a file its symbols, never its text: chunks take their place. Offsets count UTF-8 bytes, as parsers
-do, until `to_original` maps them to the file's own bytes. A note is one unit, since one thought is one answer.
-"""
+If a grammar fails, its file loses its symbols but not its text: chunks take their place. Offsets count UTF-8 bytes, as parsers
+do, until `to_original` maps them to the file's own bytes. A note is one unit, since one thought is one answer."""
 
 from __future__ import annotations
 
@@ -61,7 +60,7 @@ class _NotebookContent:
 
 
 def read_cells(text: TextMap, path: str, grammar_fault: str) -> Extraction | None:
-    """All units of a notebook; None if the file holds no cells. With a `grammar_fault` no cell is parsed."""
+    """Extract all units of a notebook; None if the file holds no cells. With a `grammar_fault` no cell is parsed."""
     notebook = read_notebook(text.utf8)
     language = map_accepted_names().get(notebook.language, PLAIN_TEXT)
     pages = _NotebookContent(text, path.rpartition("/")[2])
@@ -92,7 +91,7 @@ NOT_READ = "front matter"  # Prefix of the fault of a note with invalid fields
 
 
 def extract_note(text: TextMap, path: str) -> Extraction:
-    """Units and references of a note; offsets count UTF-8 bytes."""
+    """Extract the units and references of a note; offsets count UTF-8 bytes."""
     whole = text.utf8.decode("utf-8", "replace")
     note = read_note(whole, path)
     body = len(whole[: note.body].encode("utf-8"))
@@ -132,7 +131,7 @@ NOTHING = Extraction("", (), (), ())
 
 
 def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") -> Extraction:
-    """Symbols and chunks in order, parents before children. With a `grammar_fault` the grammar is not used."""
+    """Extract symbols and chunks in order, parents before children. With a `grammar_fault` the grammar is not used."""
     if language == "markdown" and classify_path(path):
         return extract_note(text, path)
     row = languages().get(language) or Language(language, chunks="lines")
@@ -153,7 +152,7 @@ def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") ->
 
 
 def extract_definitions(text: TextMap, language: str) -> tuple[Unit, ...]:
-    """The symbols only; empty if the grammar fails."""
+    """Extract only the symbols; none if the grammar fails."""
     return _try_symbols(text, language, definitions_only=True).units
 
 
@@ -167,7 +166,7 @@ def _try_symbols(text: TextMap, language: str, definitions_only: bool = False) -
 
 
 def _merge(symbols: Extraction, chunks: Sequence[Unit]) -> Extraction:
-    """Chunks among the symbols, with parents and references renumbered."""
+    """Sort chunks among the symbols, and renumber parents and references."""
     if not chunks:
         return symbols
     numbered = [*enumerate(symbols.units), *((None, chunk) for chunk in chunks)]
@@ -185,7 +184,7 @@ def _merge(symbols: Extraction, chunks: Sequence[Unit]) -> Extraction:
 
 
 def find_quoted_units(units: Sequence[Unit]) -> frozenset[int]:
-    """Positions of the definitions quoted in sections. Their text belongs to the section, so only their names are indexed."""
+    """Find the positions of definitions quoted in sections. Their text belongs to the section, so only their names are indexed."""
     quoted: set[int] = set()
     for i, unit in enumerate(units):
         if unit.local and unit.parent is not None and (unit.parent in quoted or units[unit.parent].kind in CHUNK_KINDS):
@@ -194,13 +193,13 @@ def find_quoted_units(units: Sequence[Unit]) -> frozenset[int]:
 
 
 def list_searched_texts(text: TextMap, language: str, units: Sequence[Unit]) -> list[str]:
-    """For each unit the text that it is found by, as its author wrote it."""
+    """List for each unit the text that finds it, as its author wrote it."""
     texts = list_own_texts(text, units)
     return list(map(as_written, texts)) if language == NOTEBOOK else texts
 
 
 def list_own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
-    """For each unit its body (or all of it, if it has none) without the units inside, except local ones."""
+    """List for each unit its body, or all its text if it has none, without the units inside; local ones stay in."""
     holes: list[list[Span]] = [[] for _ in units]
     over = 0  # The last chunk before this unit, which may span it
     quoted = find_quoted_units(units)
@@ -225,14 +224,14 @@ def list_own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
 
 
 def to_original(extraction: Extraction, text: TextMap, decoded: DecodedText) -> Extraction:
-    """The extraction with offsets of the file's own bytes."""
+    """Convert offsets in UTF-8 to offsets in the file's own bytes."""
     if decoded.encoding == "utf-8" and not decoded.bom:
         return extraction
     return _map_offsets(extraction, text.to_original)
 
 
 def from_original(extraction: Extraction, decoded: DecodedText) -> Extraction | None:
-    """The inverse of `to_original`; None if the file must be extracted again."""
+    """Convert offsets in the file's own bytes to UTF-8; None if the file must be extracted again."""
     if decoded.encoding != "utf-8":
         return None
     return _map_offsets(extraction, lambda offset: offset - decoded.bom) if decoded.bom else extraction

@@ -1,4 +1,4 @@
-"""A file on disk → its decoded text, or the reason why it is skipped. A large file is surveyed and read in blocks."""
+"""Reads a file as decoded text, or finds the reason to skip it. A large file is surveyed and read in blocks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from codelens.worktree.classify import LineLengths, Reason, classify_bytes, clas
 from codelens.worktree.decode import EVIDENCE, HEAD, count_controls, decode, guess_legacy, list_readings, select_windows
 from codelens.worktree.files import BLOCK, hash_content
 
-TICK_NS = 10_000_000  # The longest tick of a Linux kernel (HZ = 100); NTFS and APFS count finer
+TICK_NS = 10_000_000  # Longest tick of a Linux kernel (HZ = 100); NTFS and APFS have finer clocks
 
 
 class ReadText(NamedTuple):
-    """A file that is text, as it was read."""
+    """The bytes and text of a text file, as they were read."""
 
     raw: bytes
     content_hash: bytes
@@ -50,13 +50,13 @@ def read_text(
 
 
 def skip_unreadable(seen: SeenFile, fault: OSError) -> Skip:
-    """The skip of a file that cannot be read, with the operating system's message."""
+    """Build the skip of a file that cannot be read, with the operating system's message."""
     reason = "vanished while indexing" if isinstance(fault, FileNotFoundError) else fault.strerror or str(fault)
     return Skip(seen.path, SkipReason.UNREADABLE, reason, seen.stamp)
 
 
 def let_clock_tick(*times_ns: int) -> None:
-    """Wait until a later write gives the file another time than these: git calls a file "racily clean" that is written twice
+    """Wait until a write would give a file another time than these. git calls a file "racily clean" if it is written twice
     within one tick of the kernel's clock (Documentation/technical/racy-git.txt)."""
     now = time.time_ns()
     waits = [wait for noted in times_ns if 0 < (wait := noted + TICK_NS - now) <= TICK_NS]
@@ -75,7 +75,7 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def _read(path: Path, limit: int) -> bytes:
-    """At most one byte more than the limit."""
+    """Read a file, but at most one byte more than the limit."""
     with open_regular(path) as file:
         size = min(limit, os.fstat(file.fileno()).st_size)
         raw = file.read(size + 1)  # room for the limit would be allocated for each small file
@@ -92,7 +92,7 @@ class Survey(NamedTuple):
 
 
 def survey_file(path: str, file: BinaryIO, threshold: float, include_vendored: bool = False) -> Survey | Reason:
-    """Read the file from its beginning, more than once if it is not UTF-8. Raises OSError."""
+    """Read a whole file without keeping it, more than once if it is not UTF-8. Raises OSError."""
     content, digest = xxhash.xxh3_128(), hashlib.sha256()
     head, lengths, odd, evidence, tail = b"", LineLengths(), 0, bytearray(), b""
     file.seek(0)
@@ -125,7 +125,7 @@ def survey_file(path: str, file: BinaryIO, threshold: float, include_vendored: b
 
 
 def decode_blocks(file: BinaryIO, encoding: str, bom: int) -> Iterator[tuple[bytes, str]]:
-    """Pairs (bytes, their text) after the byte order mark, in blocks that end between characters. Raises UnicodeError."""
+    """Yield (bytes, their text) after the byte order mark, in blocks that end between characters. Raises UnicodeError."""
     file.seek(bom)
     decoder = codecs.getincrementaldecoder(encoding)()
     pending = b""

@@ -1,4 +1,4 @@
-"""The last step of the pipeline for a repository: link the documents that the update changed or that depend on a change."""
+"""Links the documents of a repository that an update changed, or that depend on a change: the pipeline's last step."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ CALLS_AHEAD = 3  # Calls of each worker that may wait to be written: a bound on 
 
 
 def link_update(update: RepositoryUpdate) -> tuple[Notice, ...]:
-    """Link the unlinked documents and those that the update concerns. Returns notices about SCIP indexes in the tree. With such
-    indexes any change links all documents: symbols of all of them may have the edges of an index."""
+    """Link the documents that are unlinked or that the update concerns. Returns notices about SCIP indexes in the tree. If the
+    tree has any, each change links all documents, because an index may give edges to all their symbols."""
     store, repository, invalidation = update.store, update.repository, update.invalidation
     linker: Linker | None = None
     precise: PreciseIndexes | None = None
@@ -99,7 +99,7 @@ def _find_links(
 def _find_links_by_workers(
     index: Path, repository: RepositoryId, documents: Sequence[DocumentId], count: int
 ) -> Generator[DocumentLinks, None, None]:
-    """The links of documents, in their order, found by `count` processes. Raises CodelensError if one of them dies."""
+    """Find the links of documents by `count` processes, in the documents' order. Raises CodelensError if a process dies."""
     from codelens.processes.pool import WorkerDied, WorkerPool  # few runs start processes to link
 
     calls: deque[Future[bytes]] = deque()

@@ -1,9 +1,8 @@
-"""A cheap look at a tree before an answer: has it changed since it was indexed? A full answer is `codelens status`.
+"""Checks cheaply before an answer whether a tree has changed since it was indexed. `codelens status` checks in full.
 
-A run notes the times of the folders and files that are most likely to change (`note_times`). A look asks the system for the
-same times: a new, deleted, renamed or replaced file changes its folder's, an edit in place its own. All steps are bounded by
-number, never by time, so that the same state gives the same answer.
-"""
+A run notes the times of the folders and files that are most likely to change (`note_times`). A look reads the same times again:
+a new, deleted, renamed or replaced file changes its folder's time; an edit in place changes its own. All steps are bounded by
+number, never by time, so that the same state gives the same answer."""
 
 from __future__ import annotations
 
@@ -30,15 +29,15 @@ MOST_TIMES = 4000  # Times that one look asks for, in all trees of an index: at 
 MOST_FILES = 50  # Files whose time differs that are examined, in each tree
 MOST_BYTES = 4_000_000  # Bytes of files that are hashed because their times differ and their sizes do not
 MOST_FOLDERS = 30  # Folders whose time differs that are listed, and as many new folders
-MOST_NAMES = 1000  # Names that are read from all of these
-ENOUGH_FILES = 100  # With fewer, most of a build's time is that of starting processes
+MOST_NAMES = 1000  # Names that are read from all these folders
+ENOUGH_FILES = 100  # With fewer files, a build mostly waits for its processes to start
 _PACE = "pace"  # Key of `meta`: the speed of the last run that wrote
 _ROOT = "/"  # The root's path in the list. Other folders are relative to it, and end in a slash like all folders.
 
 
 def note_times(store: Store, repository: RepositoryRow, folders: Mapping[str, int]) -> str:
-    """The facts that a run keeps for looks: the numbers of files and of times, then a line `TIME PATH` for each, the most
-    likely to change first. `folders` are those that the walk entered, with their times. Paths with line breaks are left out."""
+    """Format what later looks compare: the numbers of files and of times, then a line `TIME PATH` for each, the most likely to
+    change first. `folders` maps folders that the walk entered to times. Paths with line breaks are left out."""
     skipped = store.documents.list_skipped_folders(repository.id)
     entered = {shown: at for path, at in folders.items() if (shown := escape_path(path)) not in skipped}
     files = {path: at for path, at in store.documents.read_times(repository.id).items() if "\n" not in path}
@@ -58,7 +57,7 @@ def name_times_key(repository: RepositoryRow) -> str:
 def note_run(
     store: Store, run: IndexRun, tallies: Mapping[Path, Tally], seconds: float, transaction: LazyTransaction
 ) -> None:
-    """Keep what later looks compare with, when the index was written last, and how long an update takes."""
+    """Store what later looks compare, when the index was last written, and how long an update takes."""
     has_written = bool(transaction.writes)
     rows = [row for row in store.documents.list_repositories() if row.root in tallies]
     for row in rows:
@@ -78,7 +77,7 @@ def note_run(
 
 
 def _read_pace(store: Store) -> tuple[float, float]:
-    """Seconds of an update without any file, and of each file."""
+    """Read the seconds that an update takes without any file, and the seconds for each file."""
     try:
         base, each = map(float, store.meta(_PACE).split())
     except ValueError:
@@ -87,19 +86,19 @@ def _read_pace(store: Store) -> tuple[float, float]:
 
 
 def estimate_update_seconds(store: Store, differences: int) -> float:
-    """How long an update with so many differences will take, at the speed of the last runs; infinite if unknown."""
+    """Estimate how long an update of so many files takes, at the speed of the last runs; infinite if unknown."""
     base, each = _read_pace(store)
     return base + differences * each
 
 
 def look_at_trees(store: Store, settings: Settings) -> dict[str, TreeLook]:
-    """Repository name → what a look at its tree tells. Reads only; starts no process."""
+    """Look at all trees of an index. Returns repository name → what was seen. Only reads, and starts no process."""
     rows = store.documents.list_repositories()
     return {row.name: _Look(store, row, settings).look_at_tree(MOST_TIMES // len(rows)) for row in rows}
 
 
 class _Look:
-    """One look at one tree."""
+    """One check of one tree for files that changed since it was indexed."""
 
     def __init__(self, store: Store, row: RepositoryRow, settings: Settings) -> None:
         self._store, self._row, self._settings = store, row, settings
@@ -112,7 +111,7 @@ class _Look:
         self._filter: WalkFilter | None = None
 
     def look_at_tree(self, most: int) -> TreeLook:
-        """Compare that many times, and examine what differs."""
+        """Compare up to `most` times, and examine the files and folders whose times differ."""
         numbers, *lines = self._store.meta(name_times_key(self._row)).split("\n")
         try:
             files, times = map(int, numbers.split())
@@ -153,7 +152,7 @@ class _Look:
         return TreeLook(TreeState.UNKNOWN, files, checked, head_moved=head_moved)
 
     def _compare_content(self, document: DocumentRow) -> bool:
-        """Compare a document with its file; False if that would read too much."""
+        """Compare a document with its file. Returns False if that would read too many bytes."""
         if document.stamp.size > self._bytes:
             self._all_examined = False
             return False
@@ -165,7 +164,7 @@ class _Look:
         return True
 
     def _list(self, folder: str) -> None:
-        """Find what is new in a folder, and what was replaced."""
+        """Find the new and the replaced entries of a folder."""
         below = "" if folder == _ROOT else folder
         try:
             entries = self._read_entries(unescape_path(below))
@@ -209,7 +208,7 @@ class _Look:
         return False
 
     def _read_entries(self, folder: str) -> list[os.DirEntry[str]]:
-        """The entries, sorted, as many as may still be read. Raises OSError."""
+        """Read a folder's entries, sorted, as many as may still be read. Raises OSError."""
         with os.scandir(f"{self._root}/{folder}") as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
         read = entries[: self._names]
@@ -218,7 +217,7 @@ class _Look:
         return read
 
     def _takes(self, folder: str, entry: os.DirEntry[str]) -> bool:
-        """True if a run would read this file or enter this folder, as far as rules tell without git's list of tracked files."""
+        """True if a run would read this file or enter this folder by the rules alone, without git's list of tracked files."""
         if self._filter is None:
             from codelens.indexing.walk_rules import apply_stored_rules
             from codelens.worktree.place import list_own_files

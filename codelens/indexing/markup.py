@@ -1,8 +1,7 @@
-"""The headings and code blocks of Markdown, reStructuredText, AsciiDoc and Org, matched line by line without a full parser.
+"""Finds the headings and code blocks of Markdown, reStructuredText, AsciiDoc and Org, line by line without a full parser.
 
 Code fences, literal blocks and front matter hold no headings. A code block counts if it names its language. Literal blocks of
-reStructuredText name none: as in Sphinx, those that parse as Python are Python.
-"""
+reStructuredText name none: as in Sphinx, those that parse as Python are Python."""
 
 from __future__ import annotations
 
@@ -43,12 +42,12 @@ _MARKS = re.compile(r"`+|\*\*|__|<[^<>]*>|\{#[^}]*\}")
 
 
 def find_headings(utf8: bytes, language: str) -> list[Heading]:
-    """All headings of a text in order. Languages without rules here use Markdown's."""
+    """Find all headings of a text, in order. Languages without rules here use Markdown's."""
     return list(_HEADING_SYNTAXES.get(language, _find_markdown_headings)(split_lines(utf8)))
 
 
 def split_lines(utf8: bytes) -> list[Line]:
-    """All lines of a text, including the empty one after its last line end."""
+    """Split a text into lines, including the empty one after its last line end."""
     lines: list[Line] = []
     start = 0
     for line in utf8.split(b"\n"):
@@ -128,7 +127,7 @@ _HEADING_SYNTAXES: dict[str, Callable[[list[Line]], Iterator[Heading]]] = {
 def _build_heading(
     lines: list[Line], at: int, match: re.Match[bytes] | None, level: int, first: int | None = None
 ) -> Heading:
-    """The heading in the line `at`: group 2 of a match, or without one all of the line, which is underlined then."""
+    """Build the heading in the line `at`. Its title is group 2 of the match; without a match it is the whole line, underlined."""
     start, line = lines[at]
     left, right = match.span(2) if match else (len(line) - len(line.lstrip()), len(line.rstrip()))
     last = at if match else at + 1
@@ -174,7 +173,7 @@ Block = tuple[str, int, int, bool]
 
 
 def find_code_blocks(utf8: bytes, language: str) -> list[CodeBlock]:
-    """The first MOST_BLOCKS blocks in languages with a grammar, in order."""
+    """Find the first MOST_BLOCKS code blocks in languages with a grammar, in order."""
     find = _BLOCK_SYNTAXES.get(language)
     if find is None:
         return []
@@ -193,7 +192,7 @@ def find_code_blocks(utf8: bytes, language: str) -> list[CodeBlock]:
 
 
 def find_code_language(info: str) -> str:
-    """The language that `python`, `{.python}`, `rust,ignore` or `js title="x"` names; empty if it has no grammar."""
+    """Find the language that `python`, `{.python}`, `rust,ignore` or `js title="x"` names; empty if it has no grammar."""
     named_language = _INFO.match(info.strip())
     row = languages().get(map_accepted_names().get(named_language[1].lower(), "")) if named_language else None
     return row.name if row and row.grammar else ""
@@ -206,7 +205,7 @@ Opening = tuple[bytes, int, Callable[[bytes], object]]
 def _find_delimited_blocks(
     lines: Sequence[Line], opens: Callable[[Sequence[Line], int], Opening | None]
 ) -> Iterator[Block]:
-    """Blocks between an opening line, as `opens` recognizes it, and a closing one or the end of the text."""
+    """Find blocks that start with a line that `opens` recognizes, and end with a closing line or the text."""
     i = 0
     while i < len(lines):
         opening = opens(lines, i)

@@ -1,8 +1,7 @@
-"""walk → decode → parse → extract → chunk → embed → store → link, for the repositories of a run.
+"""Runs all steps of an update: walk, decode, parse, extract, chunk, embed, store and link, for each repository.
 
 Worker processes read, decode and derive files; this process compares and writes. An update is one transaction. A first build
-commits in batches, so that a killed build loses only the last one.
-"""
+commits in batches, so that a killed build loses only the last one."""
 
 from __future__ import annotations
 
@@ -49,7 +48,7 @@ from codelens.worktree.walk import walk_tree
 
 
 def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resumed: bool = False) -> list[IndexReport]:
-    """Bring the index of these roots up to date, then what concerns the whole index. Returns a report for each root."""
+    """Update the index of these roots, then the data about the whole index. Returns a report for each root."""
     open_chosen_embedder(run.settings)  # fails early if the model cannot be read
     reports: list[IndexReport] = []
     tallies: dict[Path, Tally] = {}
@@ -88,7 +87,7 @@ def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resu
 
 
 def add_finish_time(report: IndexReport, clock: PhaseClock) -> IndexReport:
-    """The run's last report, which includes the work on the whole index."""
+    """Add the time of the work on the whole index to the run's last report."""
     clock.end("finish")
     seconds = report.cpu_seconds.get("finish", 0.0) + clock.seconds["finish"]
     return replace(report, cpu_seconds={**report.cpu_seconds, "finish": round(seconds, 3)})
@@ -168,8 +167,7 @@ def update_repository(
 
 
 def update_histories(update: RepositoryUpdate) -> None:
-    """Bring the commits of each file up to HEAD, if that has moved; a forced run reads all again. A fault is a line in
-    `status`."""
+    """Read the commits of each file up to HEAD, if it has moved; a forced run reads all again. `status` shows a fault."""
     store, repository, force = update.store, update.repository, update.run.force
     with_messages = update.run.settings.history
     before = store.history.read(repository.id)
@@ -199,7 +197,7 @@ def update_histories(update: RepositoryUpdate) -> None:
 
 
 def update_line_authors(update: RepositoryUpdate) -> None:
-    """Bring the commits that wrote each line up to HEAD, like `update_histories`."""
+    """Read which commits wrote each line, up to HEAD, like `update_histories`."""
     store, repository, force = update.store, update.repository, update.run.force
     before = store.lines.read(repository.id)
     lines = LinesRead({}, {})
@@ -222,8 +220,8 @@ def update_line_authors(update: RepositoryUpdate) -> None:
 
 
 def finish_run(store: Store, run: IndexRun, transaction: LazyTransaction) -> tuple[int, int]:
-    """Embed and record what concerns the whole index, after its repositories. Returns (documents embedded, those of them that
-    had vectors of another embedder)."""
+    """Embed, and record what concerns the whole index, after the last repository. Returns (documents embedded, those that had
+    vectors of another embedder)."""
     embedded = embed_again(store, run, transaction)
     # The last run may have been killed just before this step, and an index of an older schema has no log.
     unlogged = run.settings.snapshots_kept and not store.log.rows()

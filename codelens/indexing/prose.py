@@ -1,9 +1,9 @@
-"""Prose → the names and files that it mentions, and the functions and types in its code blocks.
+"""Finds the names and files that prose mentions, and the functions and types in its code blocks.
 
 A plain lowercase word between backticks counts only with brackets, a dot, an underscore or a role: it is as often a value or a
-command. A quoted definition is local to its section, whose text still holds it, and found only by its name (`find_quoted_units`).
-Nothing is linked to it. Variables and constants are left out: nobody searches for the `app = …` of a hundred examples.
-"""
+command. A quoted definition is local to its section, whose text still holds it, and found only by its name
+(`find_quoted_units`). Nothing is linked to it. Variables and constants are left out: nobody searches for the `app = …` of a
+hundred examples."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _PATH = re.compile(r"[\w.@+~/-]*\w[\w.@+~/-]*")
 
 
 def find_mentions(text: TextMap, language: str, units: Sequence[Unit]) -> tuple[Reference, ...]:
-    """References of the kinds mention and link, in order, each with its section."""
+    """Find references of the kinds mention and link, in order, each with its section."""
     starts = [unit.span.start for unit in units]
     references = []
     for kind, name, receiver, place in _find_mentions(text.utf8, _PATTERNS.get(language, _PATTERNS["markdown"])):
@@ -68,7 +68,7 @@ def find_mentions(text: TextMap, language: str, units: Sequence[Unit]) -> tuple[
 
 
 def _find_mentions(utf8: bytes, pattern: re.Pattern[bytes]) -> Iterator[Mention]:
-    """(kind, name, receiver, place) of each mention."""
+    """Yield the (kind, name, receiver, place) of each mention."""
     for match in pattern.finditer(utf8):
         which = match.lastgroup
         if which is None or which == "fence":
@@ -99,7 +99,7 @@ def _find_mentions(utf8: bytes, pattern: re.Pattern[bytes]) -> Iterator[Mention]
 
 
 def _read_toctree(block: bytes, start: int) -> Iterator[Mention]:
-    """The documents in a table of contents, one a line, without options and patterns."""
+    """Read the documents in a table of contents, one per line; skip options and patterns."""
     for line in block.splitlines(keepends=True):
         raw = line.decode("utf-8", "replace")
         words = raw.strip()
@@ -113,7 +113,7 @@ Mention = tuple[str, str, str, int]  # (kind, name, receiver, start of the name 
 
 
 def _read_name(raw: str, explicit: bool) -> Mention | None:
-    """The name in a piece of code; `explicit` if the markup marks it as a name."""
+    """Read the name in a piece of code; `explicit` if the markup marks it as a name."""
     target = _TARGET.fullmatch(raw) if explicit else None
     shift, code = (target.start(1), target[1]) if target else (0, raw)
     bare = code.lstrip(" ~!@.")
@@ -133,7 +133,7 @@ def _is_file(name: str) -> bool:
 
 
 def _read_link(raw: str) -> Mention | None:
-    """The path of a link without its fragment; None if it leads out of the tree."""
+    """Read the path of a link, without its fragment; None if it leads out of the tree."""
     path = "" if _SCHEME.match(raw) else re.split(r"[#?:]", raw, maxsplit=1)[0]
     if not _PATH.fullmatch(path) or len(path) > MAX_LINK:
         return None
@@ -141,7 +141,7 @@ def _read_link(raw: str) -> Mention | None:
 
 
 def _read_target(raw: str) -> Mention | None:
-    """The path of `Title <path>` or `path`."""
+    """Read the path of `Title <path>` or `path`."""
     target = _TARGET.fullmatch(raw)
     mention = _read_link(target[1] if target else raw)
     return (*mention[:3], target.start(1)) if mention and target else mention
@@ -151,7 +151,7 @@ QUOTED_KINDS = frozenset({"function", "method", *TYPE_KINDS})
 
 
 def add_quoted(document: Extraction, text: TextMap, language: str) -> Extraction:
-    """The extraction with the definitions in the document's code blocks; `document` holds only its sections."""
+    """Add the definitions in the document's code blocks to the extraction, which holds only its sections."""
     sections = document.units
     starts = [section.span.start for section in sections]
     quoted: dict[int, list[Unit]] = {}  # Section → its quoted units, whose parents count within the list
@@ -183,7 +183,7 @@ def add_quoted(document: Extraction, text: TextMap, language: str) -> Extraction
 
 
 def _extract_definitions(block: CodeBlock) -> list[list[Unit]]:
-    """Functions and types: each outermost one with its members, whose parents count within that list."""
+    """Extract functions and types: a list for each outermost one with its members. Parents are positions within that list."""
     try:
         code = extract_captures(block.code.utf8, block.language, definitions_only=True)
     except Exception:  # a missing grammar or a fault costs the document this example
@@ -203,7 +203,7 @@ def _extract_definitions(block: CodeBlock) -> list[list[Unit]]:
 
 
 def move_to_text(unit: Unit, code: Excerpt, text: TextMap) -> Unit:
-    """The unit with offsets, lines and columns of the whole text."""
+    """Convert the unit's offsets, lines and columns to those of the whole text."""
     span, name = code.whole(unit.span), code.whole(unit.name_span)
     name_line, name_column = text.find_line_column(name.start)
     return replace(

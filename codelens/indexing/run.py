@@ -38,7 +38,7 @@ class IndexRun:
     settings_of: Callable[[Path], LoadedSettings] | None = None
     """Settings for each root, with their origins; without it `settings` apply to all roots."""
     as_indexed: bool = False  # Walk each root by the rules of its last run
-    copy_from: Path | None = None  # The index with whose copy a new one begins, or a folder that has one
+    copy_from: Path | None = None  # The index to copy as the start of a new one, or a folder with an index
 
     def is_current(self, state: DocumentState) -> bool:
         """True if a document's rows can stay as they are."""
@@ -64,14 +64,14 @@ class Tally:
 
 
 class PhaseClock:
-    """CPU seconds by phase, of this process and of its child processes that have ended."""
+    """A clock that adds up CPU seconds by phase, of this process and of its ended child processes."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
         self._last = sum(os.times()[:4])
 
     def end(self, phase: str) -> None:
-        """Add the time since the previous phase ended to this one."""
+        """End a phase: add the time since the previous phase ended to its seconds."""
         now = sum(os.times()[:4])
         self.seconds[phase] = round(self.seconds.get(phase, 0.0) + now - self._last, 3)
         self._last = now
@@ -87,7 +87,7 @@ class LazyTransaction:
         self._open, self._pending = False, 0
 
     def begin(self) -> None:
-        """Call before each write."""
+        """Begin the transaction if it is not open. Call this before each write."""
         self.writes += 1
         if self._open:
             return
@@ -99,7 +99,7 @@ class LazyTransaction:
         self._open = True
 
     def set_meta(self, key: str, value: str) -> None:
-        """Write a fact about the index unless it is stored already."""
+        """Store a fact about the index, unless it is stored already."""
         if self._store.meta(key) != value:
             self.begin()
             self._store.set_meta(key, value)
@@ -127,7 +127,7 @@ class LazyTransaction:
 
 
 def apply_walk_rules(store: Store, repository: RepositoryRow, run: IndexRun, transaction: LazyTransaction) -> IndexRun:
-    """The run with the walk rules for this repository, which are stored in the index."""
+    """Apply this repository's walk rules to the run, and store them in the index. Returns the changed run."""
     stored = read_walk_rules(store, repository.name)
     if run.settings_of is not None:
         rules = choose_walk_rules(stored, run.settings_of(repository.root))
@@ -144,7 +144,7 @@ def apply_walk_rules(store: Store, repository: RepositoryRow, run: IndexRun, tra
 
 
 def format_skip_rules(settings: Settings) -> str:
-    """All settings that decide whether a file is skipped for its content."""
+    """Format all settings that decide whether a file is skipped for its content."""
     return f"{CLASSIFYING} {settings.max_file_size} {settings.include_vendored} {settings.least_confidence}"
 
 
@@ -153,15 +153,15 @@ def name_skip_rules_key(repository: RepositoryRow) -> str:
 
 
 def apply_stored_features(store: Store, settings: Settings) -> Settings:
-    """The settings with the features of the index: an update neither adds nor drops trigrams or vectors."""
+    """Give the settings the features of the index: an update neither adds nor drops trigrams or vectors."""
     features = store.features()
     return replace(settings, fuzzy=features.fuzzy, vector=features.vector)
 
 
 @cache
 def compute_recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -> str:
-    """A hash of 16 hex digits over everything that decides how documents of this language are derived, except the embedder: a
-    change of it needs neither the file nor a parser."""
+    """Hash everything that decides how documents of this language are derived, except the embedder: to change that, neither the
+    file nor a parser is needed. Returns 16 hex digits."""
     row = languages().get(language)
     # A new row may claim documents that have no grammar now.
     all_rows = "" if row and row.grammar else _format_all_rows()
@@ -185,7 +185,7 @@ def _format_all_rows() -> str:
 
 
 def _format_row(row: object) -> str:
-    """A language's row with its sets sorted: repr of a set depends on PYTHONHASHSEED."""
+    """Format a language's row with its sets sorted: the repr of a set depends on PYTHONHASHSEED."""
     fields = {name: getattr(row, name) for name in getattr(row, "__slots__", ())}
     return repr({name: sorted(value) if isinstance(value, frozenset) else value for name, value in fields.items()})
 

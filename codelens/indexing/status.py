@@ -1,4 +1,4 @@
-"""The state of an index, and what a run would do with the trees on disk, without doing it."""
+"""Reports the state of an index, and what a run would do with the trees on disk."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _read_repository_status(store: Store, row: RepositoryRow, settings: Settings
 
 
 def _list_new_files(store: Store, row: RepositoryRow, plan: UpdatePlan) -> tuple[str, ...]:
-    """Files that no run has seen in this state, without those that are only tried again."""
+    """List the files that no run has seen in this state, except those that every run tries again."""
     known = {skip.path: skip.stamp for skip in store.documents.list_skips(row.id) if skip.stamp}
     return tuple(seen.path for seen in plan.new if seen.path not in known or not known[seen.path].agrees(seen.stamp))
 
@@ -98,7 +98,7 @@ Loader = Callable[[Path], LoadedSettings]  # Loads the settings for one root
 
 
 def plan(index: Path, roots: Sequence[Path], settings_of: Loader) -> Iterator[tuple[Path, SeenFile | Skip]]:
-    """(root, file or skip) for everything that the walk finds, in its order. `index` may hold rules of earlier runs."""
+    """Yield (root, file or skip) for everything that the walk finds, in its order. `index` may hold rules of earlier runs."""
     for root in map(Path.resolve, roots):
         settings = _load_settings(index, root, settings_of)
         for entry in walk_tree(root, settings, list_own_files(index)):
@@ -106,14 +106,14 @@ def plan(index: Path, roots: Sequence[Path], settings_of: Loader) -> Iterator[tu
 
 
 def explain(index: Path, root: Path, path: str, settings_of: Loader) -> SeenFile | Skip | None:
-    """The file or skip that one path below the root would become; None for a directory that is walked."""
+    """Find the file or skip that a path below the root would become; None for a directory that is walked."""
     settings = _load_settings(index, root, settings_of)
     entry = explain_path(root, path, settings, list_own_files(index))
     return _judge_content(root, entry, settings) if entry is not None else None
 
 
 def build_walk_filter(index: Path, root: Path, settings: Settings, settings_of: Loader | None) -> Callable[[str], bool]:
-    """A test whether a run would reach a path below the root, without `settings_of` by the rules of its last run."""
+    """Build a test whether a run would reach a path below the root; without `settings_of`, a run by the rules of the last one."""
     if settings_of:
         settings = _load_settings(index, root, settings_of)
     elif rules := _read_last_rules(index, root):

@@ -1,4 +1,4 @@
-"""How a repository is walked: the rules that its index remembers, so that every later walk uses the same ones."""
+"""The rules by which a repository is walked. The index remembers them, so that every later walk uses the same ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WALK_KEYS = ("hidden", "no_ignore", "include_vendored", "max_file_size")
 
 
 class WalkRules(NamedTuple):
-    """How one repository is walked. The index keeps it, so that later runs and freshness checks walk it by the same rules."""
+    """The rules by which one repository is walked, as the index keeps them for later runs and freshness checks."""
 
     values: Mapping[str, Any]
     explicit: frozenset[str] = frozenset()  # Keys set by a flag or environment variable, for later runs, too
@@ -28,7 +28,7 @@ class WalkRules(NamedTuple):
 
 
 def read_walk_rules(store: Store, repository: str) -> WalkRules | None:
-    """The rules of the repository's last run; None before its first run."""
+    """Read the rules of the repository's last run; None before its first run."""
     stored = json.loads(store.meta(f"walk:{repository}") or "null")
     return WalkRules(stored["values"], frozenset(stored["said"])) if stored else None
 
@@ -39,7 +39,7 @@ def apply_stored_rules(store: Store, repository: str, settings: Settings) -> Set
 
 
 def choose_walk_rules(stored: WalkRules | None, loaded: LoadedSettings) -> WalkRules:
-    """The rules for this run: an explicit setting wins over a stored explicit value, which wins over the default."""
+    """Choose the rules for this run: an explicit setting wins over a stored explicit value, which wins over the default."""
     values = {key: getattr(loaded.values, key) for key in WALK_KEYS}
     explicit = {key for key in WALK_KEYS if loaded.origin[key].startswith(("flag", "$"))}
     for key in stored.explicit - explicit if stored else ():

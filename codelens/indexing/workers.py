@@ -1,5 +1,5 @@
-"""Jobs → results, in the jobs' order, through worker processes that may be killed. If a worker dies or exceeds its time, its
-file is derived again without its grammar: it loses its symbols, never its text."""
+"""Runs jobs in worker processes, which may be killed, and yields the results in the jobs' order. If a worker dies or exceeds
+its time, its file is derived again without its grammar: it loses its symbols, never its text."""
 
 from __future__ import annotations
 
@@ -29,22 +29,26 @@ if TYPE_CHECKING:
     from codelens.processes.pool import WorkerPool
 
 AHEAD_JOBS = 256  # Files that the workers may be ahead of the consumer
-AHEAD_BYTES = 3_000_000  # The same in bytes of source: a result is about four times its source, so at most 12 MB wait
+AHEAD_BYTES = (
+    3_000_000  # The same limit in bytes of source: a result has about four times as many, so at most 12 MB wait
+)
 QUEUED = 4  # Jobs that a worker holds, so that it need not wait while this process writes to the database
 BYTES_A_WORKER = 400_000  # Bytes of source that one worker derives in the time that another takes to start
-JOBS_A_WORKER = 100  # The same in files, for trees of small ones
+JOBS_A_WORKER = 100  # The same in number of files, for trees of small files
 MOST_WORKERS = 8  # Limit unless the setting `jobs` is larger; with more, the writing process is the limit
 WALL_FACTOR, WALL_EXTRA = 10.0, 20.0  # A worker is killed after parse_seconds × 10 + 20 s; the CPU limit comes first
-KEPT_BYTES = 1_000_000  # Bytes of a repository up to which workers stay for the next one; else linking needs the memory
+KEPT_BYTES = (
+    1_000_000  # Bytes of a repository after which workers stay for the next; after more, linking needs the memory
+)
 
 Result = DerivedDocument | Skip | UnchangedFile  # The result of one file
 
 
 class KeptWorkers:
-    """The worker processes of a run, which go on from one small repository to the next. Close them."""
+    """The worker processes of a run, which serve one small repository after another. Close them at the end."""
 
     def __init__(self, repositories: int = 1, wall_seconds: float | None = None) -> None:
-        """After the last of so many repositories no workers are left."""
+        """Serve this number of repositories; after the last one, no workers are kept."""
         self._left, self._wall_seconds = repositories, wall_seconds
         self._settings: Settings | None = None
         self._pool: WorkerPool | None = None
@@ -86,7 +90,7 @@ class KeptWorkers:
 
 
 def _weigh_job(job: Job) -> int:
-    """Bytes of source that a job may keep in memory."""
+    """Count the bytes of source that a job may keep in memory."""
     return min(job.seen.stamp.size, AHEAD_BYTES // 2)
 
 
@@ -98,8 +102,8 @@ def count_workers(settings: Settings) -> int:
 
 
 def derive_all(jobs: Iterable[Job], settings: Settings, kept: KeptWorkers | None = None) -> Iterator[Result]:
-    """One result for each job, in order. Closing the iterator early ends the workers. `jobs` is read in the caller's thread.
-    Raises CodelensError if no worker process can be started; any other fault is the result of its file."""
+    """Yield one result for each job, in order. Closing the iterator early ends the workers. `jobs` is read in the caller's
+    thread. Raises CodelensError if no worker process can be started; any other fault is the result of its file."""
     workers = kept or KeptWorkers()
     source, ahead, bytes_ahead, total = iter(jobs), deque[tuple[Job, "Future[Any]"]](), 0, 0
     try:
@@ -122,7 +126,7 @@ def derive_all(jobs: Iterable[Job], settings: Settings, kept: KeptWorkers | None
 
 
 def _collect_results(job: Job, future: Future[Any], workers: KeptWorkers, settings: Settings) -> Iterator[Result]:
-    """The result of one job. If its worker dies, the job is repeated without its grammar."""
+    """Yield the result of one job. If its worker dies, repeat the job without the grammar."""
     from codelens.processes.pool import CallStream, WorkerDied
 
     try:
@@ -144,7 +148,7 @@ def _collect_results(job: Job, future: Future[Any], workers: KeptWorkers, settin
 
 
 def _receive_parts(values: Iterator[DerivedPart]) -> Iterator[DerivedPart]:
-    """The parts of a large file as they arrive. Raises UnfinishedFile."""
+    """Yield the parts of a large file as they arrive. Raises UnfinishedFile."""
     from codelens.processes.pool import WorkerDied
 
     try:
@@ -157,7 +161,7 @@ _prepared: tuple[Settings, Embedder | None]
 
 
 def prepare_worker(settings: Settings) -> None:
-    """Called first in each worker process. The model is opened once: if it vanished later, every file would fail."""
+    """Prepare a worker process, before its first job. The model is opened once: if it vanished later, every file would fail."""
     global _prepared
     with suppress(ImportError, ValueError, OSError):  # no core files from aborts in grammars
         import resource
@@ -169,7 +173,7 @@ def prepare_worker(settings: Settings) -> None:
 
 
 def derive_job(job: Job) -> Result | Iterator[DerivedDocument | DerivedPart]:
-    """Called in a worker process: the result of one file, or for a large one its document, then its parts."""
+    """Derive one file in a worker process. Returns its result, or for a large file an iterator over its document and its parts."""
     settings, embedder = _prepared
     try:
         with _limiting_cpu_time(settings.parse_seconds * max(1.0, job.seen.stamp.size / LARGE_SIZE)):
@@ -184,7 +188,7 @@ def derive_job(job: Job) -> Result | Iterator[DerivedDocument | DerivedPart]:
 
 
 def _stream_parts(document: DerivedDocument, seconds: float) -> Iterator[DerivedDocument | DerivedPart]:
-    """The document, then each part, with its own CPU limit. Raises UnfinishedFile."""
+    """Yield the document, then each part, derived within its own CPU limit. Raises UnfinishedFile."""
     yield replace(document, parts=())
     parts = iter(document.parts)
     while True:

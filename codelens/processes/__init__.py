@@ -1,1 +1,1 @@
-"""Other Python processes: `python` starts one, `pool` shares several, and `child` is the code that runs inside of each."""
+"""Other Python processes: `python` starts one, `pool` shares several, and `child` runs inside each of them."""

@@ -1,4 +1,4 @@
-"""The inside of a Python process that we started: it runs a function, exchanges frames (a length and so many bytes) with its
+"""Runs inside a Python process that we started: calls a function, exchanges frames (a length and as many bytes) with the
 parent, and ends when the parent ends."""
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def main() -> Any:
 
 
 def end_with(parent: int) -> None:
-    """End this process as soon as the process `parent` ends, even by SIGKILL and even while native code keeps the interpreter
-    busy. On Linux the *thread* that started this process counts, so it must live as long as the worker."""
+    """End this process as soon as the process `parent` ends, even by SIGKILL or while native code keeps the interpreter busy.
+    On Linux the *thread* that started this process counts, so it must live as long as the worker."""
     if sys.platform == "linux":
         with suppress(ImportError, OSError, AttributeError):
             import ctypes
@@ -75,7 +75,7 @@ def _await_eof(number: signal.Signals, parent: int) -> None:
 
 
 def claim_pipes() -> tuple[IO[bytes], IO[bytes]]:
-    """Claim the pipes (from parent, to parent) of a worker for our frames only: what a library prints goes to stderr instead, and
+    """Claim a worker's pipes (from parent, to parent) for our frames only: what a library prints goes to stderr instead, and
     programs that the worker starts have an empty stdin."""
     inbox, outbox = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -38,7 +38,7 @@ SMALL_CALL = 1000  # Bytes. A pipe (4 kB or more) that its process does not read
 GIVE_UP_SECONDS = 10.0  # How long a closed pool waits for a thread that an interrupt may have left waiting
 STREAM_AHEAD = 2  # Values of a stream that may wait for its reader
 WATCH_SECONDS = 0.25  # Interval of checks for overdue workers, at most a quarter of their limit
-KEY = "CODELENS_API_KEY"  # Of a model's endpoint. A grammar that a hostile file has taken over finds none.
+KEY = "CODELENS_API_KEY"  # The key of a model's endpoint; workers do not get it, because a hostile file may take over a grammar
 _ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM", "NUMEXPR")}
 _CPU_LIMIT_SIGNAL: int = getattr(signal, "SIGPROF", 0)
 
@@ -137,7 +137,7 @@ class WorkerPool:
 
 
 class CallStream:
-    """Iterates over what a generator function yields in a worker, as it arrives. The worker waits for the reader."""
+    """An iterator over what a generator function yields in a worker, as it arrives. The worker waits for the reader."""
 
     def __init__(self) -> None:
         self.answers: SimpleQueue[tuple[str, Any]] = SimpleQueue()  # Put there by the worker's thread
@@ -194,7 +194,7 @@ class _Worker:
         return bool(self._calls)
 
     def _receive_answer(self) -> None:
-        """Complete the oldest call. If its process dies, the next one gets the other calls."""
+        """Complete the oldest call. If the process died, give its other calls to the next process."""
         try:
             if not (process := self.process):
                 process = self.process = WorkerProcess(self._pool.rules)
@@ -330,7 +330,7 @@ class WorkerProcess:
 
 
 class _DataUnpickler(pickle.Unpickler):
-    """Reads the package's data classes and exceptions, and nothing else that a pickle may name and call."""
+    """An unpickler that accepts only the package's data classes and exceptions, and nothing else that a pickle may call."""
 
     def find_class(self, module: str, name: str) -> type:
         if module in ("builtins", "codelens.errors") or module.startswith("codelens.model."):

@@ -1,5 +1,5 @@
-"""Starts a function of codelens in another process, isolated from the current folder, which is somebody's repository, and the
-user's Python settings. No other module starts Python: a lint rule on `sys.executable` ensures that."""
+"""Starts a function of codelens in another process, isolated from the user's Python settings and from the current folder, which
+is somebody's repository. No other module starts Python: a lint rule on `sys.executable` ensures that."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def build_codelens_command() -> list[str]:
 
 
 def guard_children() -> None:
-    """Let processes that a library starts from this one ignore the current folder, too."""
+    """Make processes that a library starts from this one ignore the current folder, too."""
     os.environ["PYTHONSAFEPATH"] = "1"
 
 
@@ -59,8 +59,8 @@ def filter_environment() -> dict[str, str]:
 
 
 def build_import_path() -> list[str]:
-    """Build the import path for another process: ours with the folder of this package, without the current folder that `python -m`
-    puts first. Anywhere else in the path it was named on purpose."""
+    """Build the import path for another process: ours, with this package's folder, without the current folder that `python -m`
+    puts first. The current folder stays at any other place in the path, where it was named on purpose."""
     path = [entry for entry in sys.path if Path(entry).is_absolute()]
     with suppress(FileNotFoundError):  # the current folder is gone
         if path and not sys.flags.safe_path and path[0] == str(Path.cwd()):

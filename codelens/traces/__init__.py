@@ -1,1 +1,1 @@
-"""OpenTelemetry spans: read, matched with symbols, and stored in a file next to the index."""
+"""OpenTelemetry spans: read from files, matched with symbols, and stored in a file next to the index."""

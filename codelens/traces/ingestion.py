@@ -1,8 +1,7 @@
-"""Imports files of spans, as OTLP/JSON: matches each with a symbol of the index, and stores how often and when last it ran.
+"""Imports files of spans in OTLP/JSON: matches each span with a symbol of the index, and stores how often and when it last ran.
 
 Paths in spans are those of the machine where the code ran, so files are matched by the longest common end. An ambiguous span is
-dropped: a wrong symbol would be worse.
-"""
+dropped: a wrong symbol would be worse."""
 
 from __future__ import annotations
 
@@ -92,7 +91,7 @@ def _read_number(value: Any) -> int | None:
 
 
 class SymbolMatcher:
-    """Finds the symbols that spans name, with a cache."""
+    """A finder of the symbols that spans name, with a cache."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -135,7 +134,7 @@ class SymbolMatcher:
         return whole or [document for _, document in nearest if most >= LEAST_SHARED]
 
     def _find_by_names(self, parts: Sequence[str]) -> UnitRow | None:
-        """Match by names alone: the span must name all containers of the symbol, and the end of its file's path before them."""
+        """Match by names alone: the span must name all containers of the symbol, and before them the end of its file's path."""
         rows = self._store.units.read_rows(
             self._store.units.find_by_name(fold_identifier(parts[-1]), None, SAME_NAME)
         ).values()
@@ -183,7 +182,7 @@ def _split_path(path: str) -> tuple[str, ...]:
 
 
 def _count_shared(left: Sequence[str], right: Sequence[str]) -> int:
-    """Count the components at the end that two paths share."""
+    """Count the components that two paths share at their ends."""
     count = 0
     while count < min(len(left), len(right)) and left[-1 - count] == right[-1 - count]:
         count += 1
@@ -198,11 +197,11 @@ class IndexTraces:
         self.path = locate_traces(store.path)
 
     def ingest(self, files: Iterable[tuple[str, bytes]]) -> IngestResult:
-        """Import files given as (name, content), all or none of them. A file that was imported already is skipped. Raises
-        TracesFault for a file that is not OTLP/JSON, and if the traces file cannot be written."""
+        """Import files given as (name, content), all or none of them, except files imported earlier. Raises TracesFault for a
+        file that is not OTLP/JSON, and if the traces file cannot be written."""
         spans, matched, nameless, unknown = 0, 0, 0, 0
         known: list[str] = []
-        # By digest, files with a match: another may match once more files are indexed.
+        # Digest → observations, for files with a match: others may match once more files are indexed.
         observations: dict[str, dict[Place, ObservedRuns]] = {}
         with self._store.reading(), Traces.reading(self.path) as traces:
             matcher = SymbolMatcher(self._store)
@@ -235,7 +234,7 @@ class IndexTraces:
         return IngestResult(spans, matched, len(symbols), nameless, unknown, tuple(known))
 
     def list_observations(self) -> Mapping[Place, ObservedRuns]:
-        """Symbol → its observations, most recent first. Raises TracesFault."""
+        """List symbol → its observations, most recent first. Raises TracesFault."""
         with Traces.reading(self.path) as traces:
             observations = traces.everything()
         return dict(sorted(observations.items(), key=lambda item: (-item[1].last, item[0])))

@@ -1,5 +1,5 @@
-"""Paths that changed, in batches, from the file system's events. Only this module imports watchfiles. Each tick yields an empty
-batch, so that the caller can check the clock."""
+"""Yields paths that changed, in batches, from the file system's events. Only this module imports watchfiles. Each tick yields
+an empty batch, so that the caller can check the clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TICK_SECONDS = 0.2  # Time between batches while nothing happens: an idle watch 
 
 
 class NoEvents(Exception):
-    """The file system sends no events, or the system's limit on watches is reached."""
+    """A fault: the file system sends no events, or the system's limit on watches is reached."""
 
 
 def require_watchfiles(otherwise: str = "") -> None:
@@ -28,8 +28,8 @@ def require_watchfiles(otherwise: str = "") -> None:
 
 
 def yield_changes(folders: Sequence[Path], stop: Event) -> Generator[frozenset[str], None, None]:
-    """Yield batches of absolute paths that changed in or below the folders, until `stop` is set. The first comes when the watch is
-    set up. Raises NoEvents, FileNotFoundError for a folder that is gone, and UsageError without watchfiles."""
+    """Yield batches of absolute paths that changed in or below the folders, until `stop` is set. The first batch comes when the
+    watch is set up. Raises NoEvents, FileNotFoundError for a folder that is gone, and UsageError without watchfiles."""
     require_watchfiles("walk the trees instead with --poll 2")
     from watchfiles import Change, watch
     from watchfiles._rust_notify import WatchfilesRustInternalError  # not exported elsewhere

@@ -1,5 +1,5 @@
-"""A watch in its own process, for servers: an update must not slow down their answers. It ends when its parent ends in any way,
-because that closes the pipe that is its stdin."""
+"""Runs a watch in its own process, for servers: an update must not slow down their answers. It ends when its parent ends in any
+way, because that closes the pipe that is its stdin."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ END_SECONDS = 10.0  # Time that `stop` waits before it kills the process; the in
 
 
 class WatchProcess:
-    """Runs `codelens watch` on an existing index with the roots that it holds."""
+    """A process that runs `codelens watch` on an existing index with the roots that it holds."""
 
     def __init__(self, index: Path, *, tell: Callable[[Mapping[str, Any]], None] | None = None) -> None:
         """`tell` gets, in its own thread, each object of `--progress json`, and {"type": "text", "text": …} for other lines."""

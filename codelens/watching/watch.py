@@ -1,4 +1,4 @@
-"""Runs an index update after each pause in the changes of its trees. Events only say when to look: each update is an ordinary
+"""Runs an index update after each pause in the changes of its trees. Events only tell when to look: each update is an ordinary
 incremental run, so a lost event costs time, not correctness. The first update starts once the watch is set up."""
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Roots:
         return self._filters[root]
 
     def _read_heads(self) -> list[tuple[int, int]]:
-        """Read times and sizes of files, which change when HEAD moves."""
+        """Read times and sizes of the files that change when HEAD moves."""
         folders = [repository.git_folder for repository in self._repositories.values() if repository]
         heads = []
         for file in (folder / name for folder in folders for name in _MARKS):
@@ -118,7 +118,7 @@ class Roots:
         return identities
 
 
-DEBOUNCE_SECONDS = 0.5  # How long nothing must change before an update starts (knowing's figure)
+DEBOUNCE_SECONDS = 0.5  # Seconds without a change before an update starts (the figure of the tool `knowing`)
 LONGEST_SECONDS = 10.0  # Longest delay of an update by files that keep changing, or by a lock that git left behind
 RETRY_SECONDS = 0.5  # Time between two attempts while another process writes the index
 FAULT_SECONDS = 30.0  # Time after which a failed update is tried again without a change: the disk may have room again
@@ -143,7 +143,7 @@ DEFAULTS = WatchOptions()
 
 
 class Watch:
-    """Keeps one index fresh: `run` returns after another thread or a signal handler calls `stop`."""
+    """A watch that keeps one index fresh: `run` returns after another thread or a signal handler calls `stop`."""
 
     def __init__(
         self,

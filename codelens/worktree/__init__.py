@@ -1,1 +1,1 @@
-"""Trees on disk: which files count, how their bytes are decoded, and whether they changed. The only door to git."""
+"""Trees on disk: which files count, how their bytes are decoded, and whether they changed. Only this package runs git."""

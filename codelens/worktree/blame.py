@@ -1,8 +1,8 @@
-"""Which commit wrote each line of a folder's files: one pass over the diffs of the first-parent line, extended by new commits.
+"""Finds the commit that wrote each line of a folder's files, in one pass over the diffs of the first-parent line.
 
-Each diff applies to the one before it, so the result is exact. Lines that a merge brought belong to the merge, with the author
-of the last commit merged. git blame would follow every branch, one file at a time, and be many times slower.
-"""
+New commits extend an earlier result. Each diff applies to the one before it, so the result is exact. Lines that a merge brought
+belong to the merge, with the author of the last commit merged. git blame would follow every branch, one file at a time, and be
+many times slower."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COMMIT_LINE = re.compile(rb"\n([0-9a-f]{40,64})(?=\n)")
 _FILE_LINE = re.compile(rb"\ndiff --git ")
 _HUNK_LINE = re.compile(rb"\n@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 """Lines of git's diffs; those of files begin with another character. With ^ instead of \\n a search takes five times as long."""
-_DIGITS = 15  # Hexadecimal digits of a commit's id that make its number: 60 bits, so that two of a thousand commits do not collide
+_DIGITS = 15  # Hexadecimal digits of a commit's id in its number: 60 bits, so that a thousand commits do not collide
 
 _DIFF_TREE = (
     *("--literal-pathspecs", "diff-tree", "--stdin", "-r", "--root", "-p", "--unified=0", "--find-renames", "-l400"),
@@ -38,7 +38,7 @@ Files = dict[bytes, tuple[int, list[LineRun]]]  # git's path → (last commit, r
 
 
 class LineChange(NamedTuple):
-    """A hunk: its first old line, from 1 (without any, the line above), and the number of old and of new lines."""
+    """A hunk: its first old line, counted from 1, and how many old and new lines it has. Without old lines, the line above."""
 
     start: int
     old: int
@@ -67,7 +67,7 @@ def hash_line_terms(head: Head) -> str:
 
 
 def read_lines(head: Head, before: str = "", known: Mapping[str, WrittenLines] | None = None) -> LinesRead:
-    """The commits that wrote the lines of the head's files. `known` is what was read up to the commit `before`; it saves time
+    """Find the commits that wrote the lines of the head's files. `known` is the result up to the commit `before`; it saves time
     and does not change the result. Raises GitError, and TooSlow after SECONDS."""
     until = time.monotonic() + SECONDS
     lineage = _read_lineage(head, until)
@@ -94,10 +94,10 @@ def read_lines(head: Head, before: str = "", known: Mapping[str, WrittenLines] |
 
 
 def _read_lineage(head: Head, until: float) -> list[_LineageCommit]:
-    """The last commits on the first-parent line, newest first, without those at which a shallow clone ends."""
+    """Read the last commits on the first-parent line, newest first, except those at which a shallow clone ends."""
 
     def read_log(*options: str, given: bytes = b"") -> Iterator[Sequence[str]]:
-        """(commit, parents, time, author) of each commit."""
+        """Read (commit, parents, time, author) of each commit."""
         shape = ("--no-show-signature", "--no-notes", "--no-color", "--format=%H%x00%P%x00%ct%x00%an <%ae>%x00")
         fields = (
             run_git_within(head, until, "log", *shape, *options, given=given).decode("utf-8", "replace").split("\0")
@@ -137,7 +137,7 @@ def _apply_diffs(files: Files, head: Head, lineage: Sequence[_LineageCommit], un
 
 
 def _read_changes(raw: bytes, start: int, end: int) -> Iterator[tuple[FileChange, list[LineChange]]]:
-    """The files of the diff in raw[start:end] with their hunks. Text is not read: a first commit can have that of a whole tree."""
+    """Yield the files of the diff in raw[start:end] with their hunks. Skips the text, which may be that of a whole tree."""
     starts = [match.start() for match in _FILE_LINE.finditer(raw, start, end)]
     for place, following in pairwise([*starts, end]):
         hunks = list(_HUNK_LINE.finditer(raw, place, following))
@@ -147,7 +147,7 @@ def _read_changes(raw: bytes, start: int, end: int) -> Iterator[tuple[FileChange
 
 
 def rewrite_runs(runs: Sequence[LineRun], hunks: Sequence[LineChange], commit: int) -> list[LineRun]:
-    """The runs after a commit whose hunks have these line ranges, in order. Lines beyond the runs are older: commit 0."""
+    """Apply a commit's hunks, in order, to runs of lines. Lines beyond the runs are older: commit 0."""
     new_runs: list[LineRun] = []
     rest = list(runs)[::-1]
     place = 0  # lines of the old side already copied
@@ -173,7 +173,7 @@ def rewrite_runs(runs: Sequence[LineRun], hunks: Sequence[LineChange], commit: i
 
 
 def join_runs(runs: Iterable[LineRun]) -> list[LineRun]:
-    """The same lines in the fewest runs, without a last run of commit 0."""
+    """Join the lines into the fewest runs, and drop a last run of commit 0."""
     joined: list[LineRun] = []
     for run in runs:
         if joined and joined[-1].commit == run.commit:

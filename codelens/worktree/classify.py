@@ -64,7 +64,7 @@ _COMMENT_MARK = re.compile(
     r"(?:/\*+|\*+/?|//+!?|#+!?|--+(?:\[\[)?|;+|<!--|<\?(?:php|xml)?|%+|\"\"\"|'''|\{-|\(\*|\.\.|dnl\b|=begin)\s*"
 )
 _BLOCKS = (("/*", "*/"), ("<!--", "-->"), ('"""', '"""'), ("'''", "'''"), ("--[[", "]]"), ("{-", "-}"), ("(*", "*)"))
-_HEADER_LINES = 60  # Lines in which a mark of generated code is looked for: a licence may come first
+_HEADER_LINES = 60  # Lines searched for a mark of generated code: a licence may come first
 _HEADER_BYTES = 8_000  # The same limit in bytes, for files with long lines
 _SHOWN = 80  # Characters of the mark that are shown as evidence
 _LONG_LINE = 2_000  # Bytes. Most lines of prose, tables and embedded arrays are shorter; minifiers write one long line.
@@ -74,7 +74,7 @@ _SMALLEST_MINIFIED = 4_000  # Bytes. In a smaller file two long hand-written lin
 
 
 def classify_folder(name: str, entries: Collection[str] = ()) -> Reason | None:
-    """The package manager that made this folder, by its name and, where known, its entries; None for other folders."""
+    """Find the package manager that made this folder, by its name and, where known, its entries; None for other folders."""
     if name in INSTALLED:
         return SkipReason.VENDORED, INSTALLED[name]
     if name == "__pycache__":
@@ -86,7 +86,7 @@ def classify_folder(name: str, entries: Collection[str] = ()) -> Reason | None:
 
 
 def classify_name(path: str) -> Reason | None:
-    """A reason by name alone: lock files, minified scripts and dumps of language servers."""
+    """Find a reason by name alone: lock files, minified scripts and dumps of language servers."""
     name = path.rpartition("/")[2]
     if name in LOCK_FILES:
         return SkipReason.GENERATED, "a lock file"
@@ -98,14 +98,14 @@ def classify_name(path: str) -> Reason | None:
 
 
 def classify_bytes(path: str, raw: bytes, include_vendored: bool = False) -> Reason | None:
-    """A reason not to index a file with this content, with the evidence. With `include_vendored`, binary is the only reason."""
+    """Find a reason not to index this content, with the evidence. With `include_vendored`, binary is the only reason."""
     if is_binary(raw):
         return SkipReason.BINARY, "not text"
     return None if include_vendored else classify_text(path, raw, lambda: LineLengths().add(raw))
 
 
 def classify_text(path: str, head: bytes, measure: Callable[[], LineLengths]) -> Reason | None:
-    """The same for a file known to be text, by its beginning and the lengths of its lines."""
+    """Find a reason not to index a text, by its beginning and the lengths of its lines."""
     if reason := classify_name(path):
         return reason
     for number, text in _read_header_lines(head):
@@ -125,7 +125,7 @@ def classify_text(path: str, head: bytes, measure: Callable[[], LineLengths]) ->
 
 
 def _read_header_lines(raw: bytes) -> Iterator[tuple[int, str]]:
-    """The numbered lines of the leading comment without comment marks, up to the first line of code."""
+    """Yield the numbered lines of the leading comment without comment marks, up to the first line of code."""
     text = raw[:_HEADER_BYTES].replace(b"\0", b"").decode("latin-1").removeprefix("\xef\xbb\xbf")
     closer = ""
     for number, line in enumerate(text.split("\n")[:_HEADER_LINES], 1):
@@ -144,7 +144,7 @@ def _read_header_lines(raw: bytes) -> Iterator[tuple[int, str]]:
 
 
 class LineLengths:
-    """Lengths of a file's lines; the file may come in blocks."""
+    """The lengths of a file's lines, measured block by block."""
 
     def __init__(self) -> None:
         self.size, self.lines, self.within_long = 0, 1, 0
@@ -218,8 +218,8 @@ _SHAPES, _FILES = ([(role, re.compile(shape)) for role, shape in table] for tabl
 
 
 def find_roles(path: str) -> frozenset[str]:
-    """The roles of a document, a subset of {"test", "example", "vendored", "docs", "generated"}; mostly empty. Below src/main a
-    test's name means nothing: Maven and Gradle keep tests in src/test, and JUnit's own TestRule.java is not a test."""
+    """Find a document's roles, a subset of {"test", "example", "vendored", "docs", "generated"}; mostly empty. A test's name
+    means nothing below src/main: Maven and Gradle keep tests in src/test, and JUnit's TestRule.java is not a test."""
     folder, _, name = path.rpartition("/")
     roles = _find_roles_of_folder(folder) | {role for role, shape in _FILES if shape.fullmatch(name)}
     if "src/main/" in path:

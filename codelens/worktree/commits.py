@@ -20,7 +20,7 @@ _NO_PROGRAMS = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit's subject, and the paths that it changed with the changed lines as they are after it."""
+    """A commit's subject, and the paths that it changed, each with the changed lines in their new state."""
 
     id: str
     subject: str
@@ -28,7 +28,7 @@ class Commit:
 
 
 def read_commits(repository: Repository, most: int) -> Iterator[Commit]:
-    """The last commits that are not merges, without paths that are not UTF-8. Raises GitError."""
+    """Read the last commits that are not merges, without paths that are not UTF-8. Raises GitError."""
     shape = ("-p", "--unified=0", "--no-renames", "--diff-filter=AM", "--format=%x00codelens commit%x00%H %s")
     output = run_git(repository, "log", "--no-merges", f"--max-count={most}", *shape, *_NO_PROGRAMS)
     for part in output.split(_COMMIT)[1:]:
@@ -51,7 +51,7 @@ def _decode_path(path: bytes | None) -> str:
 
 
 def read_texts(repository: Repository, wanted: Sequence[tuple[str, str]]) -> Iterator[bytes | None]:
-    """The contents of (commit, path) pairs, read by one git process; None for a file that git lacks. Raises GitError."""
+    """Read the contents of (commit, path) pairs by one git process; None for a file that git lacks. Raises GitError."""
     names = [f"{commit}:{path}".encode("utf-8", "surrogateescape") for commit, path in wanted]
     askable = [name for name in names if b"\n" not in name]
     output = run_git(repository, "cat-file", "--batch", given=b"".join(name + b"\n" for name in askable))
@@ -69,7 +69,7 @@ def read_texts(repository: Repository, wanted: Sequence[tuple[str, str]]) -> Ite
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A commit's message, and the paths of the files that it changed; both paths of a renamed one."""
+    """A commit's message, and the paths of the files that it changed; both paths of a renamed file."""
 
     id: str
     parents: tuple[str, ...]
@@ -86,17 +86,17 @@ class TreeFile:
 
 
 def list_first_parents(repository: Repository, head: str) -> list[str]:
-    """The commits on the first-parent line from `head`, newest first. Raises GitError."""
+    """List the commits on the first-parent line from `head`, newest first. Raises GitError."""
     return run_git(repository, "rev-list", "--first-parent", "--end-of-options", head).decode().split()
 
 
 def list_commits_between(repository: Repository, after: str, head: str) -> list[str]:
-    """The commits of `head` that are not merges and not ancestors of `after`, newest first. Raises GitError."""
+    """List the commits of `head` that are not merges and not ancestors of `after`, newest first. Raises GitError."""
     return run_git(repository, "rev-list", "--no-merges", "--topo-order", head, f"^{after}").decode().split()
 
 
 def read_messages(repository: Repository, after: str, head: str) -> list[Message]:
-    """The messages of the same commits, without reading any file. Raises GitError."""
+    """Read the messages of `list_commits_between`, without reading any file. Raises GitError."""
     output = run_git(
         repository,
         *("log", "--no-merges", "--topo-order", "--raw", "--no-abbrev", "-z", "--no-renames", "--no-color"),
@@ -117,7 +117,7 @@ def read_messages(repository: Repository, after: str, head: str) -> list[Message
 
 
 def diff_commits(repository: Repository, wanted: Sequence[str]) -> list[list[FileChange] | None]:
-    """The changes of commits with one parent, without context lines; None where a partial clone lacks objects."""
+    """Diff commits with one parent, without context lines; None where a partial clone lacks objects."""
     if not wanted:
         return []
     shape = ("-r", "-p", "--unified=0", "--find-renames", "--submodule=short", "--ignore-submodules=none")
@@ -135,8 +135,8 @@ def diff_commits(repository: Repository, wanted: Sequence[str]) -> list[list[Fil
 
 
 def list_tree_files(repository: Repository, commit: str) -> list[TreeFile]:
-    """The regular files of a commit's tree in git's order, without links and submodules, without paths that are not UTF-8 or
-    could lead out of the folder or into its `.git` on any system. Raises GitError."""
+    """List the regular files of a commit's tree in git's order, without links and submodules. Leaves out paths that are not
+    UTF-8, and paths that on any system could lead out of the folder or into its `.git`. Raises GitError."""
     output = run_git(repository, "ls-tree", "-r", "-z", "-l", "--full-tree", "--end-of-options", commit)
     files = []
     for entry in output.split(b"\0"):
@@ -155,8 +155,8 @@ AT_ONCE = 200  # Files per git process, so that its output fits into memory
 
 
 def lay_tree(repository: Repository, commit: str, folder: Path, below: str = "", largest: int = 2_000_000) -> None:
-    """Write the regular files of a commit below this path, up to `largest` bytes each, where `folder` does not have them
-    already, and delete others in it. Raises GitError."""
+    """Write a commit's regular files below this path, up to `largest` bytes each, into `folder`, except those that it already
+    has with the same content; delete its other files. Raises GitError."""
     prefix = f"{below}/" if below else ""
     wanted = [f for f in list_tree_files(repository, commit) if f.path.startswith(prefix) and f.size <= largest]
     paths = {f.path.removeprefix(prefix) for f in wanted}
@@ -188,7 +188,7 @@ _RANGE = re.compile(r"(?P<base>.*?)(?P<dots>\.\.\.?)(?P<head>.*)")
 
 
 def diff_range(repository: Repository, revisions: str) -> bytes:
-    """The unified diff of BASE..HEAD, or of BASE...HEAD from their merge base; a missing end means HEAD. Raises UsageError."""
+    """Diff BASE..HEAD, or BASE...HEAD from their merge base, as unified text; a missing end means HEAD. Raises UsageError."""
     ends = _RANGE.fullmatch(revisions)
     if not ends:
         raise UsageError(f"'{revisions}' is not a revision range", "for example main..HEAD or main...HEAD")
@@ -202,7 +202,7 @@ def diff_range(repository: Repository, revisions: str) -> bytes:
 
 
 def diff_staged(repository: Repository) -> bytes:
-    """The unified diff from HEAD to git's index, without reading the work tree, which may run a filter. Raises UsageError."""
+    """Diff HEAD and git's index as unified text, without reading the work tree, which may run a filter. Raises UsageError."""
     try:
         return run_git(repository, "diff-index", "--cached", *_AS_PATCH, resolve_commit(repository, "HEAD"), "--")
     except GitError as fault:
@@ -210,7 +210,7 @@ def diff_staged(repository: Repository) -> bytes:
 
 
 def resolve_commit(repository: Repository, name: str) -> str:
-    """The full id of a revision, so that user input is never taken for an option or a path. Raises GitError."""
+    """Find the full id of a revision, so that user input is never taken for an option or a path. Raises GitError."""
     try:
         return run_git(repository, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}").decode().strip()
     except GitError as fault:

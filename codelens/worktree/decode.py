@@ -1,9 +1,8 @@
 """Decodes a file's bytes to text, with the encoding and a confidence; None for binary files.
 
-What the bytes prove comes first: byte order mark, strict UTF-8, the NULs of UTF-16. Only then encodings are guessed, and every
-result must encode back to the same bytes. chardet is used where it is sure. In short files it is not: there the text itself is
-judged by the characters that comments in a language are made of.
-"""
+Proof in the bytes comes first: a byte order mark, strict UTF-8, the NULs of UTF-16. Only then are encodings guessed, and every
+result must encode back to the same bytes. chardet is used where it is sure. In short files it is not: their text is judged by
+how common its characters are in each script."""
 
 from __future__ import annotations
 
@@ -47,8 +46,8 @@ class _Script:
 
 
 def guess_legacy(raw: bytes, threshold: float) -> list[tuple[str, float]]:
-    """Pairs (Python codec, confidence between 0 and 1), best first; may be empty. Our own judgement goes first where it is
-    convincing, else chardet's where it is sure or has enough bytes. A threshold above 1 is out of reach."""
+    """Guess the encoding. Returns (Python codec, confidence between 0 and 1), best first; may be empty. Our own judgement comes
+    first where it is convincing, else chardet's if sure or given enough bytes. A `threshold` above 1 turns guessing off."""
     if threshold > 1:
         return []
     sample = b"\n".join(select_windows(raw))
@@ -71,7 +70,7 @@ def guess_legacy(raw: bytes, threshold: float) -> list[tuple[str, float]]:
 
 
 def select_windows(raw: bytes) -> Iterator[bytes]:
-    """The surroundings of a text's non-ASCII bytes, up to EVIDENCE bytes in all."""
+    """Yield the surroundings of a text's non-ASCII bytes, up to EVIDENCE bytes in all."""
     room = EVIDENCE
     for window in _WINDOW.finditer(raw):
         if room <= 0:
@@ -81,7 +80,7 @@ def select_windows(raw: bytes) -> Iterator[bytes]:
 
 
 def _score_codec(sample: bytes, codec: str, script: _Script) -> float:
-    """Mean score of the non-ASCII characters, at most 1; -1 if the bytes do not fit the codec."""
+    """Compute the mean score of the non-ASCII characters, at most 1; -1 if the bytes do not fit the codec."""
     try:
         text = sample.decode(codec)
     except UnicodeError:
@@ -111,7 +110,7 @@ def _score_by_level(letter: str, level: str, leads: tuple[int, int]) -> float:
 
 
 def _score_letter(text: str, place: int, script: _Script) -> float:
-    """Score of a letter of an alphabet: frequent letters in words that do not change case or script in the middle."""
+    """Score a letter of an alphabet, high if it is frequent and its word does not change case or script in the middle."""
     letter, before, behind = text[place], text[place - 1 : place], text[place + 1 : place + 2]
     if letter in script.usual:
         return 0.6
@@ -129,7 +128,7 @@ def _score_letter(text: str, place: int, script: _Script) -> float:
 
 @cache
 def read_encoding_rules() -> str:
-    """The file of rules for telling encodings apart; it is part of each document's recipe."""
+    """Read the file of rules for telling encodings apart; it is part of each document's recipe."""
     return Path(__file__).with_name("encodings.toml").read_text(encoding="utf-8")
 
 
@@ -157,15 +156,15 @@ _MARKS = (
     (b"\xfe\xff", "utf-16-be"),
 )
 _LOOKED_AT = 8_000  # Bytes in which a NUL makes a file binary; git uses the same number
-HEAD = 4 * _LOOKED_AT  # Bytes that hold as many characters of UTF-16
+HEAD = 4 * _LOOKED_AT  # Bytes of a file's start that are examined: those of _LOOKED_AT characters of up to four bytes
 _CONTROLS = bytes({*range(32), 127} - {8, 9, 10, 11, 12, 13, 26, 27})
 """Control characters that text does not contain. Tab, line ends, form feed, backspace, escape and DOS's end mark may."""
 _PLAIN_SHARE = 0.02  # Share of the units that must be ASCII letters, digits or blanks: even Chinese prose has line ends
 
 
 def decode(raw: bytes, threshold: float) -> DecodedText | None:
-    """The text, such that text.encode(encoding) == raw[bom:]; None for binary. `threshold` is the confidence that chardet
-    needs. The result's is 1.0 where bytes prove the encoding, .9 for UTF-16 recognised by its NULs, 0.0 for Latin-1."""
+    """Decode a file such that text.encode(encoding) == raw[bom:]; None for binary. `threshold` is the confidence that chardet
+    needs. The result's confidence is 1.0 if bytes prove the encoding, .9 for UTF-16 found by its NULs, 0.0 for Latin-1."""
     possible = list_readings(raw, len(raw), lambda: count_controls(raw), lambda: guess_legacy(raw, threshold))
     return next((text for name, sure, bom in possible if (text := decode_exactly(raw, name, sure, bom))), None)
 
@@ -176,8 +175,8 @@ Reading = tuple[str, float, int]  # Encoding, confidence, length of the byte ord
 def list_readings(
     head: bytes, size: int, controls: Callable[[], int], guess: Callable[[], Sequence[tuple[str, float]]]
 ) -> Iterator[Reading]:
-    """The possible encodings of a file of `size` bytes, best first; the first that fits all its bytes is right. `head` holds
-    the first HEAD bytes or more. A binary file has no readings."""
+    """Yield the possible encodings of a file of `size` bytes, best first; the first that fits all its bytes is right. `head`
+    holds at least the first HEAD bytes. A binary file has no readings."""
     for mark, encoding in _MARKS:
         if head.startswith(mark):
             yield encoding, 1.0, len(mark)
@@ -198,7 +197,7 @@ def is_binary(raw: bytes) -> bool:
 
 
 def decode_exactly(raw: bytes, encoding: str, confidence: float, bom: int = 0) -> DecodedText | None:
-    """The text in this encoding, if it encodes back to exactly these bytes."""
+    """Decode a text in this encoding; None unless it encodes back to exactly these bytes."""
     body = raw[bom:] if bom else raw
     try:
         text = body.decode(encoding)
@@ -214,7 +213,7 @@ def count_controls(raw: bytes) -> int:
 
 
 def _guess_utf16(head: bytes, size: int) -> str:
-    """UTF-16 without a mark: the NULs are the high halves of ASCII characters, so they are mostly on one side."""
+    """Name the UTF-16 encoding of a text without a mark, by the side of most NULs: high halves of ASCII. Empty for others."""
     looked_at = head[:_LOOKED_AT]
     low, high = looked_at[0::2].count(0), looked_at[1::2].count(0)
     encoding = "utf-16-le" if high > low else "utf-16-be"

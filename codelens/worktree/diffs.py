@@ -51,8 +51,8 @@ class FileChange:
 
 
 def read_diff(raw: bytes) -> list[FileChange]:
-    """The files of a diff, in order, without formats like that of a merge. Never raises, whatever the bytes. A file begins with
-    `diff --git`, or else with `---` before `+++`; never inside a hunk."""
+    """Read the files of a diff, in order, except formats like that of a merge. Never raises, whatever the bytes. A file begins
+    with `diff --git`, or else with `---` before `+++`; never inside a hunk."""
     lines = raw.split(b"\n")
     files: list[tuple[list[bytes], list[Hunk]]] = []  # (lines before the first hunk, hunks) of each file
     in_header = False
@@ -82,7 +82,7 @@ def read_diff(raw: bytes) -> list[FileChange]:
 
 
 def _read_hunk(head: re.Match[bytes], file: Sequence[bytes], place: int) -> tuple[Hunk, int]:
-    """The hunk whose header is at `place`, and the number of lines below it. A truncated hunk is read as far as it goes."""
+    """Read the hunk whose header is at `place`, as far as it goes. Returns it and the number of lines below its header."""
     old_start, new_start = int(head[1]), int(head[3])
     old, new = (int(count) if count is not None else 1 for count in (head[2], head[4]))
     lines: list[tuple[str, bytes]] = []
@@ -102,7 +102,7 @@ def _read_hunk(head: re.Match[bytes], file: Sequence[bytes], place: int) -> tupl
 
 
 def _read_header(lines: Sequence[bytes]) -> tuple[bytes | None, bytes | None, bool]:
-    """(old path, new path, is binary), from a rename, from `---` and `+++`, or else from the first line."""
+    """Read (old path, new path, is binary) from a rename, from `---` and `+++`, or else from the first line."""
     fields: dict[bytes, bytes] = {}
     binary = False
     for line in lines:
@@ -127,7 +127,7 @@ def _read_header(lines: Sequence[bytes]) -> tuple[bytes | None, bytes | None, bo
 
 
 def _parse_path(written: bytes) -> bytes | None:
-    """The path of a `---` or `+++` line; None for no file. A tab ends it, before a time or after a path with spaces."""
+    """Parse the path of a `---` or `+++` line; None for no file. A tab ends it, before a time or after a path with spaces."""
     if written.startswith(b'"'):
         return _unquote_path(written)
     path = written.partition(b"\t")[0]
@@ -135,7 +135,7 @@ def _parse_path(written: bytes) -> bytes | None:
 
 
 def _parse_first_line(line: bytes) -> tuple[bytes | None, bytes | None]:
-    """The two paths of `diff --git a/x b/x`; where no other line names them they are equal except for the prefixes."""
+    """Parse both paths of `diff --git a/x b/x`; if no other line names them, they differ only in their prefixes."""
     if not line.startswith(b"diff --git "):
         return None, None
     rest = line.removeprefix(b"diff --git ")
@@ -147,7 +147,7 @@ def _parse_first_line(line: bytes) -> tuple[bytes | None, bytes | None]:
 
 
 def _unquote_path(written: bytes) -> bytes:
-    """A path without git's quoting, which uses double quotes and C escapes for unusual bytes."""
+    """Undo git's quoting of a path, which uses double quotes and C escapes for unusual bytes."""
     quoted = re.match(rb'"((?:\\.|[^"\\])*)"', written)
     if not quoted:
         return written

@@ -21,18 +21,18 @@ BLOCK = 1 << 18  # Bytes per read of a file that need not be in memory as a whol
 
 
 def hash_content(raw: bytes) -> bytes:
-    """The 16-byte hash of a file's content: xxh3_128 at 13.8 GB/s. It does not protect against forgery."""
+    """Hash a file's content to 16 bytes: xxh3_128 at 13.8 GB/s. It does not protect against forgery."""
     return xxhash.xxh3_128_digest(raw)
 
 
 def build_stamp(stats: os.stat_result) -> FileStamp:
-    """The metadata that shows whether a file has changed. On Windows `st_ctime` is the creation time, and left out."""
+    """Build the stamp that shows whether a file changed. On Windows `st_ctime` is the creation time, and is left out."""
     changed = 0 if os.name == "nt" else stats.st_ctime_ns
     return FileStamp(stats.st_size, stats.st_mtime_ns, stats.st_ino, changed)
 
 
 def hash_file(path: Path) -> bytes:
-    """The `hash_content` of a file on disk, read in blocks. Raises OSError."""
+    """Hash a file on disk like `hash_content`, read in blocks. Raises OSError."""
     digest = xxhash.xxh3_128()
     with path.open("rb") as file:
         while block := file.read(BLOCK):
@@ -60,8 +60,8 @@ def write_in_one_step(path: Path, content: bytes, executable: bool = False) -> N
 
 
 def check_freshness(root: Path, os_path: str, stamp: FileStamp, indexed: bytes) -> Freshness:
-    """Compare a file with its indexed state, `indexed` being the `hash_content`. It is read only if its stat differs, after a
-    touch, a checkout or a copy. One that became a link, a folder or unreadable has changed."""
+    """Compare a file with its indexed state; `indexed` is its `hash_content`. The file is read only if its stat differs, as
+    after a touch, a checkout or a copy. A file that became a link, a folder or unreadable has changed."""
     path = root / os_path
     try:
         stats = path.lstat()
@@ -90,7 +90,7 @@ def escape_path(os_path: str) -> str:
 
 
 def unescape_path(text: str) -> str:
-    """The path that opens the file; the inverse of escape_path."""
+    """Convert an escaped path to the one that opens the file; the inverse of escape_path."""
     if "\\x" not in text:
         return text
     raw = os.fsencode(_ESCAPED.sub(lambda match: os.fsdecode(bytes([int(match[1], 16)])), text))
@@ -98,5 +98,5 @@ def unescape_path(text: str) -> str:
 
 
 def encode_escaped_path(text: str) -> bytes | None:
-    """The path's own bytes if its text needed escapes, else None."""
+    """Encode the path's own bytes if its text needed escapes, else None."""
     return os.fsencode(unescape_path(text)) if "\\x" in text else None

@@ -1,8 +1,7 @@
-"""The recent commits of a folder with their messages, and which of them changed each file, from git's history.
+"""Reads a folder's recent commits with their messages, and which of them changed each file, from git's history.
 
-Merges do not count. Commits at which a shallow clone ends are left out, because git reports every file as changed by
-them. Of a known history, only new commits are read.
-"""
+Merges do not count. Commits at which a shallow clone ends are left out, because git reports every file as changed by them. If a
+part of the history is known, only new commits are read."""
 
 from __future__ import annotations
 
@@ -46,12 +45,12 @@ class Head:
 
     @property
     def terms(self) -> str:
-        """See `HistoryRead.terms`."""
+        """The terms of `HistoryRead.terms` for this head."""
         return hash_terms(RULES, str(MOST_LOG_COMMITS), self.below, *sorted(self.cut))
 
 
 def hash_terms(*parts: str) -> str:
-    """16 hex digits over everything except a head that decides what is read."""
+    """Hash everything except the head that decides what is read, to 16 hex digits."""
     import hashlib  # loads OpenSSL
 
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
@@ -62,7 +61,7 @@ class TooSlow(GitError):
 
 
 def find_head(root: Path) -> Head:
-    """The head of a folder's history, found without running git where the refs are files. Raises GitError."""
+    """Find the head of a folder's history, without running git if the refs are files. Raises GitError."""
     repository = find_enclosing_repository(root)
     if repository is None:
         raise GitError("not a git repository")
@@ -77,14 +76,14 @@ def find_head(root: Path) -> Head:
 
 
 def read_head_commit(root: Path) -> str:
-    """HEAD's commit in the repository of a folder, read from files alone; empty if they do not tell."""
+    """Read HEAD's commit in a folder's repository from files alone; empty if they do not have it."""
     repository = find_enclosing_repository(root)
     return _read_ref(repository) if repository else ""
 
 
 def read_remote_and_commit(repository: Repository) -> tuple[str, str]:
-    """(URL of the remote, a commit that it has), read from files alone; each is empty if they do not tell. The remote is
-    `origin`, or the first by name; its current branch comes before its HEAD. A detached HEAD is taken to be published."""
+    """Read (URL of the remote, a commit that it has) from files alone; each is empty if they lack it. The remote is `origin`,
+    or the first by name; its current branch comes before its HEAD. A detached HEAD is taken to be published."""
     settings = read_configuration(repository).items()
     urls = {key[7:-4]: value for key, value in settings if key.startswith("remote.") and key.endswith(".url")}
     name = "origin" if "origin" in urls else min(urls, default="")
@@ -96,7 +95,7 @@ def read_remote_and_commit(repository: Repository) -> tuple[str, str]:
 
 
 def _read_ref(repository: Repository, name: str = "HEAD") -> str:
-    """The commit of a ref according to loose and packed refs; empty if they do not tell."""
+    """Read the commit of a ref from loose and packed refs; empty if they lack it."""
     folder = repository.git_folder if name == "HEAD" else repository.common
     for _ in range(_MOST_LINKS):
         message = (read_regular(folder / os.fsdecode(name)) or b"").strip()
@@ -113,12 +112,12 @@ def _read_ref(repository: Repository, name: str = "HEAD") -> str:
 
 
 def list_first_commits(repository: Repository) -> frozenset[str]:
-    """The commits of HEAD's history that have no parent: those with which the repository began. Raises GitError."""
+    """List the commits without a parent in HEAD's history, with which the repository began. Raises GitError."""
     return frozenset(run_git(repository, "rev-list", "--max-parents=0", "HEAD", "--").decode("ascii").split())
 
 
 def count_differences(repository: Repository, before: str, after: str) -> int:
-    """Number of files that differ between two commits. Raises GitError."""
+    """Count the files that differ between two commits. Raises GitError."""
     options = ("-r", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all")
     return run_git(repository, "diff-tree", *options, before, after, "--").count(b"\0")
 
@@ -126,8 +125,8 @@ def count_differences(repository: Repository, before: str, after: str) -> int:
 def read_changes(
     head: Head, known: Mapping[str, PastCommit] | None = None
 ) -> tuple[HistoryRead, tuple[PastCommit, ...]]:
-    """The extent of the history that was read, and its commits, newest first. `known`: name → commit, of those read before; it
-    saves time and does not change the result. Raises GitError."""
+    """Read the commits of a history, newest first. Returns the extent of what was read, and the commits. `known` maps names to
+    commits read before; it saves time and does not change the result. Raises GitError."""
     until = time.monotonic() + SECONDS
     found_times = _read_commit_times(head, until, "--no-merges", f"--max-count={MOST_LOG_COMMITS + 1}")
     is_whole = len(found_times) <= MOST_LOG_COMMITS and not head.cut
@@ -144,19 +143,18 @@ def read_changes(
 
 
 def _read_commit_times(head: Head, until: float, *options: str) -> dict[str, int]:
-    """Commit → time, newest first."""
+    """Read commit → time, newest first."""
     output = run_git_within(head, until, "rev-list", "--timestamp", *options, head.commit, "--")
     rows = (line.split() for line in output.decode("ascii").splitlines())
     return {commit: min(int(at), LATEST) for at, commit in rows}
 
 
 def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], until: float) -> Iterator[PastCommit]:
-    """The messages of commits and the paths that they changed, in order.
+    """Yield commits with their messages and the paths that they changed, in order.
 
     git prints `mark name NUL subject NUL body NUL LF :modes… status NUL path NUL …`, and a second path after the status of a
     rename. Only files that moved unchanged count as renamed, because that is known without reading any content. No message can
-    contain the mark, which is random.
-    """
+    contain the mark, which is random."""
     mark = os.urandom(16).hex().encode()
     output = run_git_within(
         head,
@@ -185,7 +183,7 @@ def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], un
 
 
 def collect_histories(commits: Sequence[PastCommit]) -> dict[str, History]:
-    """Path → history, for all paths of these commits, also deleted ones. A renamed file has that of its earlier paths, too."""
+    """Collect path → history for all paths of these commits, also deleted ones. A renamed file keeps its earlier history."""
     now: dict[str, str] = {}  # path at the time of a commit → its present path
     by_path: dict[str, list[PastCommit]] = {}
     for commit in commits:
@@ -200,7 +198,7 @@ def collect_histories(commits: Sequence[PastCommit]) -> dict[str, History]:
 
 
 def run_git_within(head: Head, until: float, *arguments: str, given: bytes = b"") -> bytes:
-    """git's output within the time limit. Raises GitError, and TooSlow if no time is left."""
+    """Run git within the time limit, and read its output. Raises GitError, and TooSlow if no time is left."""
     left = until - time.monotonic()
     try:
         if left > 0:

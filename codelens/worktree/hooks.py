@@ -36,7 +36,7 @@ _BLOCK = """\
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The hooks folder of a repository."""
+    """The folder of a repository's hooks."""
 
     repository: Repository
     folder: Path
@@ -44,7 +44,7 @@ class Hooks:
 
 
 def find_hooks(start: Path) -> Hooks:
-    """The hooks that git runs in the work tree of `start`. Raises UsageError outside a repository."""
+    """Find the hooks that git runs in the work tree of `start`. Raises UsageError outside a repository."""
     repository = find_enclosing_repository(start.resolve())
     if repository is None:
         raise UsageError(f"no git repository in {start} or above it")
@@ -71,7 +71,7 @@ def install(folder: Path, command: Sequence[str]) -> None:
 
 
 def _insert_block(hook: Path, block: str) -> str:
-    """The hook's text with the block at its start, because a hook may `exit` or `exec` anywhere, and no older block."""
+    """Put the block at the start of the hook's text, because a hook may `exit` or `exec` anywhere; drop older blocks."""
     text = remove_block(_read_text(hook))
     if text and os.name != "nt" and not os.access(hook, os.X_OK):
         raise UsageError(f"{hook} is not executable, so git does not run it", f"`chmod +x {hook}`, or remove it")
@@ -103,14 +103,14 @@ def remove(hook: Path) -> bool:
 
 
 def remove_block(text: str) -> str:
-    """The user's part of a hook. A block without an end was edited by the user and stays."""
+    """Remove the block from a hook's text. A block without an end was edited by the user and stays."""
     before, begin, rest = text.partition(BEGIN + "\n")
     _, end, after = rest.partition(END + "\n")
     return before + after if begin and end else text
 
 
 def _read_text(hook: Path) -> str:
-    """A hook's text, byte for byte; empty if it does not exist. Raises UsageError if it cannot be read."""
+    """Read a hook's text, byte for byte; empty if it does not exist. Raises UsageError if it cannot be read."""
     try:
         return os.fsdecode(hook.read_bytes())
     except FileNotFoundError:

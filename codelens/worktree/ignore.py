@@ -30,7 +30,7 @@ from codelens.worktree.repository import (
 
 
 class _Patterns:
-    """Rules that match the last part of a path, or all of it. Most paths match none, which must be quick to find out."""
+    """Rules for the last part of a path, or for all of it; quick to find that none matches, as with most paths."""
 
     def __init__(self, rules: Sequence[Rule], fold_case: bool) -> None:
         flags = re.DOTALL | (re.IGNORECASE if fold_case else 0)
@@ -46,7 +46,7 @@ class _Patterns:
         self._any_other = re.compile(union, flags).fullmatch if union else None
 
     def find_last(self, text: bytes, is_folder: bool) -> Rule | None:
-        """The last rule that matches this text; rules for folders match folders only."""
+        """Find the last rule that matches this text; rules for folders match folders only."""
         last = None
         if (self._endings and text.endswith(self._endings)) or (self._any_other and self._any_other(text)):
             fitting = (rule for rule, matches in self._globs if (is_folder or not rule.folders_only) and matches(text))
@@ -66,10 +66,10 @@ class RuleFile:
     cut: int  # Length of the folder's path below the root, with its slash
     fold_case: bool
     names: _Patterns
-    paths: _Patterns | None  # None without such rules
+    paths: _Patterns | None  # None if there are no such rules
 
     def find_last_match(self, path: bytes, name: bytes, is_folder: bool) -> Rule | None:
-        """The rule that decides about a path relative to the root: the last that matches, as in git."""
+        """Find the rule that decides about a path relative to the root: the last that matches, as in git."""
         if self.fold_case:
             path, name = path.lower(), name.lower()
         by_name = self.names.find_last(name, is_folder)
@@ -79,7 +79,7 @@ class RuleFile:
         return by_path if by_path and (by_name is None or by_path.line > by_name.line) else by_name
 
     def describe_rule(self, rule: Rule) -> str:
-        """The text FILE:LINE: pattern, as in `git check-ignore -v`."""
+        """Format a rule as FILE:LINE: pattern, like `git check-ignore -v`."""
         return f"{self.name}:{rule.line}: {rule.text.decode('utf-8', 'backslashreplace')}"
 
 
@@ -163,7 +163,7 @@ class IgnoreScope:
     silent: bool = False  # --no-ignore: no rules are read
 
     def judge_entry(self, path: bytes, name: bytes, is_folder: bool) -> IgnoreVerdict | None:
-        """The decision about an entry of this folder, whose `path` has no final slash; None if no rule matches."""
+        """Decide about an entry of this folder, whose `path` has no final slash; None if no rule matches."""
         for file in self.own:
             if rule := file.find_last_match(path, name, is_folder):
                 return IgnoreVerdict(not rule.again, file.describe_rule(rule), wanted=rule.again)
@@ -178,7 +178,7 @@ class IgnoreScope:
         return IgnoreVerdict(True, source, holds_tracked=holds_tracked)
 
     def enter(self, folder: str, names: Collection[str], inherited: str = "") -> IgnoreScope:
-        """The scope of a sub-folder (relative to the root, with a final slash) that has entries of these names."""
+        """Build the scope of a sub-folder (relative to the root, with a final slash) that has entries of these names."""
         if self.silent:
             return self
         scope = replace(self, inherited=inherited) if inherited != self.inherited else self
@@ -193,7 +193,7 @@ class IgnoreScope:
 
 
 def build_outermost_scope(root: Path, no_ignore: bool = False) -> IgnoreScope:
-    """The rules that apply before the walk enters `root` (absolute): of the user, the repository and the folders above."""
+    """Build the rules that apply before the walk enters `root` (absolute): the user's, the repository's, those of folders above."""
     scope = IgnoreScope(root, silent=no_ignore)
     if no_ignore:
         return scope
@@ -206,8 +206,8 @@ def build_outermost_scope(root: Path, no_ignore: bool = False) -> IgnoreScope:
 
 
 def _enter_repository(scope: IgnoreScope, repository: Repository | None, folder: str) -> IgnoreScope:
-    """The scope at the top of a repository, which inherits only .codelensignore files from outside. Its rules of git are those of
-    .git/info/exclude and of the user's excludes file; without a repository, of the latter alone."""
+    """Build the scope at a repository's top. From outside it inherits only .codelensignore files. It adds git's rules in
+    .git/info/exclude and in the user's excludes file; without a repository, only the latter."""
     configuration = read_configuration(repository)
     fold_case = configuration.get("core.ignorecase", "false").lower() in ("true", "yes", "on", "1")
     chosen = configuration.get("core.excludesfile")
@@ -224,8 +224,8 @@ def _enter_repository(scope: IgnoreScope, repository: Repository | None, folder:
 
 
 def find_tracking_fault(root: Path) -> str:
-    """The reason why git cannot list its tracked files here, on one line; else empty. Without that list, a tracked file that
-    matches an ignore pattern counts as ignored."""
+    """Find the reason why git cannot list its tracked files here, as one line; else empty. Without that list, a tracked file
+    that matches an ignore pattern counts as ignored."""
     repository = find_enclosing_repository(root.resolve())
     if repository is None:
         return ""

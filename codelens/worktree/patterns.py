@@ -1,8 +1,7 @@
-"""git's patterns as regular expressions over bytes, and the owners of paths by the patterns of CODEOWNERS.
+"""Translates git's patterns to regular expressions over bytes, and finds the owners of paths by the patterns of CODEOWNERS.
 
 pathspec differs from git on character classes, trailing tabs, '?' against bytes, 'foo**/bar' and trailing backslashes. A '*'
-takes its leftmost match and is never retried (atomic groups), so that a hostile pattern takes polynomial time at most.
-"""
+takes its leftmost match and is never retried (atomic groups), so that a hostile pattern takes polynomial time at most."""
 
 from __future__ import annotations
 
@@ -48,7 +47,7 @@ class Rule:
 
 
 def read_rule(raw: bytes, line: int) -> Rule | None:
-    """The rule on one line (without its newline); None for a blank line, a comment or an empty pattern."""
+    """Read the rule on one line (without its newline); None for a blank line, a comment or an empty pattern."""
     raw = raw.partition(b"\0")[0].removesuffix(b"\r")
     if not raw or raw.startswith(b"#"):
         return None
@@ -69,7 +68,7 @@ def read_rule(raw: bytes, line: int) -> Rule | None:
 
 
 def build_path_regex(pattern: bytes) -> bytes:
-    """Regular expression for a pattern with a slash; it matches a whole path below the ignore file's folder. git compares the
+    """Build the regular expression of a pattern with a slash, for a whole path below the ignore file's folder. git compares the
     part before the first wildcard literally and the rest as a pattern of its own ('foo**/bar' matches 'foo/x/bar')."""
     pattern = pattern.removeprefix(b"/")
     literal = _PLAIN.match(pattern)
@@ -86,7 +85,7 @@ def build_path_regex(pattern: bytes) -> bytes:
 
 
 def _find_double_stars(pattern: bytes) -> list[tuple[int, int]]:
-    """Positions of runs of two or more stars between slashes or the ends, outside brackets."""
+    """Find the positions of runs of two or more stars between slashes or the ends, outside brackets."""
     runs, place = [], 0
     while place < len(pattern):
         token = _read_token(pattern, place)
@@ -108,7 +107,7 @@ def _read_token(pattern: bytes, place: int) -> bytes:
 
 
 def _translate_pieces(pattern: bytes, slashes: bool) -> list[bytes]:
-    """Regular expressions of the stretches between stars; `slashes` says whether wildcards match a slash."""
+    """Translate the stretches between stars to regular expressions; `slashes` tells if wildcards match a slash."""
     pieces, place = [b""], 0
     while place < len(pattern):
         token = _read_token(pattern, place)
@@ -136,7 +135,7 @@ def _join_pieces(pieces: list[bytes], any_byte: bytes) -> bytes:
 
 
 def _parse_bracket(pattern: bytes, start: int) -> tuple[int, frozenset[int] | None]:
-    """The end of the bracket expression that starts at `start`, and the bytes that it matches; None if it is malformed."""
+    """Parse the bracket expression at `start`. Returns its end and the bytes that it matches; None if it is malformed."""
     place = start + 1
     negated = pattern[place : place + 1] in (b"!", b"^")
     place += negated
@@ -170,7 +169,7 @@ def _parse_bracket(pattern: bytes, start: int) -> tuple[int, frozenset[int] | No
 
 
 def _format_character_class(taken: frozenset[int] | None, slashes: bool) -> bytes:
-    """A character class of these bytes, written as ranges; an expression that never matches without any."""
+    """Format a character class of these bytes as ranges; without bytes, an expression that never matches."""
     members = sorted(taken or ()) if slashes else sorted((taken or frozenset()) - {ord("/")})
     if not members:
         return _NEVER
@@ -195,7 +194,7 @@ class _OwnersLine:
     rule: Rule
     matches: Callable[[bytes], object]
     owners: tuple[str, ...]
-    direct: bool  # Ends in a single star: files deeper in a matching folder are not meant
+    direct: bool  # Ends in a single star, which does not match files in sub-folders
 
     def fits(self, path: bytes) -> bool:
         """True if the pattern matches the file or, usually, a folder above it."""
@@ -212,7 +211,7 @@ class _OwnersLine:
 
 
 class Owners:
-    """The lines of a CODEOWNERS file. The last match decides; GitLab's sections give their owners to lines without any."""
+    """The lines of a CODEOWNERS file. The last match decides; lines without owners have those of their section, as in GitLab."""
 
     def __init__(self, text: str) -> None:
         self._lines: list[_OwnersLine] = []
@@ -228,7 +227,7 @@ class Owners:
                     self._lines.append(_OwnersLine(rule, matches, owners, direct=line[1].endswith("/*")))
 
     def find_owners(self, path: str) -> Ownership | None:
-        """The owners of a file; None if no line matches, or the last one that does names nobody."""
+        """Find the owners of a file; None if no line matches, or if the last match names nobody."""
         raw = path.encode("utf-8", "surrogateescape")
         for line in reversed(self._lines):
             if line.fits(raw):

@@ -1,4 +1,4 @@
-"""Paths of an index, the nearest one upwards or a new one at the top of the repository, and of the files around it."""
+"""The paths of an index and of the files around it. An index is the nearest one upwards, or a new one at the repository's top."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ TRACES = "traces.db"  # File of run-time traces, named like that of the memory
 
 
 def find_index(start: Path) -> Path | None:
-    """The absolute path of the nearest .codelens/index.db in `start` or above, or None. The search stops at the top of a linked
-    worktree: above it may be the index of another checkout of the same files."""
+    """Find the absolute path of the nearest .codelens/index.db in `start` or above; None without one. The search stops at the
+    top of a linked worktree: above it may be the index of another checkout of the same files."""
     start = start.resolve()
     for folder in (start, *start.parents):
         if (index := folder / INDEX_FOLDER / INDEX_NAME).is_file():
@@ -41,13 +41,13 @@ def is_home(folder: Path) -> bool:
 
 
 def find_git_top(start: Path) -> Path | None:
-    """The top folder of the work tree that contains `start`, found by its `.git` without running git."""
+    """Find the top folder of the work tree that contains `start`, by its `.git`, without running git."""
     repository = find_enclosing_repository(start.resolve())
     return repository.top if repository else None
 
 
 def choose_index_place(start: Path) -> Path:
-    """The path to which `codelens index` writes in `start`: an existing index, or the place for a new one."""
+    """Choose the path to which `codelens index` writes in `start`: an existing index, or the place for a new one."""
     start = start.resolve()
     return find_index(start) or (find_git_top(start) or start) / INDEX_FOLDER / INDEX_NAME
 

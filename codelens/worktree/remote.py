@@ -1,5 +1,5 @@
-"""Commits of a repository elsewhere: which one a name means there, and its files, fetched without any history into an empty
-repository made for the purpose. Nothing of the other side is executed: no hooks, filters, submodules or configuration."""
+"""Resolves and fetches commits of a repository elsewhere, without history, into an empty repository made for the purpose.
+Nothing of the other side is executed: no hooks, filters, submodules or configuration."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def resolve_remote_commit(url: str, ref: str) -> str:
-    """The commit that a branch, tag or commit id means at a URL; without a name, its HEAD. Raises GitError."""
+    """Find the commit of a branch, tag or commit id at a URL; without a name, that of its HEAD. Raises GitError."""
     with tempfile.TemporaryDirectory(prefix="codelens-") as folder:
         return _resolve_ref(_create_repository(Path(folder)), url, ref)[1]
 
 
 def fetch_tree(url: str, ref: str, folder: Path, largest: int) -> str:
-    """Replace a folder by the files of a commit elsewhere, up to `largest` bytes each, with a git folder that holds this commit
-    alone; return its id. Raises GitError and OSError."""
+    """Replace a folder by the files of a remote commit, up to `largest` bytes each, with a git folder that holds only this
+    commit. Returns its id. Raises GitError and OSError."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix=".git-", dir=folder.parent) as beside:
@@ -50,7 +50,7 @@ def _create_repository(folder: Path) -> Repository:
 
 
 def _resolve_ref(repository: Repository, url: str, ref: str) -> tuple[str, str]:
-    """(what to fetch, its commit as far as the other side tells)"""
+    """Resolve a name. Returns (what to fetch, its commit if the other side tells it)."""
     names = [f"refs/tags/{ref}", f"refs/heads/{ref}", ref] if ref else ["HEAD"]
     asked = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
     output = run_git(repository, "ls-remote", "--quiet", "--", url, *asked, seconds=LOOK_SECONDS, network=True)

@@ -19,7 +19,7 @@ LONGEST_RULES = 4_000_000  # Bytes of configuration and ignore files. The larges
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A work tree with its git folder. `common` holds what linked worktrees share; else it is the same folder."""
+    """A work tree with its git folder. `common` is the folder that linked worktrees share; without any, the git folder itself."""
 
     top: Path
     git_folder: Path
@@ -27,7 +27,7 @@ class Repository:
 
 
 def open_repository(folder: Path) -> Repository | None:
-    """The repository whose work tree starts at this folder. Like git, ignores an empty or broken `.git`."""
+    """Open the repository whose work tree starts at this folder. Like git, ignores an empty or broken `.git`."""
     git_folder = folder / ".git"
     if not git_folder.is_dir():
         raw = read_regular(git_folder)
@@ -42,18 +42,18 @@ def open_repository(folder: Path) -> Repository | None:
 
 
 def open_bare_repository(folder: Path) -> Repository | None:
-    """The repository whose git folder this is, with or without a work tree."""
+    """Open the repository whose git folder this is, with or without a work tree."""
     is_git = os.path.lexists(folder / "HEAD") and (folder / "objects").is_dir() and (folder / "refs").is_dir()
     return Repository(folder, folder, folder) if is_git else None
 
 
 def find_enclosing_repository(start: Path) -> Repository | None:
-    """The nearest repository that contains `start`."""
+    """Find the nearest repository that contains `start`."""
     return next(filter(None, map(open_repository, (start, *start.parents))), None)
 
 
 def list_other_checkouts(repository: Repository) -> list[Path]:
-    """The tops of all other work trees of the same git folder: the main one, then the linked ones."""
+    """List the tops of all other work trees of the same git folder: the main one, then the linked ones."""
     common = repository.common.resolve()
     entries = sorted((common / "worktrees").glob("*/gitdir"))
     linked = [(entry.parent / os.fsdecode(named.strip())).parent for entry in entries if (named := read_regular(entry))]
@@ -63,7 +63,7 @@ def list_other_checkouts(repository: Repository) -> list[Path]:
 
 
 def read_regular(path: Path, follow: bool = True) -> bytes | None:
-    """The file's bytes; None unless it is a readable regular file (reading a pipe or device might never end)."""
+    """Read a file; None unless it is a readable regular file (reading a pipe or device might never end)."""
     try:
         if not path.is_file() or (not follow and path.is_symlink()) or path.stat().st_size > LONGEST_RULES:
             return None
@@ -73,8 +73,8 @@ def read_regular(path: Path, follow: bool = True) -> bytes | None:
 
 
 def read_configuration(repository: Repository | None) -> dict[str, str]:
-    """git's configuration of system, user and repository with includes, as 'section.key' (lower case) → last value. Of the
-    sections with a subsection only includes are followed, and remotes are read: 'remote.NAME.key'."""
+    """Read git's configuration of system, user and repository with includes: 'section.key' (lower case) → last value. Sections
+    with a subsection are ignored, except includes and remotes: 'remote.NAME.key'."""
     files = [Path(os.environ.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))]
     if os.environ.get("GIT_CONFIG_NOSYSTEM", "").lower() in ("1", "true", "yes"):
         files = []
@@ -92,7 +92,7 @@ def locate_user_folder() -> Path:
 
 
 def expand_home(written: str) -> Path:
-    """A path with ~ or ~user resolved; unchanged if there is no such home."""
+    """Replace ~ or ~user at the start of a path by the home folder; unchanged if that does not exist."""
     try:
         return Path(written).expanduser()
     except RuntimeError:
@@ -118,7 +118,7 @@ def _read_settings(path: Path, repository: Repository | None, depth: int) -> Ite
         assigned = _ASSIGNMENT.match(line)
         if not assigned:
             continue
-        key, value = f"{section}.{assigned[1].lower()}", "true"  # what a key alone means
+        key, value = f"{section}.{assigned[1].lower()}", "true"  # the value of a key without "="
         if assigned[2] is not None:  # without quotes and comment
             value = "".join(quoted or plain for quoted, _, plain in _PART.findall(assigned[2].strip())).rstrip()
             value = re.sub(r"\\(.)", lambda escape: {"n": "\n", "t": "\t"}.get(escape[1], escape[1]), value)
@@ -180,11 +180,10 @@ class GitError(Exception):
 def run_git(
     repository: Repository, *arguments: str, seconds: float = 120.0, given: bytes = b"", network: bool = False
 ) -> bytes:
-    """The output of a plumbing command in this repository with `given` on stdin. Raises GitError.
+    """Run a plumbing command in this repository with `given` on stdin, and read its output. Raises GitError.
 
-    Uses no shell, locks or prompt, and no network unless `network` allows it. That is for repositories that codelens itself
-    has just made: the user's own credential helpers and ssh serve there. Like git, refuses a repository of someone else.
-    """
+    Uses no shell, locks or prompt, and no network unless `network` allows it. That is for repositories that codelens itself has
+    just made: the user's own credential helpers and ssh serve there. Like git, refuses a repository of someone else."""
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # else the import fails where git is not installed
     import tempfile
 

@@ -29,7 +29,7 @@ class _Folder:
 
     path: str
     raw: bytes  # The path's bytes
-    scope: IgnoreScope  # The rules of the enclosing folder, and after entering those for its own entries
+    scope: IgnoreScope  # The enclosing folder's rules; after `_enter`, the rules for its own entries
     inherited: str = ""
     wanted: bool = False
 
@@ -46,12 +46,11 @@ _MOUNT_POINT = 0xA000_0003  # IO_REPARSE_TAG_MOUNT_POINT of Windows
 def walk_tree(
     root: Path, settings: Settings, own: frozenset[str] = frozenset(), entered: dict[str, int] | None = None
 ) -> Iterator[SeenFile | Skip]:
-    """Everything below `root`, except the absolute paths in `own`, which codelens writes, and .git. Asks git once for tracked
-    files if there are ignored paths.
+    """Walk everything below `root`, except .git and the absolute paths in `own`, which codelens writes. Asks git once for
+    tracked files if there are ignored paths.
 
     Adds each folder that it lists to `entered`: its path with a final slash, '/' for the root, and the modification time in ns
-    that it had before. Raises UsageError if the root is not a readable folder; other failures are skips.
-    """
+    that it had before. Raises UsageError if the root is not a readable folder; other failures are skips."""
     walker = _Walker(root, settings, own)
 
     def note_time(folder: _Folder) -> bool:
@@ -66,8 +65,8 @@ def walk_tree(
 def explain_path(
     root: Path, path: str, settings: Settings, own: frozenset[str] = frozenset()
 ) -> SeenFile | Skip | None:
-    """The walk's decision about a path below the root, relative or absolute, or the Skip of the folder that contains it; None
-    for a folder that is walked. Raises UsageError if it does not exist or lies outside the root."""
+    """Explain the walk's decision about a path below the root, relative or absolute, or the Skip of a folder around it; None
+    for a folder that is walked. Raises UsageError if the path does not exist or lies outside the root."""
     walker = _Walker(root, settings, own)
     root = walker.root
     below = os.path.relpath(root / path, root).replace(os.sep, "/")
@@ -109,7 +108,7 @@ class _Walker:
                 stack.append(self._decide(step))
 
     def _decide(self, folder: _Folder) -> Iterator[SeenFile | Skip | _Folder]:
-        """The decisions about a folder's entries, in order; one Skip if the folder as a whole is left out."""
+        """Yield the decisions about a folder's entries, in order; one Skip if the folder as a whole is left out."""
         entered = self._enter(folder)
         if isinstance(entered, Skip):
             yield entered
@@ -120,7 +119,8 @@ class _Walker:
                 yield self._judge_entry(entry, key[:-1] if is_folder else key, is_folder, here)
 
     def _enter(self, folder: _Folder) -> tuple[_Folder, list[os.DirEntry[str]]] | Skip:
-        """The folder with the rules for its entries, and these in no order; or the Skip of the whole folder."""
+        """Enter a folder. Returns (the folder with its entries' rules, the entries in no order), or the Skip of the whole
+        folder."""
         try:
             with os.scandir(f"{self.root}/{folder.path}") as listing:
                 entries = list(listing)
@@ -138,7 +138,7 @@ class _Walker:
     def _judge_entry(
         self, entry: os.DirEntry[str], name: bytes, is_folder: bool, here: _Folder
     ) -> SeenFile | Skip | _Folder:
-        """Decide about an entry, in the order in which a person would name the causes."""
+        """Decide about an entry, checking the causes in the order in which a person would name them."""
         wanted = self._judge_name(entry.name, name, is_folder, here)
         if isinstance(wanted, (Skip, _Folder)):
             return wanted
@@ -161,7 +161,7 @@ class _Walker:
         return SeenFile(text, path, stamp)
 
     def _judge_name(self, name: str, raw: bytes, is_folder: bool, here: _Folder) -> Skip | _Folder | bool:
-        """The decision by name: a Skip, a folder to enter, or for a file whether a rule includes it by name."""
+        """Decide by the name alone: a Skip, a folder to enter, or for a file, whether a rule includes it by name."""
         path = here.path + name + "/" if is_folder else here.path + name
         is_index_folder = is_folder and name == INDEX_FOLDER
         if is_index_folder:  # entered for its notes, even if git ignores it; .codelensignore can exclude them
@@ -186,11 +186,10 @@ class _Walker:
 
 
 class WalkFilter(_Walker):
-    """Tells whether the walk would visit a path, for many paths: reads each folder once, at the first question about it, and no
-    file."""
+    """A filter of paths that the walk would visit. Reads each folder once, when first needed, and no file."""
 
     def __init__(self, root: Path, settings: Settings, own: frozenset[str] = frozenset(), ask_git: bool = True) -> None:
-        """Without `ask_git` no process is started: files that git tracks although a rule ignores them are not visited."""
+        """Without `ask_git` no process is started, and files that git tracks although a rule ignores them are not visited."""
         super().__init__(root, settings, own)
         self._ask_git = ask_git
         self._folders: dict[str, _Folder | None] = {}
@@ -214,7 +213,7 @@ class WalkFilter(_Walker):
         return not isinstance(self._judge_entry(entry, os.fsencode(entry.name), _sort_key(entry)[1], here), Skip)
 
     def _find_folder(self, path: str) -> _Folder | None:
-        """The folder with the rules for its entries; None if it is left out. One that cannot be read has no rules of its own."""
+        """Find a folder with the rules for its entries; None if it is left out. An unreadable folder adds no rules of its own."""
         here, known = None, ""
         for name in f"/{path}".rstrip("/").split("/"):
             known += name + "/"
@@ -242,8 +241,8 @@ def _is_real_folder(path: str) -> bool:
 
 
 def _sort_key(entry: os.DirEntry[str]) -> tuple[bytes, bool, os.DirEntry[str]]:
-    """(the name, with a slash after a folder's as in its files' paths; whether it is a folder; the entry). A link is not a
-    folder, nor is a mount point of Windows: both could lead anywhere."""
+    """Build (the name, with a slash after a folder's as in its files' paths; whether it is a folder; the entry). A link is not
+    a folder, nor is a mount point of Windows: both could lead anywhere."""
     try:
         is_folder = entry.is_dir(follow_symlinks=False)
         if is_folder and os.name == "nt":
