@@ -1,4 +1,4 @@
-"""Decides which units satisfy the conditions of a query, and reads a text only if the answer depends on it.
+"""Decides which units satisfy a query's conditions, and reads a unit's text only if nothing else decides.
 
 Facts come in three levels: about a document, about a unit, and the unit's text. A leaf that needs a higher level is None,
 Kleene's "unknown", and And and Or combine the three values. A False comes with the node that caused it.
@@ -62,7 +62,7 @@ class Verdict:
 
 TRUE, UNKNOWN = Verdict(True), Verdict(None)
 MANY_ALTERNATIVES = 4
-"""Deciding 4, 16 and 400 words of Flask over its 216 files took .17, .37 and 2.8 CPU s one by one, .10, .14 and 1.4 narrowed."""
+"""Most words tested one by one. On Flask's 216 files, 4, 16 and 400 took .17, .37 and 2.8 CPU s that way, joined .10, .14, 1.4."""
 
 
 def evaluate(node: Node | None, facts: Facts, matching: Matching) -> Verdict:
@@ -76,7 +76,7 @@ def evaluate(node: Node | None, facts: Facts, matching: Matching) -> Verdict:
 
 
 def split_off_kinds(node: Node | None) -> tuple[frozenset[str] | None, Node | None]:
-    """(kinds that a match can have, the remaining conditions on these); None if any kind can match."""
+    """Split a tree into (kinds that a match can have, None for any kind; the remaining conditions)."""
     parts = list_required_parts(node)
     kind_filters = [part for part in parts if isinstance(part, Filter) and part.field == "kind"]
     kinds = [expand_kinds(part.values) for part in kind_filters]
@@ -85,7 +85,7 @@ def split_off_kinds(node: Node | None) -> tuple[frozenset[str] | None, Node | No
 
 
 def find_undecided(node: Node | None, facts: Facts, matching: Matching) -> Node | None:
-    """The part of a query that these facts do not satisfy already; None if they satisfy all of it."""
+    """Find the part of a query that these facts do not satisfy yet; None if they satisfy all of it."""
     return join_parts([part for part in list_required_parts(node) if not evaluate(part, facts, matching).value])
 
 
@@ -97,7 +97,7 @@ class AnyWord:
 
 
 def join_alternatives(node: Node | None, matching: Matching) -> Any:
-    """An equivalent tree in which the plain words of each `Or` are one AnyWord."""
+    """Replace the plain words of each `Or` that has many of them by one AnyWord."""
     match node:
         case And(parts):
             return And(tuple(join_alternatives(part, matching) for part in parts))
@@ -124,7 +124,7 @@ def has_many_alternatives(node: Node) -> bool:
 
 
 def drop_impossible_choices(node: Node, path: str, text: str, matching: Matching) -> Node | None:
-    """The conditions without alternatives that the path and text of a document cannot satisfy; None if they rule it out."""
+    """Drop alternatives that a document's path and text cannot satisfy; None if no part of the document can match."""
     parts = [
         Or(tuple(choice for choice in part.parts if _may_hold(choice, path, text, matching)))
         if isinstance(part, Or)
@@ -181,7 +181,7 @@ def _combine_verdicts(verdicts: list[Verdict]) -> Verdict:
 
 
 def _list_known_texts(facts: Facts) -> list[str]:
-    """The known texts in which a word may occur, shortest first."""
+    """List the known texts in which a word may occur, shortest first."""
     names = [facts.name, facts.qualified_name] if facts.kind is not None else []
     return [facts.path, *names, *([facts.text] if facts.text is not None else [])]
 
@@ -206,7 +206,7 @@ def demands_text(node: Node | None) -> bool:
 
 
 def plan_literals(node: Node | None) -> Plan:
-    """The substrings that every matching document contains, from phrases, `content:`, patterns and required words.
+    """Plan which substrings every matching document contains, from phrases, `content:`, patterns and required words.
 
     A required word may be in the path instead: see `find_demanded_words`.
     """
@@ -237,7 +237,7 @@ def _plan_node(node: Node | None) -> Plan:
 
 
 def find_demanded_words(node: Node | None) -> frozenset[str]:
-    """The words and prefixes that the tree requires as a condition."""
+    """Find the words and prefixes that the tree requires as conditions."""
     match node:
         case And(parts):
             return frozenset().union(*(find_demanded_words(p) for p in parts if not isinstance(p, Word | Identifier)))
@@ -248,14 +248,14 @@ def find_demanded_words(node: Node | None) -> frozenset[str]:
 
 
 LONGEST_REACH = 4096
-"""Most bytes of the first and last line that count as next to a unit, because an endless line would belong to each of its
-pieces. Even, so that UTF-16 stays whole."""
+"""Most bytes of a line that count as next to a unit, so that an endless line does not belong to each of its pieces.
+Even, so that no UTF-16 character is cut."""
 Undecided = tuple[UnitId, Facts, Span]
 
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """The conditions of one query, and what they are decided by."""
+    """The conditions of one query, with the data that decides them."""
 
     node: Node | None
     matching: Matching
@@ -272,14 +272,14 @@ class Conditions:
         return replace(self.matching, last=self.changes.find_for_document(document)) if self.changes else self.matching
 
     def make_unit_matchings(self, document: DocumentRow, units: Sequence[UnitRow]) -> Mapping[UnitId, Matching]:
-        """The matching for each of these units of a document; empty if no condition needs last changes."""
+        """Make the Matching of each of these units of a document; empty if no condition needs last changes."""
         if self.changes is None:
             return {}
         last = self.changes.find_for_units(document, units)
         return {unit.id: replace(self.matching, last=last.get(unit.id)) for unit in units}
 
     def decide(self, document: DocumentRow, node: Node | None) -> Verdict:
-        """Evaluate a part of the query on what is known of a document."""
+        """Evaluate a part of the query on the facts known about a document."""
         return evaluate(node, self.collect_facts(document), self.make_matching(document))
 
 
@@ -290,7 +290,7 @@ class SatisfyingUnits:
     units: list[UnitId] = field(default_factory=list)
     reach: dict[UnitId, Span] = field(default_factory=dict)
     """Unit → a wider span, for units that match by text next to them: a comment above, a line of brackets."""
-    files: int = 0  # Number of the given documents that are decided
+    files: int = 0  # Number of documents decided so far
 
 
 def add_satisfying(
@@ -302,7 +302,7 @@ def add_satisfying(
 ) -> None:
     """Add the units of these documents that satisfy the query. Raises OutOfTime; the documents done by then are added.
 
-    `parts`: large document → the parts with units that may match. In documents not listed here any part may.
+    `parts` maps large documents to the parts that may hold matching units. Other documents are searched whole.
     """
     budget, matching = conditions.matching.budget, conditions.matching
     rows = {d.id: d for d in documents}
@@ -361,11 +361,11 @@ def _add_by_text(
     text: DocumentText,
     part: int | None,
 ) -> None:
-    """Add the units whose text satisfies the query; if none does, those around a match in the part, if one is given."""
+    """Add the units whose text satisfies the query, else those that match together with the text next to them in `part`."""
     before = len(satisfying.units)
     satisfying.units += decider.decide_texts(undecided, text)
     if len(satisfying.units) == before and part is not None:
-        reach = decider.find_beside(undecided, text, text.span_of(part))
+        reach = decider.find_with_adjacent_text(undecided, text, text.span_of(part))
         satisfying.reach |= reach
         satisfying.units += reach
 
@@ -373,7 +373,7 @@ def _add_by_text(
 class _UnitDecider(NamedTuple):
     node: Node
     matching: Matching
-    matchings: Mapping[UnitId, Matching]  # The matching of units with a last change
+    matchings: Mapping[UnitId, Matching]  # For units with a last change of their own
 
     def decide(self, unit: UnitId, facts: Facts) -> bool | None:
         return evaluate(self.node, facts, self.matchings.get(unit, self.matching)).value
@@ -384,8 +384,10 @@ class _UnitDecider(NamedTuple):
             if self.decide(unit, facts._replace(text=whole.slice(span))):
                 yield unit
 
-    def find_beside(self, undecided: Sequence[Undecided], whole: DocumentText, part: Span) -> dict[UnitId, Span]:
-        """The outermost units that match with the text next to them in their part, each with its wider span."""
+    def find_with_adjacent_text(
+        self, undecided: Sequence[Undecided], whole: DocumentText, part: Span
+    ) -> dict[UnitId, Span]:
+        """Find the outermost units that match together with the text next to them; maps each to its wider span."""
         around = _extend_spans([span for _, _, span in undecided], whole, part)
         near = [(unit, facts, around[span]) for unit, facts, span in undecided if span in around]
         matching = set(self.decide_texts(near, whole))
@@ -393,7 +395,7 @@ class _UnitDecider(NamedTuple):
 
 
 def _extend_spans(spans: Sequence[Span], whole: DocumentText, part: Span) -> dict[Span, Span]:
-    """Outermost span → the span extended back to the one before, in whole lines.
+    """Map each outermost span to a span that also covers the lines between it and the span before.
 
     Units leave out comments above a definition, words like `export` and lines of brackets. Text there belongs to the unit below.
     """

@@ -1,4 +1,4 @@
-"""The facts that conditions test: about documents, their metadata and last change, units and text; and how text is compared."""
+"""The facts that conditions test (documents, metadata, last changes, units, text), and how a query compares text."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from codelens.text.identifiers import CJK, is_cjk
 from codelens.text.notation import parse_json, read_own_file
 from codelens.text.terms import fold
 
-LARGEST = 100_000_000  # Most bytes of a metadata table: a row of a hundred bytes for each file of the largest trees
+LARGEST = 100_000_000  # Most bytes of a metadata table: enough for a row of 100 bytes for each of a million files
 HINT = (
     "a row for each path or repository: CSV with a first line as path,stars,rating,category,updated, or a list in JSON"
 )
@@ -33,7 +33,7 @@ BOUNDS: Mapping[str, tuple[float, float]] = {
     "installs": (0, math.inf),
     "rating": (0, 10),
     "success": (0, 1),
-}  # Column → least and most value. These columns are numbers, and the profile `marketplace` weighs them.
+}  # Numeric column → (smallest, largest value). The profile `marketplace` weighs these columns.
 UPDATED = "updated"  # The column with a time: ISO 8601 or unix seconds. Stored as unix seconds.
 KEYS = ("path", "repository")
 
@@ -51,7 +51,7 @@ class Metadata:
     newest: int  # The latest time in the column `updated`; 0 if it has none
 
     def find_values(self, repository: str, path: str) -> Mapping[str, Scalar]:
-        """The values for a file: its own, else its folder's, else its repository's."""
+        """Find the values for a file: its own, else its folder's, else its repository's."""
         parts = path.split("/")
         values: dict[str, Scalar] = {}
         for depth in range(len(parts) + 1):
@@ -66,7 +66,7 @@ EMPTY = Metadata({}, frozenset(), 0)
 def load_metadata(path: str) -> Metadata:
     """Read a table: JSON (a list of objects), or CSV with a header. Each row has a `path`, a `repository` or both.
 
-    EMPTY for an empty path. Raises SettingsError for an unreadable file or an invalid row.
+    Returns EMPTY for an empty path. Raises SettingsError for an unreadable file or an invalid row.
     """
     return _parse_table(read_own_file(path, "metadata", HINT, LARGEST), path) if path else EMPTY
 
@@ -101,7 +101,7 @@ def _read_json_rows(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _read_csv_rows(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Rows of a CSV text. Empty cells are left out."""
+    """Read (line for messages, row) pairs from a CSV text, without empty cells."""
     import csv  # a search without a table pays for no import
 
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -145,7 +145,7 @@ def _parse_value(column: str, value: Any) -> Scalar:
 
 
 def parse_number(value: Scalar) -> float | None:
-    """The number that a value is or spells; None for other values."""
+    """Convert a number, or a text that spells one; None for other values."""
     try:
         return float(value)
     except ValueError:
@@ -153,7 +153,7 @@ def parse_number(value: Scalar) -> float | None:
 
 
 def parse_time(value: object) -> int:
-    """The unix seconds of an ISO 8601 day or time, in UTC unless it names a zone, or of unix seconds. Raises ValueError."""
+    """Parse an ISO 8601 day or time (UTC unless it names a zone), or unix seconds, to unix seconds. Raises ValueError."""
     from datetime import UTC, datetime
 
     try:
@@ -174,7 +174,7 @@ _WORD = rf"[^\W{CJK}]+"  # A maximal run of characters for which `_is_in_word` i
 
 
 class Facts(NamedTuple):
-    """The facts known about a document; with a kind also about one of its units; with a text every condition can be decided."""
+    """The facts known about a document. With `kind` they include one of its units, and with `text` they decide every condition."""
 
     path: str
     repository: str
@@ -192,7 +192,7 @@ class Facts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """How one query compares text. `-i` sets case 'no', `-w` sets whole_word; all texts share the budget."""
+    """How one query compares text. `-i` sets case 'no', `-w` sets whole_word. The budget is for the whole query."""
 
     case: str = "auto"
     whole_word: bool = False
@@ -200,10 +200,10 @@ class Matching:
     last: LastChange | None = None  # The last change of the document or unit, if the query needs it and it is known
     roots: Mapping[str, str] = field(default_factory=dict)  # Name of each repository → its root, with slashes
     meant: dict[str, Collection[str]] = field(default_factory=dict)
-    """Value of `repo:` → the names that it means, of those that were asked for."""
+    """Cache of `find_repositories`: value of `repo:` → names of repositories."""
 
     def ignores_case(self, text: str) -> bool:
-        """True if case does not count for a text. Smart case: it counts for a text with an upper-case letter."""
+        """True if case does not count for a text. With smart case it counts only for texts with an upper-case letter."""
         return self.case == "no" or (self.case == "auto" and not any(map(str.isupper, text)))
 
 
@@ -213,7 +213,7 @@ def contains(text: str, wanted: str, matching: Matching) -> bool:
 
 
 def occurs(text: str, wanted: str, ignore_case: bool, whole_word: bool) -> bool:
-    """True if a text contains another; with `whole_word` only at word borders."""
+    """True if a text contains `wanted`; with `whole_word` only at word borders."""
     if ignore_case:
         text, wanted = _folded(text), fold(wanted)
     at = text.find(wanted)
@@ -223,7 +223,7 @@ def occurs(text: str, wanted: str, ignore_case: bool, whole_word: bool) -> bool:
 
 
 def has_word_starting(text: str, wanted: str, ignore_case: bool) -> bool:
-    """True if some word of a text starts with another text."""
+    """True if some word of a text starts with `wanted`."""
     if ignore_case:
         text, wanted = _folded(text), fold(wanted)
     at = text.find(wanted)
@@ -237,7 +237,7 @@ _folded = lru_cache(maxsize=8)(fold)  # several conditions ask about one text
 
 @lru_cache(maxsize=8)
 def find_words(text: str, ignore_case: bool) -> frozenset[str]:
-    """The words of a text, with the borders that `occurs` uses."""
+    """Find the words of a text, split at the borders that `occurs` uses."""
     return frozenset(re.findall(_WORD, _folded(text) if ignore_case else text))
 
 
@@ -256,12 +256,12 @@ def _is_inside_word(text: str, at: int) -> bool:
 
 
 def _is_in_word(character: str) -> bool:
-    """True for characters of words. Chinese, Japanese and Korean text has no marked borders, so every position in it is one."""
+    """True for characters of words, except Chinese, Japanese and Korean ones: there every position is a word border."""
     return (character.isalnum() or character == "_") and not is_cjk(character)
 
 
 def find_occurrences(text: str, wanted: str, matching: Matching) -> Iterator[tuple[int, int]]:
-    """Character ranges of a phrase in a text, compared as the query says. Folding keeps positions."""
+    """Find the character ranges of a phrase in a text, compared as the query says. Folding case keeps positions."""
     if not wanted:
         return
     if matching.ignores_case(wanted):
@@ -275,7 +275,7 @@ def find_occurrences(text: str, wanted: str, matching: Matching) -> Iterator[tup
 
 
 def find_pattern(text: str, source: str, matching: Matching, limit: int = 0) -> Ranges:
-    """Character ranges of a pattern's matches in a text, compared as the query says; see `find_all`."""
+    """Find the character ranges of a pattern's matches in a text, compared as the query says; see `find_all`."""
     ignore_case = matching.case == "no" or (matching.case == "auto" and not has_upper(source))
     return find_all(compile_pattern(source, ignore_case, matching.whole_word), text, matching.budget, limit)
 
@@ -283,8 +283,8 @@ def find_pattern(text: str, source: str, matching: Matching, limit: int = 0) -> 
 class LastChanges:
     """Time and author of the last change of files and units, from git.
 
-    The lines read belong to a commit. If the indexed file differs from it (someone is editing it), or its lines were not read,
-    every unit counts as changed when the file was. Reads the commits of a repository once, the lines of a file on demand.
+    If the indexed file differs from the commit (someone is editing it), or its lines were not read, every unit gets the file's
+    last change. Reads the commits of a repository once, the lines of a file on demand.
     """
 
     def __init__(self, store: Store, texts: Texts) -> None:
@@ -297,7 +297,7 @@ class LastChanges:
         return any(len(commits) >= MOST_LINE_COMMITS for commits in self._commits.values())
 
     def find_for_document(self, document: DocumentRow) -> LastChange | None:
-        """The last change of a file; None if git does not know the file. Its units may be older."""
+        """Find the last change of a file; None if git does not know the file. Its units may be older."""
         lines = self._read_lines(document)
         commits = self._read_commits(document)
         if lines is not None and lines.last in commits:
@@ -307,7 +307,7 @@ class LastChanges:
         return LastChange(history.changed) if history else None
 
     def find_for_units(self, document: DocumentRow, units: Iterable[UnitRow]) -> dict[UnitId, LastChange]:
-        """The last change of each unit of a file; units without a known change are left out."""
+        """Map units of a file to their last change; units without a known change are left out."""
         whole, lines = self.find_for_document(document), self._read_lines(document)
         if whole is None:
             return {}
@@ -333,7 +333,7 @@ class LastChanges:
 
 
 def compute_object_id(text: DocumentText, length: int) -> bytes:
-    """Git's id of a content, SHA-1 or SHA-256 by its length in bytes."""
+    """Compute git's object id of a text: SHA-1 if `length` is 20 bytes, else SHA-256."""
     import hashlib  # few searches need it
 
     digest = (hashlib.sha1 if length == 20 else hashlib.sha256)(b"blob %d\0" % text.size, usedforsecurity=False)
@@ -345,7 +345,7 @@ def compute_object_id(text: DocumentText, length: int) -> bytes:
 def _find_change_of_lines(
     unit: UnitRow, lines: WrittenLines, ends: Sequence[int], commits: Mapping[int, LineCommit], oldest: int
 ) -> LastChange:
-    """The youngest commit among those that wrote its lines; of several at one time the one with the lowest number."""
+    """Find the latest commit that wrote a line of the unit. Of several with the same time, the lowest number wins."""
     first = bisect_right(ends, unit.start_line - 1)
     numbers = set()
     for place in range(first, len(ends)):

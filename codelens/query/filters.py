@@ -16,10 +16,10 @@ from codelens.query.nodes import CASES, DOC, KIND_GROUPS, KINDS, ROLES, Filter, 
 from codelens.text.identifiers import find_nearest_word
 from codelens.text.terms import fold
 
-_LONGEST = 24  # Most characters of a name to make a suggestion for, and of a text quoted in a notice
+_LONGEST = 24  # Most characters of a name that gets a suggestion, and of a text quoted in a notice
 
 
-# Sourcegraph's and GitHub's names of our filters, and those in other search tools
+# Names of our filters in Sourcegraph, GitHub and other search tools
 ACCEPTED = {"r": "repo", "f": "file", "language": "lang", "symbol": "sym"}
 MISTAKEN = {
     "ext": "lang",
@@ -37,13 +37,13 @@ MISTAKEN = {
 
 
 def excerpt(text: str) -> str:
-    """The text on one line, shortened."""
+    """Shorten a text to one line for a notice."""
     excerpt_text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in excerpt_text)
 
 
 def suggest_nearest(name: str, known: tuple[str, ...], others: Mapping[str, str] = {}) -> str:
-    """The known name that a mistyped one may mean, or an empty text."""
+    """Suggest the known name that a mistyped one may mean; empty if nothing is similar."""
     return find_nearest_word(name.lower(), known, others) if len(name) <= _LONGEST else ""
 
 
@@ -57,10 +57,10 @@ class BadValueError(Exception):
 
 
 def make_filter(field: str, values: Sequence[str], languages: Collection[str], outside: bool) -> Filter:
-    """A filter with its values in canonical form. Raises BadValueError without values, for an unknown value, and for a
+    """Make a filter with its values in canonical form. Raises BadValueError without values, for an unknown value, and for a
     `case:` inside a group or negation (not `outside`), because it applies to the whole query.
 
-    `languages` may map other names to the name in documents; if it is empty, any name is accepted.
+    `languages` may be a mapping from accepted names to the names in documents; if it is empty, any name is accepted.
     """
     if not values:
         raise BadValueError(f"'{field}:' needs a value right after it;")
@@ -85,7 +85,7 @@ def make_filter(field: str, values: Sequence[str], languages: Collection[str], o
 
 
 def _list_known_values(field: str, languages: Collection[str]) -> tuple[str, Mapping[str, str]]:
-    """(noun, spelling → canonical value) of fields with a fixed set of values; empty for other fields."""
+    """List a field's fixed values as (noun for messages, spelling → canonical value); both empty for other fields."""
     match field:
         case "lang":
             return "language", languages if isinstance(languages, Mapping) else {name: name for name in languages}
@@ -99,7 +99,7 @@ def _list_known_values(field: str, languages: Collection[str]) -> tuple[str, Map
 
 
 def _complete_comparisons(values: Sequence[str]) -> tuple[str, ...]:
-    """NAME=VALUE each. A value alone is another value for the name before it."""
+    """Complete values of `meta:` to NAME=VALUE; a value without a name gets the name before it."""
     comparisons: list[str] = []
     name = ""
     for value in values:
@@ -116,7 +116,7 @@ def _complete_comparisons(values: Sequence[str]) -> tuple[str, ...]:
 
 
 def make_kinds_filter(kinds: Sequence[str]) -> Filter | None:
-    """The condition for --kind; None without kinds. Raises UsageError for an unknown kind."""
+    """Make the condition for --kind; None without kinds. Raises UsageError for an unknown kind."""
     if not kinds:
         return None
     try:
@@ -128,7 +128,7 @@ def make_kinds_filter(kinds: Sequence[str]) -> Filter | None:
 
 @lru_cache(maxsize=16)
 def find_day_start(text: str) -> int | None:
-    """The first second (unix, UTC) of a day, month or year: 2026-01-31, 2026-01 or 2026; None for other texts."""
+    """Find the first second (unix, UTC) of a day, month or year: 2026-01-31, 2026-01 or 2026; None for other texts."""
     if not (match := _DAY.fullmatch(text)):
         return None
     from datetime import UTC, datetime  # few queries name a day
@@ -149,9 +149,9 @@ def _has_kind(facts: Facts, values: tuple[str, ...], _: Matching) -> bool | None
 
 
 def find_repositories(value: str, matching: Matching) -> Collection[str]:
-    """The names of the repositories whose name or root's path ends in the value, in whole parts, as `web/app` does in `app`.
+    """Find the names of repositories whose name or root ends in the value, in whole components: `app` finds `web/app`.
 
-    A value that is the end of no root is a part of a name, or of a path if it has a slash.
+    Otherwise find repositories whose name contains the value, or whose path does if the value has a slash.
     """
     if value not in matching.meant:
         roots, below = matching.roots.items(), f"/{value.strip('/')}/"
@@ -213,7 +213,7 @@ def _has_symbol(facts: Facts, values: tuple[str, ...], matching: Matching) -> bo
 
 
 def _is_after(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
-    """True if changed on that day or later. No part of a file is younger than the file."""
+    """True if last changed on that day or later. No part of a file is younger than the file."""
     last = matching.last
     if last is None or last.time < min(find_day_start(value) or 0 for value in values):
         return False
@@ -221,7 +221,7 @@ def _is_after(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | N
 
 
 def _is_before(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
-    """True if changed before that day and not since."""
+    """True if last changed before that day."""
     last = matching.last
     if last is None:
         return False

@@ -1,4 +1,4 @@
-"""The lines of a text that satisfy a query, with the characters that match: what grep calls a match.
+"""Finds the lines of a text that satisfy a query, with the characters that match, as grep does.
 
 A query's words, phrases and patterns each give a set of lines, and AND, OR and NOT combine the sets. So every word must occur
 on the line, as it is written; conditions on files and units hold for the place of the line. A match lies within a line, unless
@@ -55,29 +55,29 @@ class LinePlace:
 
 
 LineNode = Any
-"""A condition on a line: And, Or and Not over LinePlace and the texts of a line: Phrase, Identifier and Pattern."""
+"""A condition on a line: a tree of And, Or and Not with leaves LinePlace, Phrase, Identifier and Pattern."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineQuery:
-    """A query about lines: where they lie, and what is on them."""
+    """A query for lines, split into conditions on their place and conditions on their text."""
 
-    file: Node | None  # The conditions on places, as far as they can be decided for a whole file; None for everywhere
-    place: LineNode | None  # The same conditions, for a line
+    file: Node | None  # The conditions that can be decided for a whole file; None without such conditions
+    place: LineNode | None  # The conditions on the place of a line
     text: LineNode | None  # None if the query says nothing about text
     ignore_case: bool = False
     whole_word: bool = False
     whole_line: bool = False
     invert: bool = False  # True for the lines that do not satisfy `text`
-    every_match: bool = True  # True if all ranges of a line are wanted; else the first of each text is enough
+    every_match: bool = True  # True to find all ranges on a line; False for the first of each text only
 
     def plan(self) -> Plan:
-        """The substrings that every text with such a line contains."""
+        """Plan which substrings every text with such a line contains."""
         return ANY if self.invert or self.text is None else _plan_node(self.text)
 
 
 class FoundLine(NamedTuple):
-    """A line that satisfies the query: its number in the text, from 0, its offsets there, and the ranges in it that match."""
+    """A line that satisfies the query: its number from 0, its character offsets in the text, and the matching ranges in it."""
 
     number: int
     begin: int
@@ -91,7 +91,7 @@ def make_line_query(
 ) -> LineQuery:
     """Split a query's tree into conditions on places and on lines.
 
-    Smart case looks at the whole query: an upper-case letter in one text makes case count for all of them.
+    With smart case, an upper-case letter anywhere in the query makes case count for all its texts.
     """
     parts = node.parts if isinstance(node, And) else (node,) if node is not None else ()
     places = tuple(part for part in parts if not says_text(part))
@@ -143,12 +143,12 @@ def _plan_node(node: LineNode) -> Plan:
 
 
 Places = Callable[[Node], Sequence[tuple[int, int]] | None]
-"""Condition on file and units → the numbers of lines, first and last, where it holds; None if it holds everywhere."""
+"""Maps a condition on file and units to the (first, last) line numbers where it holds; None if it holds everywhere."""
 Lines = Mapping[int, FoundLine]
 
 
 def find_lines(text: str, query: LineQuery, places: Places, budget: TimeBudget) -> list[FoundLine]:
-    """The lines of a text that satisfy the query, in order. Raises OutOfTime if a pattern takes longer than the budget."""
+    """Find the lines of a text that satisfy the query, in order. Raises OutOfTime if a pattern exceeds the budget."""
     lines = _Lines(text, query, places, budget)
     matching_lines = lines.list_all() if query.text is None else lines.find(query.text)
     if query.invert:
@@ -159,7 +159,7 @@ def find_lines(text: str, query: LineQuery, places: Places, budget: TimeBudget) 
 
 
 class _Lines:
-    """The sets of lines of one text."""
+    """Evaluates line conditions on one text, to a mapping from line number to FoundLine."""
 
     def __init__(self, text: str, query: LineQuery, places: Places, budget: TimeBudget) -> None:
         self.text, self.query, self.places, self.budget = text, query, places, budget
@@ -173,7 +173,7 @@ class _Lines:
             case Pattern(source):
                 return self._group_by_line(self._find_matches(source))
             case LinePlace(condition):
-                return self.keep_in_place(self.list_all(), condition)
+                return self.filter_by_place(self.list_all(), condition)
             case Not(part):
                 return self.list_others(self.find(part))
             case Or(parts):
@@ -188,10 +188,10 @@ class _Lines:
         raise TypeError(node)
 
     def narrow(self, lines: Lines, node: LineNode) -> Lines:
-        """Those of the lines that satisfy a part of the query."""
+        """Keep the lines that satisfy a part of the query, and add its matching ranges to them."""
         match node:
             case LinePlace(condition):
-                return self.keep_in_place(lines, condition)
+                return self.filter_by_place(lines, condition)
             case Not(part):
                 others = self.narrow(lines, part)
                 return {number: line for number, line in lines.items() if number not in others}
@@ -215,8 +215,8 @@ class _Lines:
     def list_others(self, lines: Lines) -> Lines:
         return {number: line for number, line in self.list_all().items() if number not in lines}
 
-    def keep_in_place(self, lines: Lines, condition: Node) -> Lines:
-        """Those of the lines where a condition on file and units holds."""
+    def filter_by_place(self, lines: Lines, condition: Node) -> Lines:
+        """Keep the lines where a condition on file and units holds."""
         spans = self.places(condition)
         if spans is None:
             return lines
@@ -238,7 +238,7 @@ class _Lines:
         return (find_all if every else find_first_in_lines)(program, self.text, self.budget)
 
     def _find_occurrences(self, wanted: str, whole_word: bool) -> Iterator[tuple[int, int]]:
-        """A whole word has no letter, digit or underscore next to it, whatever it begins and ends with: as in ripgrep."""
+        """Find the ranges of a text. A whole word has no letter, digit or underscore next to it, as in ripgrep."""
         text = self.text
         if self.query.ignore_case:
             text, wanted = fold(text), fold(wanted)
@@ -257,7 +257,7 @@ class _Lines:
             at = text.find(wanted, max(end, at + 1) if fits else at + 1)
 
     def _group_by_line(self, ranges: Iterable[tuple[int, int]]) -> Lines:
-        """Ranges in the text → lines with ranges in them; empty ranges make a line match without marking anything."""
+        """Group ranges of the text by line, relative to its start. An empty range makes its line match, but is not listed."""
         text, lines = self.text, dict[int, FoundLine]()
         number = begin = 0
         stop, parts = -1, list[tuple[int, int]]()
@@ -286,7 +286,7 @@ def _is_in_word(text: str, at: int) -> bool:
 
 
 def _merge_ranges(line: FoundLine, other: FoundLine) -> FoundLine:
-    """The line with the ranges of both, in order; those that overlap become one."""
+    """Merge the ranges of two results for one line, in order; ranges that overlap become one."""
     ranges: list[tuple[int, int]] = []
     for start, end in sorted((*line.ranges, *other.ranges)):
         if ranges and start < ranges[-1][1]:

@@ -29,24 +29,24 @@ KIND_GROUPS: Mapping[str, tuple[str, ...]] = {
     "task": ("task", TODO),  # a TODO comment is a task too
 }
 KINDS: Mapping[str, str] = {kind: kind for kind in (*SYMBOL_KINDS, *CHUNK_KINDS, *KIND_GROUPS)} | _KIND_ALIASES
-"""Value of `kind:` → the kind or group that it stands for."""
+"""Value of `kind:` → the kind or group of kinds that it selects."""
 
 
 def expand_kinds(values: Iterable[str]) -> frozenset[str]:
-    """The kinds of units that values of `kind:` select. For `doc` the document must also be prose."""
+    """Expand values of `kind:` to the kinds of units that they select. For `doc` the document must also be prose."""
     return frozenset(kind for value in values for kind in KIND_GROUPS.get(value, (value,)))
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """Text between spaces. `start` is its place in the query, counted in characters from 0."""
+    """A word between spaces. `start` is its offset in the query, in characters from 0."""
 
     text: str
     start: int = 0
 
     @property
     def prefix(self) -> str:
-        """The prefix that a word with a star at its end stands for; empty for other words."""
+        """The part before a star at the end of the word; empty for words without a star."""
         return find_prefix(self.text.rstrip(PUNCTUATION))
 
 
@@ -59,7 +59,7 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """A name in back-ticks: no condition, and the strongest tier of terms."""
+    """A name in back-ticks. It sets no condition, but ranks above all other terms."""
 
     text: str
 
@@ -73,7 +73,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A field and values, one of which must match; values of lang, kind, is and meta are canonical."""
+    """A field and its values, of which at least one must match. Values of lang, kind, is and meta are canonical."""
 
     field: str
     values: tuple[str, ...]
@@ -95,7 +95,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The part must not hold. Words below it do not rank."""
+    """The part must not hold. Words in it do not rank."""
 
     part: Node
 
@@ -125,12 +125,12 @@ class Query:
 
     @property
     def phrases(self) -> tuple[str, ...]:
-        """The quoted phrases that are not negated, without values of `content:`, which are conditions only."""
+        """The quoted phrases that are not negated. Values of `content:` are not included: they are only conditions."""
         return tuple(leaf.text for leaf in find_positive_leaves(self.node) if isinstance(leaf, Phrase))
 
     @property
     def ranking_texts(self) -> tuple[Word | Phrase, ...]:
-        """The texts that rank, in order. Adjacent words are joined by a space into one text, so that pairs of words count."""
+        """The texts that rank, in order. Adjacent words form one text, so that pairs of words count."""
         return tuple(_find_ranking_texts(self.node, True))
 
     @property
@@ -140,33 +140,33 @@ class Query:
 
     @property
     def asks_for_lines(self) -> bool:
-        """True if its only text is a phrase, a pattern or `content:`, or a choice of these."""
+        """True if the query's only text is a phrase, a pattern or `content:`, or an OR of these."""
         texts = [part for part in list_required_parts(self.node) if says_text(part) and not isinstance(part, Not)]
         return len(texts) == 1 and all(map(is_exact, find_positive_leaves(texts[0])))
 
     @property
     def is_question(self) -> bool:
-        """True for several plain words, next to any conditions: their places are ranked, whatever flags are given."""
+        """True if the query has several plain words, with or without conditions. Its results are always ranked."""
         return isinstance(self.node, And) and sum(isinstance(part, Word) for part in self.node.parts) > 1
 
     @property
     def plain(self) -> bool:
-        """True if the query has no condition, only words and identifiers."""
+        """True if the query consists of words and identifiers, without conditions."""
         return all(isinstance(part, Word | Identifier) for part in list_required_parts(self.node))
 
 
 def list_required_parts(node: Node | None) -> tuple[Node, ...]:
-    """The parts of a query that must all hold, of which words and identifiers only rank."""
+    """List the parts of a query that AND joins at its top. Words and identifiers among them only rank."""
     return node.parts if isinstance(node, And) else (node,) if node is not None else ()
 
 
 def join_parts(parts: Sequence[Node]) -> Node | None:
-    """The tree that requires all of these parts; None without parts."""
+    """Make a tree that requires all of these parts; None without parts."""
     return And(tuple(parts)) if len(parts) > 1 else next(iter(parts), None)
 
 
 def says_text(node: Node) -> bool:
-    """True if a condition is about text, not only about files and units."""
+    """True if a condition has a leaf about text, not only about files and units."""
     match node:
         case And(parts) | Or(parts):
             return any(map(says_text, parts))
@@ -183,7 +183,7 @@ def is_exact(leaf: Node) -> bool:
 
 
 def find_positive_leaves(node: Node | None, positive: bool = True) -> Iterator[Leaf]:
-    """The leaves under an even number of negations, in the order of the query."""
+    """Find the leaves under an even number of negations, in the order of the query."""
     match node:
         case None:
             return
@@ -198,11 +198,11 @@ def find_positive_leaves(node: Node | None, positive: bool = True) -> Iterator[L
 
 
 MARKS = frozenset({"TODO", "FIXME", "XXX", "HACK"})
-"""Words that open a comment about something to be done. Such a query asks for these comments."""
+"""Words that begin a TODO comment. A query that is one of these words asks for such comments."""
 
 
 def find_todo_mark(node: Node | None) -> str:
-    """The mark of TODO comments that a query is; empty for any other query."""
+    """Find the mark, such as FIXME, if it is the whole query; empty for any other query."""
     return node.text if isinstance(node, Word) and node.text in MARKS else ""
 
 
@@ -215,7 +215,7 @@ def asks_for_todos(node: Node | None) -> bool:
 
 
 def list_leaves(node: Node | None) -> Iterator[Leaf]:
-    """All leaves; negated ones last."""
+    """List all leaves, negated ones last."""
     yield from find_positive_leaves(node)
     yield from find_positive_leaves(node, positive=False)
 
@@ -239,7 +239,7 @@ def _find_ranking_texts(node: Node | None, positive: bool) -> Iterator[Word | Ph
 
 
 def split_phrases(query: Query) -> Query | None:
-    """The query with its phrases read as words; None if it has none next to other words."""
+    """Replace the phrases of a query by their words; None if the query has no phrase or no other words."""
     parts = query.node.parts if isinstance(query.node, And) else ()
     if not any(isinstance(part, Phrase) for part in parts) or not query.loose_words:
         return None
@@ -250,7 +250,7 @@ def split_phrases(query: Query) -> Query | None:
 
 
 def remove_node(node: Node | None, left_out: Node) -> Node | None:
-    """The tree without one of its nodes; None if nothing remains."""
+    """Copy the tree without one of its nodes; None if nothing remains."""
     if node is left_out or node is None:
         return None
     if isinstance(node, And | Or):
@@ -260,7 +260,7 @@ def remove_node(node: Node | None, left_out: Node) -> Node | None:
 
 
 def add_stars(node: Node | None, excluded: Collection[str]) -> Node | None:
-    """The tree with a star after each word that can have one, except the `excluded` words (lower case)."""
+    """Copy the tree with a star after each word that can have one, except the `excluded` words (lower case)."""
     match node:
         case Word(text, start):
             word = text.rstrip(PUNCTUATION)
@@ -277,11 +277,11 @@ def add_stars(node: Node | None, excluded: Collection[str]) -> Node | None:
 
 
 NEGATED_WORD = r"[^\W\d]\w|[^\W\d\x00-\x7f]|_"
-"""Start of a word that a dash negates. A dash with one ASCII letter is a command-line flag, not a negation."""
+"""Pattern of the start of a word that a dash can negate. A dash with one ASCII letter is a command-line flag."""
 
 
 def describe(node: Node) -> str:
-    """One line for people, in the language of queries itself: 'lang:go', '-is:test', '(a OR "b c") kind:class'."""
+    """Write a node as a query in one line: 'lang:go', '-is:test', '(a OR "b c") kind:class'."""
     match node:
         case Word(text):
             written = text

@@ -58,8 +58,8 @@ from codelens.query.nodes import (
 )
 from codelens.query.patterns import parse_tree
 
-AS_TEXT = "; searched as text"  # End of a notice. A strict query raises QueryError instead.
-MOST = 8  # Most notices of one kind, so that a pasted page of text does not cause a page of notices
+AS_TEXT = "; searched as text"  # Ends the notice of a fault. A strict query raises QueryError instead.
+MOST = 8  # Most notices of one kind, so that a pasted text does not produce a page of notices
 
 
 @dataclass(slots=True)
@@ -82,7 +82,7 @@ class Faults:
 
 
 MOST_PATTERNS = 32
-"""Most patterns in one query. Each runs on the text of every unit that the other conditions leave open."""
+"""Most patterns in one query. Each runs on the text of every unit that the other conditions admit."""
 MAX_DEPTH = 50  # Most nested groups. Deeper parentheses are text.
 
 _SPACE = re.compile(r"\s*")
@@ -98,7 +98,7 @@ _OPERATORS = {"OR": "or", "AND": "and", "NOT": "not"}
 
 @dataclass(frozen=True, slots=True)
 class QueryToken:
-    """`kind` is leaf, open, close, or, and, not; only a leaf has a `leaf`."""
+    """A token of a query. `kind` is leaf, open, close, or, and, not; only the kind leaf has a `leaf`."""
 
     kind: str
     start: int
@@ -112,8 +112,8 @@ class QueryToken:
 
 
 class Lexer:
-    """One pass over a query. `open` has an entry for each open parenthesis: the index of its token, or None if it is part of a
-    word. Both kinds pair up, so f(a, b) in a group does not end the group."""
+    """Splits a query into tokens in one pass. `open` has an entry for each open parenthesis: the index of its token, or None if
+    it is part of a word. Both kinds pair up, so f(a, b) in a group does not end the group."""
 
     def __init__(self, text: str, faults: Faults, languages: Collection[str]) -> None:
         self.text, self.faults, self.languages = text, faults, languages
@@ -123,7 +123,7 @@ class Lexer:
         self.position = 0
 
     def run(self) -> list[QueryToken]:
-        """All tokens in order. Unclosed parentheses stay in `open`."""
+        """Split the whole query; returns all tokens in order. Unclosed parentheses stay in `open`."""
         while (start := _find_end(_SPACE, self.text, self.position)) < len(self.text):
             self.position = start
             last = self.tokens[-1] if self.tokens else None
@@ -146,7 +146,7 @@ class Lexer:
         self.position = end
 
     def _read_unit(self, start: int) -> None:
-        """Add a leaf, perhaps negated. If the leaf is not valid, the dash is part of its text."""
+        """Add a leaf, or a negated one. If the leaf is not valid, the dash becomes part of its text."""
         dash = _NEGATION.match(self.text, start)
         at = dash.end() if dash else start
         if self.text[at] == "(" and self.depth < MAX_DEPTH:
@@ -169,7 +169,7 @@ class Lexer:
         return self._add_word(start, max(at, self.position))
 
     def _add_word(self, start: int, scanned: int) -> None:
-        """Add the text from `start` to the end of the word; the part before `scanned` was read already."""
+        """Add the word that begins at `start`. The part before `scanned` has been read already."""
         end = self._find_run_end(scanned, _RUN)
         run = self.text[start:end]
         last = self.tokens[-1] if self.tokens else None
@@ -181,7 +181,7 @@ class Lexer:
         return self._add("leaf", start, end, Word(run, start))
 
     def _find_run_end(self, at: int, plain: re.Pattern[str]) -> int:
-        """End of a run: before a space or a parenthesis that closes a group. Parentheses of the run itself pair up."""
+        """Find where a run ends: before a space or a parenthesis that closes a group. Parentheses within the run pair up."""
         while (at := _find_end(plain, self.text, at)) < len(self.text):
             if self.text[at] == "(":
                 self.open.append(None)
@@ -195,7 +195,7 @@ class Lexer:
         return at
 
     def _read_special(self, at: int, negated: bool) -> tuple[Leaf, int] | None:
-        """The leaf that begins here with a quote, a slash or a field, and its end; None for a word."""
+        """Read the leaf that begins here with a quote, a slash or a field; returns it and its end, or None for a word."""
         match self.text[at]:
             case '"':
                 quoted = _QUOTED.match(self.text, at)
@@ -217,8 +217,8 @@ class Lexer:
         return self._read_filter(at, negated)
 
     def _read_pattern(self, at: int) -> tuple[Leaf, int] | None:
-        """A pattern in /…/, if its first bare slash ends the word and it parses. An invalid one with spaces is prose,
-        without a notice."""
+        """Read a pattern in /…/, if its first unescaped slash ends the word and it parses. An invalid one with spaces is
+        prose, without a notice."""
         match = _SLASHED.match(self.text, at)
         rest = self.text[match.end() : match.end() + 1] if match else ""
         if match is None or not (not rest or rest.isspace() or (rest == ")" and self._closes_group())):
@@ -261,7 +261,7 @@ class Lexer:
         return filtered, self.position
 
     def _read_values(self, at: int) -> list[str] | None:
-        """The values of a comma list, moving the position after it; None if a quote is not closed."""
+        """Read a comma list of values, and move the position behind it; None if a quote is not closed."""
         values = []
         while True:
             quoted = _QUOTED.match(self.text, at) if self.text.startswith('"', at) else None
@@ -277,7 +277,7 @@ class Lexer:
 
 
 def unescape(quoted: str) -> str:
-    r"""The text between quotes with \" and \\ unescaped. Other backslashes stay, as in "C:\new"."""
+    r"""Read the text between quotes, with \" and \\ unescaped. Other backslashes stay, as in "C:\new"."""
     return re.sub(r'\\(["\\])', r"\1", quoted)
 
 
@@ -310,7 +310,7 @@ def parse_query(
     lexer = Lexer(text, faults, known_languages)
     tokens = lexer.run()
     unpaired = {index for index in lexer.open if index is not None}
-    tokens = _demote(_settle(text, tokens, unpaired, faults), text, faults)
+    tokens = _demote_operators(_make_loose_text(text, tokens, unpaired, faults), text, faults)
     if strict and faults.notes:
         position, notice = min(faults.notes, key=lambda fault: fault[0])
         raise QueryError(notice.text.removesuffix(AS_TEXT), text, min(position, len(text)))
@@ -323,10 +323,10 @@ def parse_query(
 _LOOSE = Word("")  # Placeholder for text that later tokens may extend
 
 
-def _settle(text: str, tokens: list[QueryToken], unpaired: set[int], faults: Faults) -> list[QueryToken]:
+def _make_loose_text(text: str, tokens: list[QueryToken], unpaired: set[int], faults: Faults) -> list[QueryToken]:
     """Turn unclosed parentheses and empty groups into text, joined to a word that touches them."""
     settled: list[QueryToken] = []
-    loose = -1  # where a token of such text ended, to which a touching word is joined
+    loose = -1  # end of the last token made of such text; a word that starts there is joined to it
     for index, token in enumerate(tokens):
         last = settled[-1] if settled else None
         start = token.start
@@ -346,9 +346,9 @@ def _settle(text: str, tokens: list[QueryToken], unpaired: set[int], faults: Fau
     return [replace(t, leaf=Word(text[t.start : t.end], t.start)) if t.leaf is _LOOSE else t for t in settled]
 
 
-def _demote(tokens: list[QueryToken], text: str, faults: Faults) -> list[QueryToken]:
+def _demote_operators(tokens: list[QueryToken], text: str, faults: Faults) -> list[QueryToken]:
     """Turn operators that lack an operand into words, so that the tokens fit the grammar."""
-    begins = [False]  # for the end and each token, from the last: an operand begins there
+    begins = [False]  # True where an operand begins: for the end, then for each token from the last
     for token in reversed(tokens):
         operand = token.kind == "open" or (token.kind == "leaf" and not token.is_case)
         begins.append(operand or (token.kind == "not" and begins[-1]))
@@ -396,7 +396,7 @@ class _Parser:
         return parts[0] if len(parts) == 1 else And(tuple(parts))
 
     def _parse_operand(self) -> Node:
-        """An operand. Pairs of negations cancel, except a last pair: NOT NOT word makes the word a condition."""
+        """Parse an operand. Pairs of negations cancel, except a last pair: NOT NOT word makes the word a condition."""
         negations = 0
         while self._peek_kind() == "not":
             negations += 1

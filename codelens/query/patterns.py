@@ -29,7 +29,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.text.terms import fold
 
 MAX_SOURCE = 10_000
-"""Most characters of a regular expression. Generated alternations of some hundred names are shorter."""
+"""Most characters of a regular expression. A generated alternation of some hundred names fits."""
 _parser: Any = import_module("re._parser")
 _CODE_ESCAPE = re.compile(r"\\[xuUN0-9]")
 _POSIX_CLASS = re.compile(r"\[:\^?\w+:\]")
@@ -71,12 +71,12 @@ _HINT = "quote it to search for it as text"
 
 
 def read_items(sequence: Any) -> tuple[tuple[str, Any], ...]:
-    """A parsed sequence with operators as names: 'LITERAL', 'MAX_REPEAT', …"""
+    """Convert a parsed sequence to pairs (operator name, argument): 'LITERAL', 'MAX_REPEAT', …"""
     return tuple((str(operator), argument) for operator, argument in sequence)
 
 
 def read_repetition(operator: str, argument: Any) -> tuple[int, int, tuple[tuple[str, Any], ...]] | None:
-    """(least, most, body) of a repetition, else None; `most` is large for an unbounded one."""
+    """Read a repetition as (least, most, body); None for other operators. `most` is large if there is no limit."""
     if operator not in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
         return None
     least, most, body = argument
@@ -86,9 +86,9 @@ def read_repetition(operator: str, argument: Any) -> tuple[int, int, tuple[tuple
 LONGEST_QUOTED = 60  # Characters of a pattern that a notice repeats
 Ranges = tuple[tuple[int, int], ...]  # Half-open ranges of characters
 _DOTLESS = str.maketrans("İı", "ƻƻ")
-"""The engine matches these with i when it ignores case, unlike Python. Their replacement is a letter without case."""
+"""Replaces İ and ı by a letter without case: unlike Python, the engine matches them with i when it ignores case."""
 _NO_REPEAT = re.compile(r"\\.|\{(?![0-9]+(?:,[0-9]*)?\}|,[0-9]*\})", re.DOTALL)
-"""Braces that are not a repetition: text to Python, fuzzy matching to the engine. Escaped pairs are skipped."""
+"""Matches braces that Python reads as text and the engine as fuzzy matching. Escaped pairs are skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def compile_pattern(
         text = rf"(?<!\w)(?:{text}{end})(?!\w)"
     if whole_line:
         text = rf"^(?:{text}{end})$"
-    engine: Any = import_module("regex")  # 30 ms: a query without a pattern does without
+    engine: Any = import_module("regex")  # takes 30 ms, which only queries with a pattern pay
     flags = engine.MULTILINE | engine.VERSION0 | (engine.IGNORECASE if ignore_case else 0)
     try:
         program = engine.compile(text, flags)
@@ -123,7 +123,7 @@ def compile_pattern(
 
 
 def find_all(compiled: CompiledPattern, text: str, budget: TimeBudget, limit: int = 0) -> Ranges:
-    """Half-open character ranges of the matches, in order, at most `limit` unless that is 0; some may be empty.
+    """Find the half-open character ranges of the matches, in order, at most `limit` unless that is 0; some may be empty.
 
     Raises OutOfTime when the budget is spent; `budget.cut` then names the pattern.
     """
@@ -137,8 +137,8 @@ def find_all(compiled: CompiledPattern, text: str, budget: TimeBudget, limit: in
 def find_in_lines(
     compiled: CompiledPattern, text: str, budget: TimeBudget, every: bool = True
 ) -> Iterator[tuple[int, int]]:
-    """Character ranges of the matches within each line, as if the line were the whole text; of each line the first, or with
-    `every` all. Raises as `find_all` does.
+    """Find the character ranges of matches within each line, as if the line were the whole text: all of them with `every`,
+    else the first of each line. Raises as `find_all` does.
     """
     search, find = compiled.program.search, compiled.program.finditer
     begin = 0
@@ -155,7 +155,7 @@ def find_in_lines(
 
 
 def find_first_in_lines(compiled: CompiledPattern, text: str, budget: TimeBudget) -> Iterator[tuple[int, int]]:
-    """The same for a pattern whose matches stay in lines (`find_reach`): the first of each line. It looks at no line twice."""
+    """Find the first match of each line, for a pattern whose matches stay within lines (`find_reach`), in one pass."""
     begin = 0
     with _preparing_subject(compiled, text, budget) as (subject, timeout):
         while match := compiled.program.search(subject, begin, timeout=timeout):
@@ -167,7 +167,7 @@ def find_first_in_lines(compiled: CompiledPattern, text: str, budget: TimeBudget
 
 @contextmanager
 def _preparing_subject(compiled: CompiledPattern, text: str, budget: TimeBudget) -> Iterator[tuple[str, float | None]]:
-    """The text for the engine, of the same length, and the seconds it has. Raises OutOfTime for a slow pattern, which
+    """Prepare (text for the engine, of the same length; seconds that it has). Raises OutOfTime for a slow pattern, which
     `budget.cut` then names."""
     subject = text.translate(_DOTLESS) if compiled.dotted and ("ı" in text or "İ" in text) else text
     try:
@@ -182,11 +182,11 @@ def _preparing_subject(compiled: CompiledPattern, text: str, budget: TimeBudget)
 class LineReach(Enum):
     """The line breaks that a pattern may match."""
 
-    IN_LINE = 1  # None: its matches in a text are those in its lines
+    IN_LINE = 1  # No line break: searching the text finds the same as searching each line
     MAY_CROSS = 2
-    r"""\s, [^a] or the like includes them; meant are those within a line."""
+    r"""Line breaks match \s, [^a] or the like, but only matches within a line are meant."""
     OVER_LINES = 3
-    r"""It names them: \n, or (?s) for the dot."""
+    r"""The pattern names line breaks: \n, or (?s) for the dot."""
 
 
 @lru_cache(maxsize=256)
@@ -245,7 +245,7 @@ def has_upper(source: str) -> bool:
 
 
 SHORTEST = 3  # Length of a trigram
-MOST_ALTERNATIVES = 64  # Most literals of an alternation. More cost more than they filter out.
+MOST_ALTERNATIVES = 64  # Most literals of an alternation in a plan. More cost more time than they save.
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,14 +279,14 @@ ANY = Anything()
 
 
 def require_all(plans: Iterable[Plan]) -> Plan:
-    """The plan that requires all of these plans."""
+    """Make the plan that requires all of these plans."""
     nested = (plan.parts if isinstance(plan, AllOf) else (plan,) for plan in plans)
     parts = tuple(part for part in dict.fromkeys(chain.from_iterable(nested)) if part != ANY)
     return AllOf(parts) if len(parts) > 1 else next(iter(parts), ANY)
 
 
 def require_any(plans: Iterable[Plan]) -> Plan:
-    """The plan that requires one of these; ANY if one of them requires nothing."""
+    """Make the plan that requires one of these plans; ANY if one of them requires nothing."""
     nested = (plan.parts if isinstance(plan, AnyOf) else (plan,) for plan in plans)
     parts = tuple(dict.fromkeys(chain.from_iterable(nested)))
     if ANY in parts or len(parts) > MOST_ALTERNATIVES:
@@ -295,7 +295,7 @@ def require_any(plans: Iterable[Plan]) -> Plan:
 
 
 def require_text(text: str) -> Plan:
-    """The plan of a text that must occur, in any case."""
+    """Make the plan of a text that must occur, in upper or lower case."""
     run = _LiteralRun()
     for character in text:
         run.add(character)
@@ -303,7 +303,7 @@ def require_text(text: str) -> Plan:
 
 
 def require_literals(source: str) -> Plan:
-    """The plan of a regular expression; ANY if it does not parse or uses an unknown operator."""
+    """Make the plan of a regular expression; ANY if it does not parse or uses an unknown operator."""
     try:
         tree = parse_tree(source)
         plan = _LiteralRun().walk(tree.items).plan() if tree.exact else ANY
@@ -313,7 +313,7 @@ def require_literals(source: str) -> Plan:
 
 
 def _cut_at_i(plan: Plan) -> Plan:
-    """The plan with literals cut at every i. Ignoring case, i may match İ and ı, which the index does not fold."""
+    """Cut a plan's literals at every i. Ignoring case, i may match İ and ı, which the index does not fold."""
     match plan:
         case Substring(text):
             return require_all(Substring(part) for part in text.split("i") if len(part) >= SHORTEST)
@@ -325,7 +325,7 @@ def _cut_at_i(plan: Plan) -> Plan:
 
 
 def is_safe(character: str) -> bool:
-    """True if all characters that match this one ignoring case fold to the same: ASCII, or characters without case."""
+    """True if every character that equals this one when case is ignored folds to the same: ASCII, or without case."""
     if character.isascii():
         return character != "\0"
     alone = character == character.lower() == character.upper() == character.casefold()
@@ -333,7 +333,7 @@ def is_safe(character: str) -> bool:
 
 
 _CASED = frozenset(("Lu", "Ll", "Lt", "Cn", "Cs"))
-"""Categories of letters with case, of code points that may get case in a newer Unicode, and of surrogates."""
+"""Unicode categories of letters with case, of unassigned code points, which may get case, and of surrogates."""
 
 
 class _UnknownOperatorError(Exception):
@@ -379,7 +379,7 @@ class _LiteralRun:
 
 
 def _plan_item(operator: str, argument: Any) -> Plan:
-    """The plan of an item that ends a run of literals."""
+    """Plan an item that ends a run of literals."""
     if operator == "BRANCH":
         return require_any(_LiteralRun().walk(read_items(branch)).plan() for branch in argument[1])
     if repeat := read_repetition(operator, argument):
@@ -393,7 +393,7 @@ _OPAQUE = frozenset(("IN", "NOT_LITERAL", "ANY", "ASSERT", "ASSERT_NOT", "GROUPR
 
 
 def _find_single_letter(members: Any) -> str | None:
-    """The letter of a set with both cases of one letter, [Ff]; None for other sets."""
+    """Find the letter of a set like [Ff], which holds both cases of one letter; None for other sets."""
     folded = {fold(chr(argument)) if str(operator) == "LITERAL" else "" for operator, argument in members}
     letter = folded.pop() if len(folded) == 1 else ""
     return letter if letter and is_safe(letter) else None

@@ -1,1 +1,1 @@
-"""Results → text and objects. Nothing here looks anything up: what is shown is in what it is given."""
+"""Writes results as text and as JSON objects. Renderers look nothing up: they show only what they are given."""

@@ -31,7 +31,7 @@ NEXT_OF_FLEET = "codelens cluster context --more {}"
 
 
 def make_layout(format: str, paths: PathStyle, next_part: str = NEXT_PART) -> PackLayout:
-    """The layout of that name, one of FORMATS. `next_part` says how to ask for the next part with the token in place of {}."""
+    """Make the layout of that name, one of FORMATS. `next_part` tells how to ask for the next part, with {} for its token."""
     kinds: Mapping[str, type[Markdown | Xml | Json | Compact]] = dict(
         zip(FORMATS, (Markdown, Xml, Json, Compact), strict=True)
     )
@@ -39,22 +39,22 @@ def make_layout(format: str, paths: PathStyle, next_part: str = NEXT_PART) -> Pa
 
 
 def escape_lines(text: str) -> str:
-    """Several lines, each without what a terminal would obey; a carriage return before a line feed is dropped."""
+    """Escape control characters in each line of a text; a carriage return before a line feed is dropped."""
     return "\n".join(escape_text(line.removesuffix("\r")) for line in text.split("\n"))
 
 
 def join_lines(text: str) -> str:
-    """Text that stays on its line, runs of blanks as one."""
+    """Write a text on one escaped line, with runs of blanks as one space."""
     return escape_line(escape_text(" ".join(text.split())))
 
 
 class _Layout:
-    """Base of the layouts: how paths and omissions are written."""
+    """Base of the layouts: writes paths, headings and the summary."""
 
     forms = frozenset(Form)
 
     def __init__(self, paths: PathStyle, next_part: str) -> None:
-        self.paths = paths.drop_quotes()  # join_lines sees to what is in them
+        self.paths = paths.drop_quotes()  # join_lines escapes paths instead
         self.next_part = next_part
         self.name = f"{type(self).__name__} {paths.style} {paths.cwd} {next_part}"
 
@@ -62,7 +62,7 @@ class _Layout:
         return join_lines(self.paths.format_path(root, unit.path))
 
     def format_summary(self, pack: Pack) -> str:
-        """The numbers of symbols and tokens in the pack, and the counter."""
+        """Write how many symbols and tokens the pack holds, and which counter was used."""
         total = len(pack.entries) + pack.covered + pack.cut_total
         covered = f" ({pack.covered} more within them)" if pack.covered else ""
         sent = f" after {pack.sent}" if pack.sent else ""
@@ -70,7 +70,7 @@ class _Layout:
         return f"{symbols}, {pack.tokens} of {pack.budget} tokens by {pack.counter}"
 
     def format_heading(self, entry: Entry) -> str:
-        """An empty text: each entry names its file."""
+        """Return an empty text, because each entry names its file."""
         return ""
 
 
@@ -78,11 +78,11 @@ class Markdown(_Layout):
     """A heading and a fenced block for each body; one list of all signatures, by file."""
 
     def format_heading(self, entry: Entry) -> str:
-        """The line of a file, above its signatures."""
+        """Write the line with a file's path, above its signatures."""
         return f"{self.format_path(entry.root, entry.unit)}\n"
 
     def format_entry(self, entry: Entry) -> str:
-        """A line for a signature. The fence of a body is longer than any run of backticks inside, as CommonMark wants it."""
+        """Write a signature as a line, a body as a fenced block."""
         unit, text = entry.unit, escape_lines(entry.text)
         relation = f" · {entry.relation}" if entry.relation else ""
         if entry.form is Form.SIGNATURE:
@@ -96,7 +96,7 @@ class Markdown(_Layout):
         return f"\n## {head}\n\n{doc}{fence}{unit.language}\n{text}\n{fence}\n"
 
     def format_pack(self, pack: Pack) -> str:
-        """A heading with the counts, the bodies, the signatures of each file, and how to go on."""
+        """Write a heading with the counts, the bodies, the signatures of each file, and how to get the next part."""
         bodies = "".join(self.format_entry(e) for e in pack.entries if e.form is Form.BODY)
         files: dict[str, str] = {}
         for entry in (e for e in pack.entries if e.form is Form.SIGNATURE):
@@ -110,7 +110,7 @@ class Markdown(_Layout):
 
 
 class Xml(_Layout):
-    """Elements; of XML 1.0, which cannot hold control characters, also escaped."""
+    """XML 1.0 elements. Control characters are written as escapes, because XML 1.0 cannot hold them."""
 
     def format_entry(self, entry: Entry) -> str:
         unit = entry.unit
@@ -137,18 +137,18 @@ class Xml(_Layout):
         )
 
 
-OF_BODIES = frozenset({"language", "start_byte", "end_byte", "tokens", "freshness", "doc"})  # Fields
+OF_BODIES = frozenset({"language", "start_byte", "end_byte", "tokens", "freshness", "doc"})  # Not in signatures
 
 
 class Json(_Layout):
-    """One object, of the schema's definition `context`. Paths are relative to the repository's root."""
+    """One JSON object, as `context` in the schema defines it. Paths are relative to the repository's root."""
 
     def __init__(self, paths: PathStyle, next_part: str) -> None:
         super().__init__(paths, next_part)
         self.name = "Json"
 
     def format_entry(self, entry: Entry) -> str:
-        """One element of `results`, with the comma before the next."""
+        """Write one element of `results`, followed by a comma."""
         return to_json(self._build_entry(entry, 1))[:-1] + ", "
 
     def format_pack(self, pack: Pack) -> str:
@@ -164,7 +164,7 @@ class Json(_Layout):
         return to_json(record)
 
     def _build_entry(self, entry: Entry, rank: int) -> Record:
-        """The object of an entry. That of a signature lacks what only matters for the code itself, so that more of them fit."""
+        """Build an entry's JSON object. Entries that show only a signature omit the fields about code, so that more fit."""
         record = build_unit_record(entry.unit) | {
             "repository": entry.unit.repository,
             "rank": rank,
@@ -182,7 +182,7 @@ class Json(_Layout):
 
 
 class Compact(_Layout):
-    """path:line kind name signature, a line a symbol; lines that begin with # say the rest."""
+    """A line `path:line kind name signature` for each symbol; lines that begin with # hold everything else."""
 
     forms = frozenset({Form.SIGNATURE})
 
@@ -197,7 +197,7 @@ class Compact(_Layout):
 
 
 def _escape_xml(text: str, quote: bool = False) -> str:
-    """Text of an element, with `quote` of an attribute; the two code points that XML has no room for become visible."""
+    """Escape an element's text, or with `quote` an attribute's value; U+FFFE and U+FFFF, which XML forbids, become visible."""
     return escape(re.sub("[\ufffe\uffff]", lambda found: f"\\u{ord(found[0]):04x}", text), quote)
 
 

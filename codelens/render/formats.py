@@ -1,4 +1,4 @@
-"""A search result → lines for a pipe: path:line:column:text, one hit a line, as grep and ripgrep write them.
+"""Writes a search result for a pipe: path:line:column:text, one hit a line, as grep and ripgrep do; also other formats.
 
 One decision to question: a hit shows one line, the place to jump to; -A, -B and -C add the lines around it.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def render_plain(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """Write one line a hit, as grep does, or with -A, -B and -C the lines around it."""
+    """Write one line for each hit, as grep does; with -A, -B and -C also the lines around it."""
     for i, hit in enumerate(result.hits):
         at_hit = [line for line in hit.snippet if line.number == hit.line]
         if output.only_matching:  # in the hit's line, or in its other lines if nothing in that one matches
@@ -45,7 +45,7 @@ def render_plain(result: SearchResult, output: OutputOptions) -> Iterator[str]:
 
 
 def render_vimgrep(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """Write path:line:column:text, which `:cexpr` reads, whatever the other flags are."""
+    """Write path:line:column:text, the form that Vim's `:cexpr` reads, whatever the other flags are."""
     return render_plain(result, OutputOptions(output.paths))
 
 
@@ -56,14 +56,14 @@ def render_paths(result: SearchResult, output: OutputOptions) -> Iterator[str]:
 
 
 def render_counts(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """Write path:hits of each file that has a hit (-c)."""
+    """Write path:number of hits for each file that has a hit (-c)."""
     counts = Counter(output.path_style.format_hit_path(hit) for hit in result.hits)
     mark = "\0" if output.null else ":"
     return (f"{path}{mark}{count}\n" for path, count in counts.items())
 
 
 def find_line_text(hit: Hit) -> str:
-    """The text of the line that a hit points at; its signature where the snippet does not hold that line."""
+    """Find the text of the line that a hit points at; its signature if the snippet does not contain that line."""
     text = next((line.text for line in hit.snippet if line.number == hit.line), None)
     if text is None:
         text = next(iter(hit.unit.signature.splitlines()), hit.unit.qualified_name)
@@ -71,7 +71,7 @@ def find_line_text(hit: Hit) -> str:
 
 
 def _format_text(line: SnippetLine, output: OutputOptions) -> str:
-    """A line with its matched parts in colour, unless something in it had to be made visible."""
+    """Write a line with its matches in colour, unless the line contains escapes."""
     text = line.text.rstrip("\r\n")
     if not is_short_enough(text, output.longest):
         return OMITTED.format("matching")
@@ -95,7 +95,7 @@ _ESCAPES = {"t": "\t", "n": "\n", "0": "\0", "r": "\r", "\\": "\\"}
 def parse_template(
     template: str, fields: Mapping[str, Callable[[T, PathStyle], object]]
 ) -> Callable[[T, PathStyle], str]:
-    """Compile a template to a function that fills it. Only `{name}` of `fields` is known: no attributes, no format specs.
+    """Compile a template to a function that fills it. It may contain `{name}` for names of `fields`, but no format specs.
 
     `{{` and `}}` are braces; \\t, \\n, \\r, \\0 and \\\\ are what they are in Python. Raises UsageError.
     """
@@ -114,7 +114,7 @@ def parse_template(
             what = f"unknown field {match[0]}" if match[1] is not None else f"a single '{match[0]}'"
             raise UsageError(f"--format: {what}", f"fields: {', '.join(fields)}; write {{{{ and }}}} for braces")
     pieces.append(template[end:])
-    raw = any("\0" in piece for piece in pieces if isinstance(piece, str))  # whoever reads it parts names by NUL bytes
+    raw = any("\0" in piece for piece in pieces if isinstance(piece, str))  # the reader splits names at NUL bytes
 
     def fill(item: T, paths: PathStyle) -> str:
         paths = paths.drop_quotes() if raw else paths
@@ -124,7 +124,7 @@ def parse_template(
 
 
 def end_with_break(text: str) -> str:
-    """A filled line with a line break after it, unless it ends in \\n or \\0."""
+    """Add a line break to a filled template, unless it ends in \\n or \\0."""
     return text if text.endswith(("\n", "\0")) else text + "\n"
 
 
@@ -190,7 +190,7 @@ def render_format(result: SearchResult, output: OutputOptions) -> Iterator[str]:
 
 
 def render_markdown(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """Write a heading with the query and the counts, then one section a hit, in whose snippet a gap is shown as one."""
+    """Write a heading with the query and the counts, then a section for each hit; gaps in its snippet are marked."""
     yield f"## {format_code_span(result.query)}: {len(result.hits)} of {result.total}\n"
     for hit in result.hits:
         place = format_code_span(f"{output.paths.format_hit_path(hit)}:{hit.line}")
@@ -211,7 +211,7 @@ _RULE = "codelens/hit"
 
 
 def render_sarif(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """Write one run of SARIF; hits are results of level `note`, in the order of their rank."""
+    """Write a SARIF log with one run; hits are results of level `note`, in the order of their rank."""
     roots = {r.name: r.root for r in result.index.repositories}
     rule = {"id": _RULE, "shortDescription": {"text": "A place that a search found"}}
     run = {
@@ -221,7 +221,7 @@ def render_sarif(result: SearchResult, output: OutputOptions) -> Iterator[str]:
         "columnKind": "utf16CodeUnits",
         "results": [_build_sarif_result(hit, result.query) for hit in result.hits],
     }
-    from codelens.render.records import to_json  # plain lines start without it
+    from codelens.render.records import to_json  # other formats need not import it
 
     yield to_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
 
@@ -264,4 +264,4 @@ RENDERERS: Mapping[str, Callable[[SearchResult, OutputOptions], Iterator[str]]] 
     "markdown": render_markdown,
     "sarif": render_sarif,
 }
-"""Format → what writes it."""
+"""Format → the function that writes it."""

@@ -1,4 +1,4 @@
-"""Matching lines → text: for a pipe as grep and ripgrep write them, for a terminal a heading a file, and lists of files."""
+"""Writes matching lines as grep and ripgrep do, and lists and counts of files."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ PATH, PLACE, MATCH = "35", "32", "1;31"  # SGR codes, as grep and ripgrep colour
 
 
 class OutputOptions(NamedTuple):
-    """How hits and lines are written: what the flags of grep and ripgrep ask for, and what the terminal can show."""
+    """How hits and lines are written, from the flags that grep and ripgrep also have, and from the terminal."""
 
     paths: PathStyle
     template: str = ""  # For `--format`
     null: bool = False  # A NUL byte after each path instead of a colon or a line break
-    names: bool = True  # The path before each line
+    names: bool = True  # Write the path before each line
     line_numbers: bool = True
     columns: bool = True
     longest: int = 0  # Bytes of a line (-o: of a match) above which its text is left out; 0 for no limit
@@ -26,8 +26,8 @@ class OutputOptions(NamedTuple):
     only_matching: bool = False
     inverted: bool = False
     color: bool = False
-    hyperlinks: str = ""  # A name of `terminal.LINKS`, or a URL with {path}, {line}, {column}, {host}; empty for none
-    width: int = 0  # Cells of a line on the terminal, to which long lines are cut; 0 shows them whole
+    hyperlinks: str = ""  # A key of `terminal.LINKS`, or a URL with {path}, {line}, {column}, {host}; or empty
+    width: int = 0  # Width of the terminal in cells, to which long lines are cut; 0 to show them whole
 
     @property
     def path_style(self) -> PathStyle:
@@ -39,12 +39,12 @@ class OutputOptions(NamedTuple):
 
 
 def format_paths(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
-    """Write a path a line, or before a NUL byte (-l, -L)."""
+    """Write each path on a line, or followed by a NUL byte (-l, -L)."""
     return (output.format_file_path(file) + ("\0" if output.null else "\n") for file in files)
 
 
 def format_counts(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
-    """Write path:count of the lines that match, or with -o of the matches (-c)."""
+    """Write path:count for each file (-c): the number of matching lines, or with -o of matches."""
     for file in files:
         counted = (line for line in file.lines if line.matched)
         count = sum(len(line.ranges) if output.only_matching else 1 for line in counted)
@@ -53,9 +53,9 @@ def format_counts(files: Iterable[FileLines], output: OutputOptions) -> Iterator
 
 
 def format_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
-    """Write path:line:column:text, of context path-line-text; `--` between runs of lines that do not touch, where there is context.
+    """Write path:line:column:text; with context also path-line-text, and `--` between groups of lines that are not adjacent.
 
-    The text is the file's own, so that programs get what grep would give them.
+    The text is not escaped, so that programs get what grep would give them.
     """
     begun = False
     for file in files:
@@ -72,7 +72,7 @@ def format_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[
 
 
 def format_vimgrep(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
-    """Write path:line:column:text for each match, also for several on a line, which `:cexpr` reads."""
+    """Write path:line:column:text for each match, also for several on a line: the form that Vim's `:cexpr` reads."""
     for file in files:
         for line in file.lines:
             for start, _ in line.ranges or ((0, 0),) if line.matched else ():
@@ -89,7 +89,7 @@ def _format_prefix(file: FileLines, output: OutputOptions, mark: str) -> str:
 
 
 def _split_visible_parts(line: MatchedLine, output: OutputOptions) -> Iterator[tuple[int, str]]:
-    """Pairs (column, 0 for context; text) of a line: one, or with -o one for each match."""
+    """Split a line into (column, text) pairs: one pair, or with -o one for each match. The column of context lines is 0."""
     text = line.text
     if output.only_matching and line.matched and not output.inverted:
         for start, end in line.ranges:
@@ -103,16 +103,16 @@ def _split_visible_parts(line: MatchedLine, output: OutputOptions) -> Iterator[t
     yield column, color_ranges(text, line.ranges) if output.color else text
 
 
-OMITTED = "[Omitted long {} line]"  # The words of ripgrep in place of a line that is longer than -M
+OMITTED = "[Omitted long {} line]"  # Replaces a line that is longer than -M, in ripgrep's words
 
 
 def is_short_enough(text: str, longest: int, ending: int = 1) -> bool:
-    """True if a line is not longer than -M, in bytes; like ripgrep it counts the line break too."""
+    """True if a line is at most `longest` bytes long (-M). Like ripgrep, it counts the line break too."""
     return not longest or len(text.encode("utf-8", "surrogateescape")) + ending <= longest
 
 
 def color_ranges(text: str, ranges: Iterable[tuple[int, int]]) -> str:
-    """The text with ranges of it in colour, which come in the order of their starts and may overlap."""
+    """Color ranges of a text. They must be in the order of their starts, and may overlap."""
     parts, at = [], 0
     for start, end in ranges:
         start = max(start, at)
@@ -122,5 +122,5 @@ def color_ranges(text: str, ranges: Iterable[tuple[int, int]]) -> str:
 
 
 def color_text(code: str, text: str, color: bool) -> str:
-    """The text between an SGR code and its end."""
+    """Put a text between an SGR code and its reset, if `color` is set."""
     return f"\x1b[{code}m{text}\x1b[0m" if color and text else text

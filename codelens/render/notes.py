@@ -1,4 +1,4 @@
-"""Notes → lines for people, and records."""
+"""Writes notes as lines for people, and as JSON objects."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Places = Mapping[str, Sequence[AnchorPlace]]
 
 
 def format_note_list(notes: Sequence[NoteFile], places: Places) -> Iterator[str]:
-    """`path: title [status] #tag`, and below it where its places are now."""
+    """Write `path: title [status] #tag` for each note, and below it where its linked places are now."""
     for note in notes:
         status = f" [{note.note.status}]" if note.note.status else ""
         tags = "".join(f" #{tag}" for tag in note.note.tags)
@@ -25,7 +25,7 @@ def _describe_places(note: NoteFile, found: Sequence[AnchorPlace] | None) -> lis
 
 
 def format_note(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Iterator[str]:
-    """The fields of a note, one a line; then a blank line and its text."""
+    """Write the fields of a note, one a line; then a blank line and its text."""
     fields = note.note
     shown = {"id": fields.id, "file": note.path} | pick_fields(fields, "title kind status tags created")
     shown["tags"] = ", ".join(fields.tags)
@@ -38,12 +38,12 @@ def format_note(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Iterator
 
 
 def build_note_list_record(notes: Sequence[NoteFile], places: Places, exit_code: int) -> Record:
-    """`schema`, `notes`, `exit_code`."""
+    """Build the object of a list of notes: `schema`, `notes`, `exit_code`."""
     return {"schema": 1, "notes": [build_note_record(n, places.get(n.path)) for n in notes], "exit_code": exit_code}
 
 
 def build_note_record(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Record:
-    """A note without its text. `places` say where the code is now; `standing` is `unknown` without an index."""
+    """Build the object of a note without its text. `places` say where its code is; `standing` is `unknown` without an index."""
     fields, links = note.note, note.note.links
     if found is None:
         found = [AnchorPlace(link, AnchorState.UNKNOWN, link.path, link.line, link.symbol) for link in links]

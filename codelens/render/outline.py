@@ -1,4 +1,4 @@
-"""The symbols of one file → an outline, an object, or lines for a tags file."""
+"""Writes the symbols of one file as an outline, a JSON object, or lines for a tags file; and lists of files and commits."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Changes = Mapping[UnitId, LastChange]
 
 
 def select_symbols(units: Sequence[UnitRow]) -> list[UnitRow]:
-    """The units of an outline: symbols, and the sections of a text with headings."""
+    """Select the units of an outline: symbols, and the sections of a document with headings."""
     return [u for u in units if u.kind in SYMBOL_KINDS or u.kind == "section"]
 
 
 def build_outline_record(path: str, units: Sequence[UnitRow], exit_code: int, last: Changes | None = None) -> Record:
-    """The object of `symbols --json`. `path` is as indexed, with escapes where its bytes are not UTF-8; with `last` each symbol
-    has its last change, null where it is not known."""
+    """Build the object of `symbols --json`. `path` is as indexed, with escapes for bytes that are not UTF-8. With `last` each
+    symbol has its last change, or null if it is not known."""
     symbols = []
     for unit in select_symbols(units):
         place = {"container": unit.container, "line": unit.name_line, "column": unit.name_column}
@@ -33,7 +33,7 @@ def build_outline_record(path: str, units: Sequence[UnitRow], exit_code: int, la
 
 
 def format_outline_with_changes(units: Sequence[UnitRow], last: Changes) -> Iterator[str]:
-    """day, commits that wrote its lines, author, line, kind and name; a ~ before a day means that day or earlier."""
+    """Write for each symbol its day of change, number of commits, author, line, kind and name; ~DAY means that day or earlier."""
     for unit in select_symbols(units):
         change = last.get(unit.id)
         day = format_day(change.time) if change else "-"
@@ -44,7 +44,7 @@ def format_outline_with_changes(units: Sequence[UnitRow], last: Changes) -> Iter
 
 
 def format_outline(units: Sequence[UnitRow]) -> Iterator[str]:
-    """line, kind and signature, set in by how deep the symbol lies."""
+    """Write line, kind and signature of each symbol, indented by its nesting."""
     known = {u.qualified_name for u in units}
     for unit in select_symbols(units):
         depth = sum(".".join(unit.container.split(".")[:i]) in known for i in range(1, unit.container.count(".") + 2))
@@ -53,7 +53,7 @@ def format_outline(units: Sequence[UnitRow]) -> Iterator[str]:
 
 
 def format_ctags(units: Sequence[UnitRow], path: str) -> Iterator[str]:
-    """Universal Ctags' format 2, sorted by name; a line number is the address, since the tree may have changed."""
+    """Write Universal Ctags' format 2, sorted by name. Addresses are line numbers, because the file may have changed."""
     yield "!_TAG_FILE_FORMAT\t2\t/extended format/\n"
     yield "!_TAG_FILE_SORTED\t1\t/0=unsorted, 1=sorted, 2=foldcase/\n"
     for unit in sorted(select_symbols(units), key=lambda u: (u.name.encode("utf-8", "surrogatepass"), u.name_line)):
@@ -64,7 +64,7 @@ def format_ctags(units: Sequence[UnitRow], path: str) -> Iterator[str]:
 
 
 def build_files_record(files: Sequence[IndexedFile], total: int, index: IndexInfo) -> Record:
-    """A part of a list of files; `total` counts all of them."""
+    """Build the object of a part of a list of files; `total` is the number of all files."""
     return {
         "schema": SCHEMA,
         "files": [build_file_record(file) for file in files],
@@ -75,13 +75,13 @@ def build_files_record(files: Sequence[IndexedFile], total: int, index: IndexInf
 
 
 def format_commit(commit: PastCommit, repository: str = "") -> str:
-    """The commit's short id, its day (UTC), the name of its repository if one is given, and its subject."""
+    """Write a commit's short id, its day (UTC), the repository's name if one is given, and its subject."""
     parts = (commit.name[:12], format_day(commit.time), repository, commit.subject)
     return escape_line(" ".join(filter(None, parts))) + "\n"
 
 
 def build_commits_record(commits: Sequence[tuple[float, str, PastCommit]], total: int, index: IndexInfo) -> Record:
-    """A part of a list of commits; `total` counts all of them."""
+    """Build the object of a part of a list of commits; `total` is the number of all commits."""
     return {
         "schema": SCHEMA,
         "commits": [
@@ -103,7 +103,7 @@ def build_file_record(file: IndexedFile) -> Record:
 
 
 def build_source_record(source: SourceFile, index: IndexInfo) -> Record:
-    """A file with its lines and the outline of `symbols --json`."""
+    """Build the object of a file with its lines and the outline of `symbols --json`."""
     return {
         "schema": SCHEMA,
         **build_file_record(source.file),

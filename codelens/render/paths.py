@@ -1,7 +1,7 @@
-"""How a hit's path is written in text: relative to the working directory, to the repository's root, or absolute.
+"""Writes a hit's path in text: relative to the working directory, to the repository's root, or absolute.
 
-Text that goes into a pipe carries the path's own bytes (surrogates of os.fsdecode), so that `xargs` finds the file. A name that
-would break its line or speak to a terminal is quoted as git does with core.quotePath=false, but where NUL bytes part the names.
+Text for a pipe keeps the path's own bytes (surrogates of os.fsdecode), so that `xargs` finds the file. A name with control
+characters is quoted as git does with core.quotePath=false, except where NUL bytes separate the names.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ _ESCAPES = {**dict(zip("\a\b\t\n\v\f\r", "abtnvfr", strict=True)), '"': '"', "\\
 
 
 def quote_path(path: str) -> str:
-    """An ordinary name as it is; else in double quotes, with C's escapes and octal numbers, as git writes it."""
+    """Quote a path as git does, in double quotes with C's escapes and octal numbers; ordinary paths stay as they are."""
     if not _QUOTED.search(path):
         return path
     return '"' + re.sub(r'[\x00-\x1f\x7f"\\]', lambda m: "\\" + _ESCAPES.get(m[0], f"{ord(m[0]):03o}"), path) + '"'
 
 
 class PathStyle(NamedTuple):
-    """`style` is cwd, root or absolute; `cwd` an absolute path; `repositories` are those of the index."""
+    """How paths are written. `style` is cwd, root or absolute; `cwd` is an absolute path; `repositories` are the index's."""
 
     style: str
     cwd: str
     repositories: Sequence[RepositoryInfo] = ()
-    quoted: bool = True  # True if names with odd characters are quoted. They are not before a NUL byte or in JSON.
+    quoted: bool = True  # True to quote names with odd characters; False before a NUL byte or in JSON
 
     def drop_quotes(self) -> PathStyle:
         return self._replace(quoted=False)
 
     def format_hit_path(self, hit: Hit) -> str:
-        """The path of a hit's file in this style, with the file's own bytes."""
+        """Write the path of a hit's file in this style, with the file's own bytes."""
         return self.format_path(hit.root, restore_path(hit))
 
     def format_unit_place(self, unit: UnitRow) -> str:
-        """path:line of the name of a unit."""
+        """Write path:line of a unit's name."""
         root = next((r.root for r in self.repositories if r.name == unit.repository), "")
         return f"{self.format_path(root, unit.path)}:{unit.name_line or unit.start_line}"
 
@@ -54,11 +54,11 @@ class PathStyle(NamedTuple):
             name = next((r.name for r in self.repositories if r.root == root), "") if len(self.repositories) > 1 else ""
             text = f"{name}/{path}" if name else path
         elif self.style == "cwd":
-            with suppress(ValueError):  # another drive
+            with suppress(ValueError):  # the path is on another drive
                 text = os.path.relpath(whole, self.cwd) + ("/" if path.endswith("/") else "")
         return quote_path(text) if self.quoted else text
 
 
 def restore_path(hit: Hit) -> str:
-    """The path that the operating system knows, relative to the root."""
+    """Restore the path that the operating system knows, relative to the root."""
     return os.fsdecode(hit.path_bytes) if hit.path_bytes is not None else hit.unit.path

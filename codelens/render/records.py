@@ -1,4 +1,4 @@
-"""Results → objects for --json and --jsonl: plain dicts with stable keys, in the order that schema.json lists them.
+"""Builds the objects of --json and --jsonl: plain dicts with stable keys, in the order that schema.json lists them.
 
 The number SCHEMA changes when a field is taken away, renamed or means something else.
 """
@@ -18,23 +18,23 @@ from codelens.worktree.files import encode_escaped_path
 
 SCHEMA = 2
 LONGEST_DOC = 80  # Characters of a hit's documentation; `symbols` and `context` have all of it
-MOST_REPOSITORIES = 100  # Repositories that are listed with each answer, whichever it names. 10,000 take 0.9 MB.
+MOST_REPOSITORIES = 100  # If an index has more, an answer lists only those it names. 10,000 take 0.9 MB.
 
 Record = dict[str, Any]
 
 _UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""json.dumps itself escapes what is below a space."""
+"""Characters that could trick a terminal or cannot be encoded; json.dumps itself escapes those below a space."""
 
 
 def to_json(record: Mapping[str, Any], indent: int | None = None) -> str:
-    """One JSON text with its line break. Surrogates and what a terminal would obey are escapes."""
+    """Write a record as JSON with a line break at its end. Surrogates and control characters are escaped."""
     separators = (",", ":") if indent is None else None
     text = json.dumps(record, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
 
 
 def pick_fields(item: object, names: str) -> Record:
-    """The fields of an object with these names, in this order, as JSON has them."""
+    """Copy the named fields of an object, in this order, to values that JSON can hold."""
     return {name: _to_plain(getattr(item, name)) for name in names.split()}
 
 
@@ -43,13 +43,13 @@ def _to_plain(value: Any) -> Any:
 
 
 def to_jsonl(kind: str, field: str, record: Record) -> Iterator[str]:
-    """An object of type `kind` for each element of a field of the record, then one of type `end` with the other fields."""
+    """Write a line of type `kind` for each element of a field of the record, then one of type `end` with the other fields."""
     yield from (to_json({"type": kind} | element) for element in record.pop(field))
     yield to_json({"type": "end"} | record)
 
 
 def build_search_record(result: SearchResult, exit_code: int, stats: Mapping[str, float] | None = None) -> Record:
-    """The object of `search --json`: the hits, notices and the index. `stats` are seconds by step."""
+    """Build the object of `search --json`: the hits, notices and the index. `stats` are seconds by step."""
     record: Record = {
         "schema": SCHEMA,
         "query": result.query,
@@ -68,13 +68,13 @@ def build_search_record(result: SearchResult, exit_code: int, stats: Mapping[str
 
 
 def build_like_record(trace: Trace) -> Record:
-    """`like`: what the hits are to resemble, as it was understood; nothing for a search by a query alone."""
+    """Build the field `like`, the code that hits should resemble; an empty record for a search without --like."""
     names = "target name kind language repository path start_line end_line"
     return {} if trace.original is None else {"like": pick_fields(trace.original, names)}
 
 
 def build_hit_record(hit: Hit, contributions: bool) -> Record:
-    """One element of `results`: the unit, its score, the lines shown and the place to jump to; with `contributions`, its parts."""
+    """Build an element of `results`: unit, score, lines shown, place to jump to; with `contributions` the parts of its score."""
     return build_unit_record(hit.unit) | {
         "score": hit.score,
         **({} if hit.confidence is None else {"confidence": round(hit.confidence, 6)}),
@@ -92,19 +92,19 @@ def build_hit_record(hit: Hit, contributions: bool) -> Record:
 
 
 def build_unit_record(unit: UnitRow) -> Record:
-    """The fields that say which piece of which file a unit is."""
+    """Build the fields that identify a unit: its file, its place there, its kind and name."""
     named = pick_fields(unit, "name qualified_name kind language path start_line end_line")
     return named | {"start_byte": unit.span.start, "end_byte": unit.span.end} | encode_path(unit.path)
 
 
 def encode_path(path: str) -> Record:
-    """The path's own bytes, where they are not UTF-8 and `path` shows escapes."""
+    """Build the field with a path's own bytes, if they are not UTF-8, so that `path` shows escapes; else an empty record."""
     raw = encode_escaped_path(path)
     return {"path_b64": base64.b64encode(raw).decode()} if raw is not None else {}
 
 
 def build_score_record(scored: Hit | Candidate) -> Record:
-    """The ranks in the channels and all contributions, with the operands from which `recompute` gets their amounts again."""
+    """Build the ranks by channel and all contributions, with the operands from which `recompute` computes their amounts."""
     return {
         "channels": dict(sorted(scored.channels.items())),
         "contributions": [pick_fields(c, "source amount reason rule operands") for c in scored.contributions],
@@ -112,7 +112,7 @@ def build_score_record(scored: Hit | Candidate) -> Record:
 
 
 def build_candidate_record(candidate: Candidate, rank: int | None) -> Record:
-    """A candidate as `why` shows it: what it is, and every operand of its score."""
+    """Build a candidate's object as `why` shows it, with every operand of its score."""
     return build_unit_record(candidate.unit) | {
         "repository": candidate.unit.repository,
         "score": candidate.score,
@@ -123,14 +123,14 @@ def build_candidate_record(candidate: Candidate, rank: int | None) -> Record:
 
 
 def build_notice_record(notice: Notice) -> Record:
-    """A notice by its stable code and its sentence."""
+    """Build the object of a notice: its stable code and its sentence."""
     return pick_fields(notice, "code text")
 
 
 def build_index_record(index: IndexInfo, named: Collection[str] | None = None) -> Record:
-    """Which state of which index an answer comes from: equal `snapshot` means equal content.
+    """Describe the index that an answer comes from, and its state: equal `snapshot` means equal content.
 
-    Of many repositories only those that the answer names, if `named` says which these are, or it would be longer than the answer.
+    If there are many repositories, only those in `named` are listed, so that the list does not outgrow the answer.
     """
     every = named is None or len(index.repositories) <= MOST_REPOSITORIES
     listed = [r for r in index.repositories if every or (named and r.name in named)]

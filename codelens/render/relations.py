@@ -1,7 +1,7 @@
-"""Answers of the graph → objects, lines for a pipe, and Graphviz.
+"""Writes answers about the graph as JSON objects, lines for a pipe, and Graphviz.
 
-One decision to question: where a line is a place in the text (refs, callers, callees) a pipe gets that line as grep
-writes it; where it is a step of reasoning (path, impact, hierarchy) the text behind the place says the step.
+One decision to question: if results are places in the text (refs, callers, callees), each line shows the source line, as
+grep does; if they are steps (path, impact, hierarchy), each line describes the step after its place.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from codelens.render.records import (
 )
 from codelens.render.visible import escape_line, escape_text
 
-PLACES = ("refs", "callers", "callees")  # Questions whose answers are places in the text
+PLACES = ("refs", "callers", "callees")  # Questions that are answered with places in the text
 
 
 def build_answer_record(result: RelationAnswer, exit_code: int) -> Record:
-    """The object of --json for all of these questions; `relations` may be empty."""
+    """Build the object that --json prints for any question about the graph; `relations` may be empty."""
     return {
         "schema": SCHEMA,
         "question": result.question,
@@ -55,7 +55,7 @@ def build_answer_record(result: RelationAnswer, exit_code: int) -> Record:
 
 
 def build_relation_record(relation: Relation) -> Record:
-    """One edge: its ends, how sure it is, and the line that it stems from."""
+    """Build the object of an edge: its ends, its certainty, and the source line that it comes from."""
     place = relation.place
     return {
         "kind": relation.kind,
@@ -75,13 +75,13 @@ def build_relation_record(relation: Relation) -> Record:
 
 
 def build_node_record(named: NamedNode) -> Record:
-    """A symbol, a file or an external; `line` is 0 and `path` empty for what lies outside of the index."""
+    """Build the object of a symbol, file or external; an external has line 0 and an empty path."""
     place = pick_fields(named, "name qualified_name kind language repository path") | encode_path(named.path)
     return place | pick_fields(named, "line column start_byte end_byte signature test")
 
 
 def build_map_record(result: RepositoryMap, exit_code: int) -> Record:
-    """The object of `map --json`; `uses` are pairs of places in the list of all its symbols, from 0."""
+    """Build the object of `map --json`; `uses` are pairs of positions, from 0, in the list of all its symbols."""
     return {
         "schema": SCHEMA,
         "files": [
@@ -99,7 +99,7 @@ def build_map_record(result: RepositoryMap, exit_code: int) -> Record:
 
 
 def format_relations(result: RelationAnswer, paths: PathStyle) -> Iterator[str]:
-    """path:line:column:text, one relation a line. The text of a call follows its caller, or the callee if callees are listed."""
+    """Write path:line:column:text for each relation. A call's line begins with its caller, or for callees with the callee."""
     known: set[str] = set()
     for relation in result.relations:
         place = relation.place
@@ -137,20 +137,20 @@ RELATION_FIELDS: Mapping[str, Callable[[Relation, PathStyle], object]] = {
 
 
 def format_by_template(result: RelationAnswer, paths: PathStyle, template: str) -> Iterator[str]:
-    """One relation a line, by the user's template, each line once. Raises UsageError for an unknown field."""
+    """Write each relation by the user's template, without repeated lines. Raises UsageError for an unknown field."""
     fill = parse_template(template, RELATION_FIELDS)
     for text in dict.fromkeys(fill(relation, paths) for relation in result.relations):
         yield end_with_break(text)
 
 
 def format_step(relation: Relation, question: str) -> str:
-    """A relation as a sentence: 'A calls B'."""
+    """Write a relation as a sentence: 'A calls B'."""
     depth = f"{'test, ' if relation.test else ''}depth {relation.depth}: " if question == "impact" else ""
     return f"{depth}{relation.source.qualified_name} {relation.kind} {relation.target.qualified_name}{format_remark(relation)}"
 
 
 def format_remark(relation: Relation) -> str:
-    """Remarks on a relation: its confidence and where it was found."""
+    """Write remarks on a relation: its confidence and where it was found."""
     via = [relation.via] if relation.via else []
     if relation.provenance == UNRESOLVED:
         return " (not followed)"
@@ -161,14 +161,14 @@ def format_remark(relation: Relation) -> str:
 
 
 def format_map(result: RepositoryMap, paths: PathStyle) -> Iterator[str]:
-    """A path, and below it the lines of its symbols."""
+    """Write each path, and below it the lines of its symbols."""
     for file in result.files:
         yield f"{escape_line(paths.format_path(file[0].named.root, file[0].named.os_path))}\n"
         yield from (f"{escape_line(central.text)}\n" for central in file)
 
 
 def format_dot(result: RelationAnswer) -> Iterator[str]:
-    """Graphviz: what was asked about in bold, guesses dashed."""
+    """Write an answer for Graphviz, with the targets in bold and guesses dashed."""
     ends = [*result.targets, *(n for r in result.relations for n in (r.source, r.target))]
     nodes = sorted(dict.fromkeys(ends), key=NamedNode.content_order)
     edges = {(r.source, r.target, r.kind): r for r in reversed(result.relations)}
@@ -181,7 +181,7 @@ def format_dot(result: RelationAnswer) -> Iterator[str]:
 
 
 def map_dot(result: RepositoryMap) -> Iterator[str]:
-    """Graphviz: the symbols of the map and who uses whom."""
+    """Write a map for Graphviz: its symbols, and which of them use which."""
     nodes = enumerate(central.named for file in result.files for central in file)
     return _format_digraph(nodes, sorted((a, b, "") for a, b in result.uses))
 
@@ -189,7 +189,7 @@ def map_dot(result: RepositoryMap) -> Iterator[str]:
 def _format_digraph(
     nodes: Iterable[tuple[int, NamedNode]], edges: Iterable[tuple[int, int, str]], bold: Collection[NamedNode] = ()
 ) -> Iterator[str]:
-    """Nodes by number; edges as (from, to, attributes)."""
+    """Write a digraph. Nodes are (number, node), edges (from, to, attributes)."""
     yield "digraph codelens {\n  rankdir=LR;\n  node [shape=box];\n"
     for number, node in nodes:
         where = f"{node.path}:{node.line}" if node.line else node.kind
@@ -201,7 +201,7 @@ def _format_digraph(
 
 
 def quote_for_dot(text: str) -> str:
-    """A string of Graphviz, in which nothing is an escape, an attribute or markup."""
+    """Quote a text for Graphviz, so that nothing in it is an escape, an attribute or markup."""
     return '"' + escape_text(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -210,7 +210,7 @@ def format_test_path(reaching: ReachingTest, paths: PathStyle) -> str:
 
 
 def format_pytest_id(reaching: ReachingTest, paths: PathStyle) -> str:
-    """path::Class::function, as pytest names its tests; the path alone for a whole file."""
+    """Write path::Class::function, as pytest names its tests; the path alone for a whole file."""
     test = reaching.test
     parts = [] if test.kind == FILE else test.qualified_name.split(".")
     return "::".join([format_test_path(reaching, paths), *parts])
@@ -228,11 +228,11 @@ REACHING_FIELDS: Mapping[str, Callable[[ReachingTest, PathStyle], object]] = {
     "through": lambda r, _: " ".join(r.through),
 }
 """Fields that `{…}` in --format may name."""
-FORMS = {"paths": "{path}", "pytest": "{pytest}"}  # Names of templates
+FORMS = {"paths": "{path}", "pytest": "{pytest}"}  # Name → template
 
 
 def format_reaching_tests(result: ReachingTests, paths: PathStyle, form: str, null: bool = False) -> Iterator[str]:
-    """One test a line by a template of FORMS or of the user, each line once. With `null` a NUL byte replaces the line break."""
+    """Write each test by a name of FORMS or a template, without repeated lines. With `null` a NUL byte replaces the line break."""
     fill = parse_template(FORMS.get(form, form), REACHING_FIELDS)
     paths = paths.drop_quotes() if null else paths
     for text in dict.fromkeys(fill(reaching, paths) for reaching in result.tests):
@@ -267,7 +267,7 @@ _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def format_graph_json(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
-    """One object: `nodes` with their number as `id`, `edges` that name them, a line each."""
+    """Write one JSON object: `nodes` with their number as `id`, and `edges` between these numbers, a line each."""
     nodes = ({"id": number} | build_node_record(named) for number, named in graph.nodes)
     edges = (link._asdict() for link in graph.links)
     yield f'{{"schema": {SCHEMA}, "nodes": ['
@@ -279,7 +279,7 @@ def format_graph_json(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
 
 
 def format_graph_graphml(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
-    """GraphML (Brandes et al., 2002), as Gephi, yEd and networkx read it. Characters that XML cannot write become U+FFFD."""
+    """Write GraphML (Brandes et al., 2002), as Gephi, yEd and networkx read it. Characters that XML forbids become U+FFFD."""
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
     for target, fields in (("node", _FIELDS), ("edge", _OF_LINKS)):
         for name, kind in fields:
@@ -294,7 +294,7 @@ def format_graph_graphml(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
 
 
 def _format_values(target: str, fields: Sequence[tuple[str, str]], item: object) -> str:
-    from xml.sax.saxutils import escape  # loads the network's modules, which only GraphML needs
+    from xml.sax.saxutils import escape  # imports network modules, so only GraphML loads it
 
     values = ((name, getattr(item, name)) for name, _ in fields)
     texts = [(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in values]
@@ -309,4 +309,4 @@ def format_graph_dot(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
 
 
 GRAPH_FORMATS = {"json": format_graph_json, "dot": format_graph_dot, "graphml": format_graph_graphml}
-"""Name of a form → what writes it."""
+"""Format → the function that writes it."""

@@ -1,4 +1,4 @@
-"""Answers of the graph → what people see on a terminal: places by file, trees, a way of hops, rings of impact."""
+"""Writes answers about the graph for a terminal: places by file, trees, paths of hops, impact by distance."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GUESS = Style(color="yellow")
 
 
 def render_relations(result: RelationAnswer, paths: PathStyle, color: bool) -> Iterator[str]:
-    """One text for each part of the answer; a last line says how many more there are."""
+    """Write each part of the answer as one text; a last line tells how many relations were left out."""
     console = make_console(color)
     is_listed = any(relation.provenance == UNRESOLVED for relation in result.relations)
     if is_listed or result.question == "refs":
@@ -39,7 +39,7 @@ def render_relations(result: RelationAnswer, paths: PathStyle, color: bool) -> I
 
 
 def render_map(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator[str]:
-    """Files as headings, with the lines of their symbols; then what it cost."""
+    """Write the files of a map as headings, with the lines of their symbols; then its cost."""
     console = make_console(color)
     for file in result.files:
         named = file[0].named
@@ -83,7 +83,7 @@ def _make_label(named: NamedNode, paths: PathStyle) -> Text:
 
 
 def _draw_trees(result: RelationAnswer, paths: PathStyle, console: Console) -> Iterator[str]:
-    """A tree for each direction: a hierarchy has two."""
+    """Draw a tree for each direction; a hierarchy has two."""
     for outgoing in (True, False):
         relations = [r for r in result.relations if r.outgoing == outgoing]
         if not relations:
@@ -97,8 +97,8 @@ def _draw_trees(result: RelationAnswer, paths: PathStyle, console: Console) -> I
 
 
 def _add_branches(tree: Tree, relations: Sequence[Relation], paths: PathStyle) -> None:
-    """Relations in the order of a tree's lines → branches; several lines that lead to one node share a branch."""
-    branches: list[tuple[Tree, NamedNode | None]] = [(tree, None)]  # one for each depth
+    """Add relations, in the order of the tree's lines, as branches. Successive relations to one node share a branch."""
+    branches: list[tuple[Tree, NamedNode | None]] = [(tree, None)]  # the current branch at each depth
     for relation in relations:
         del branches[relation.depth + 1 :]
         if len(branches) > relation.depth and branches[relation.depth][1] == relation.listed:
@@ -120,7 +120,7 @@ def _add_branches(tree: Tree, relations: Sequence[Relation], paths: PathStyle) -
 
 
 def _render_call(relation: Relation) -> Text:
-    """The line of a call; a definition's own line says no more than its label."""
+    """Render the source line of a call; empty for inheritance, where the line only repeats the label."""
     if relation.kind in ("extends", "implements", "overrides"):
         return Text("")
     return Text("").append(f"\n{relation.place.line:>5}  ", NUMBER).append(escape_text(relation.place.text.strip()))

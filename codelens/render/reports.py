@@ -1,4 +1,4 @@
-"""Reports of index runs, of the state of an index or a fleet, and of snapshots → objects and lines."""
+"""Writes reports of index runs, the state of an index or a fleet, and snapshots, as JSON objects and lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _REPORT_FIELDS = (
 
 
 def build_run_record(reports: Sequence[IndexReport], exit_code: int) -> Record:
-    """The object of `index --json`, one element of `repositories` for each root."""
+    """Build the object of `index --json`, with one element of `repositories` for each root."""
     index = reports[0].index if reports else ""
     return {"schema": SCHEMA, "index": index, "repositories": _build_report_records(reports), "exit_code": exit_code}
 
@@ -31,7 +31,7 @@ def _build_report_records(reports: Sequence[IndexReport]) -> list[Record]:
 
 
 def format_summary(reports: Sequence[IndexReport]) -> Iterator[str]:
-    """One line a repository, then what was skipped and what had faults."""
+    """Write a line for each repository, then counts of skipped files and of files with faults."""
     for r in reports:
         moves = "; ".join(filter(None, (_format_moves(r), "went on with an unfinished build" * r.resumed)))
         yield (
@@ -50,7 +50,7 @@ def format_summary(reports: Sequence[IndexReport]) -> Iterator[str]:
 
 
 def format_watch_event(event: WatchEvent) -> str:
-    """An event of a watch as a line, without line break."""
+    """Write an event of a watch as a line, without its line break."""
     seconds = f"{sum(r.seconds for r in event.reports):.1f} s"
     moves = {Path(r.root).name: _format_moves(r) for r in event.reports}
     named = [f"{escape_line(name)} {text}" if len(moves) > 1 else text for name, text in moves.items() if text]
@@ -71,7 +71,7 @@ def format_watch_event(event: WatchEvent) -> str:
 
 
 def build_watch_record(event: WatchEvent) -> Record:
-    """The same as an object, of type `watch`; `repositories` only where an update was made."""
+    """Build the object of a watch event, of type `watch`; only updates have `repositories`."""
     record: Record = {"type": "watch", "event": str(event.step), "text": event.text}
     return record | ({"repositories": _build_report_records(event.reports)} if event.reports else {})
 
@@ -86,12 +86,12 @@ def _format_counts(counts: Mapping[str, int]) -> str:
 
 
 def format_size(count: int) -> str:
-    """A number of bytes for people, in MB, or in kB below a tenth of one."""
+    """Write a number of bytes in MB, or in kB below 0.1 MB."""
     return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"
 
 
 def format_plan(entries: Iterable[SeenFile | Skip]) -> Iterator[str]:
-    """index --dry-run: each file and folder that the walk saw, with what would become of it."""
+    """Write the output of `index --dry-run`: each file and folder that the walk saw, and whether it would be indexed."""
     for entry in entries:
         if isinstance(entry, Skip):
             yield f"skip\t{escape_column(entry.path)}\t{format_skip(entry)}\n"
@@ -100,7 +100,7 @@ def format_plan(entries: Iterable[SeenFile | Skip]) -> Iterator[str]:
 
 
 def build_plan_record(entries: Iterable[tuple[Path, SeenFile | Skip]]) -> Record:
-    """index --dry-run --json."""
+    """Build the object of `index --dry-run --json`."""
     files = []
     for root, entry in entries:
         file = {"root": str(root), "path": entry.path} | encode_path(entry.path)
@@ -114,20 +114,20 @@ def build_plan_record(entries: Iterable[tuple[Path, SeenFile | Skip]]) -> Record
 
 
 def format_skip(skip: Skip) -> str:
-    """The reason and what it rests on, without saying it twice."""
+    """Write why a file is skipped: the reason and its detail, or only the detail if that begins with the reason."""
     detail = escape_line(skip.detail)
     return detail if detail.startswith(str(skip.reason)) else f"{skip.reason}: {detail}" if detail else str(skip.reason)
 
 
 def format_skipped(skips: Iterable[tuple[str, Skip]], with_repository: bool) -> Iterator[str]:
-    """status --skipped: path and reason, a tab between."""
+    """Write the skipped files for `status --skipped`: path, tab, reason."""
     for repository, skip in skips:
         path = f"{repository}/{skip.path}" if with_repository else skip.path
         yield f"{escape_column(path)}\t{format_skip(skip)}\n"
 
 
 def format_faults(status: Status) -> Iterator[str]:
-    """status --skipped: files whose text is indexed, and whose symbols are not or only in part."""
+    """Write for `status --skipped` the files whose text is indexed, but whose symbols are missing or incomplete."""
     for r in status.repositories:
         for path, fault in r.faults.items():
             name = f"{r.name}/{path}" if len(status.repositories) > 1 else path
@@ -135,7 +135,7 @@ def format_faults(status: Status) -> Iterator[str]:
 
 
 def build_status_record(status: Status, exit_code: int, skips: Iterable[tuple[str, Skip]] | None = None) -> Record:
-    """The object of `status --json`; `skips` are (repository, skip); without them that field is left out."""
+    """Build the object of `status --json`. `skips` are (repository, skip) pairs; the field is left out if they are None."""
     names = "name root documents units languages encodings skipped faults source_bytes references stale"
     repositories = [
         pick_fields(r, names)
@@ -159,7 +159,7 @@ def build_status_record(status: Status, exit_code: int, skips: Iterable[tuple[st
 
 
 def format_status(status: Status) -> Iterator[str]:
-    """`status` for people: the file, then a paragraph a repository, then the largest tables."""
+    """Write `status` for people: the index file, a paragraph for each repository, the largest tables."""
     yield f"index       {escape_line(status.index.path)}\n"
     yield f"            schema {status.index.schema}, {format_size(status.file_bytes)}, journal {status.journal_mode}\n"
     yield f"embedder    {status.index.embedder or 'none'}\n"
@@ -191,14 +191,14 @@ def format_status(status: Status) -> Iterator[str]:
 
 
 def format_references(counts: Mapping[str, int]) -> str:
-    """Counts of references. Those out of fuel are part of the guessed and unresolved, so they come last."""
+    """Write counts of references. References out of fuel also count as guessed or unresolved, so they come last."""
     named = {name.replace("_", " "): number for name, number in counts.items()}
     starved = named.pop("out of fuel", 0)
     return (_format_counts(named) or "none") + (f" ({starved} gave up after the step limit)" if starved else "")
 
 
 def format_history(history: HistoryRead | None) -> str:
-    """How much of git's history is known, or why it is not."""
+    """Write how much of git's history is known, or why it is not."""
     if history is None:
         return "unknown: the next index run reads it"
     if history.fault:
@@ -208,7 +208,7 @@ def format_history(history: HistoryRead | None) -> str:
 
 
 def format_difference(difference: SnapshotDifference, edges: bool) -> Iterator[str]:
-    """A sign, place, kind and name: + added, - removed, > moved (from → to), ~ with another signature (was → is)."""
+    """Write sign, place, kind and name of changed symbols: + added, - removed, > moved (from → to), ~ signature (old → new)."""
     yield from (f"+ {_format_symbol(symbol)}\n" for symbol in difference.added)
     yield from (f"- {_format_symbol(symbol)}\n" for symbol in difference.removed)
     for change in difference.moved:
@@ -255,7 +255,7 @@ def build_difference_record(difference: SnapshotDifference, exit_code: int) -> R
 
 
 def format_log(log: Sequence[LoggedSnapshot]) -> Iterator[str]:
-    """@{n}, digest, day of the newest commit, counts, Merkle root; pruned snapshots are marked."""
+    """Write for each snapshot @{n}, digest, day of the newest commit, counts and Merkle root; pruned snapshots are marked."""
     for back, line in enumerate(log):
         day = format_day(line.time) if line.time else "-"
         counts = (
@@ -271,18 +271,18 @@ def build_log_record(log: Sequence[LoggedSnapshot], exit_code: int) -> Record:
     return {"schema": SCHEMA, "snapshots": snapshots, "exit_code": exit_code}
 
 
-MOST_LISTED = 20  # Repositories of one kind that the text lists; --json has all
+MOST_LISTED = 20  # Most repositories of one state that the text lists; --json lists all
 
 
 def build_fleet_record(status: FleetStatus, exit_code: int) -> Record:
-    """The object of `cluster index --json` and `cluster status --json`."""
+    """Build the object of `cluster index --json` and `cluster status --json`."""
     from dataclasses import asdict
 
     return {"schema": SCHEMA, **asdict(status), "exit_code": exit_code}
 
 
 def format_fleet(status: FleetStatus) -> Iterator[str]:
-    """The state of a fleet's store, for people."""
+    """Write the state of a fleet's store for people."""
     yield f"store         {status.store}\n"
     yield f"repositories  {len(status.repositories)}, {status.searched} searched, {format_size(status.source_bytes)} of source\n"
     yield f"shards        {len(status.shards)}, {format_size(status.bytes)}\n"

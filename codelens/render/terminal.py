@@ -1,6 +1,6 @@
-"""A search result → what people see on a terminal: hits by rank, each with its strongest reason and a snippet.
+"""Writes a search result for a terminal: hits by rank, each with its strongest reason and a snippet.
 
-Neighbours in one file share the heading of the file, which is repeated where another file comes between.
+Successive hits in one file share the heading of the file.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from codelens.text.lines import to_column_utf8
 
 MATCH = Style(bold=True, color="red")
 LEXERS = {"csharp": "c#", "text": ""}
-"""Our names of languages → Pygments', where they differ; an empty name means no highlighting."""
+"""Our name of a language → Pygments' name, if they differ; an empty name means no highlighting."""
 
 
 def render_snippet_line(line: SnippetLine, language: str, color: bool) -> Text:
-    """One line without its line break; in colour, where Pygments knows the language."""
+    """Render a line without its line break, highlighted if Pygments knows the language."""
     raw = line.text.rstrip("\r\n")
     plain = escape_text(raw)
     text = Text(plain)
@@ -55,7 +55,7 @@ def render_snippet_line(line: SnippetLine, language: str, color: bool) -> Text:
 
 
 def shift_ranges(raw: str, matches: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges of the raw text as ranges of the text that escape_text makes of it."""
+    """Convert ranges of a raw text to ranges of its escaped text (`escape_text`)."""
     return [(len(escape_text(raw[:start])), len(escape_text(raw[:end]))) for start, end in matches]
 
 
@@ -70,7 +70,7 @@ LINKS = {
 
 
 def render_terminal(result: SearchResult, output: OutputOptions) -> Iterator[str]:
-    """One text for each heading, with its hits; the last line says how many more there are. A weak answer is dim."""
+    """Write a text for each heading with its hits; the last line tells how many more there are. A weak answer is dim."""
     console = make_console(output.color)
     template = resolve_link_template(output.hyperlinks)
     for notice in result.notices:
@@ -93,7 +93,7 @@ def render_terminal(result: SearchResult, output: OutputOptions) -> Iterator[str
 
 
 def make_console(color: bool) -> Console:
-    """A console that writes into memory, with the colours that stdout can show, or 16 colours if stdout is not a terminal."""
+    """Make a console that writes to memory, with the colours of stdout, or 16 colours if stdout is not a terminal."""
     system = Console(file=sys.stdout, force_terminal=True)._color_system if color and sys.stdout.isatty() else None
     name = {1: "standard", 2: "256", 3: "truecolor"}.get(int(system or 1), "standard")
     return Console(
@@ -110,7 +110,7 @@ def make_console(color: bool) -> Console:
 
 
 def render_texts(console: Console, lines: list[Text]) -> str:
-    """The lines as the console would print them, control sequences and line breaks included."""
+    """Render lines as the console prints them, with control sequences and line breaks."""
     with console.capture() as capture:
         for line in lines:
             console.print(line, soft_wrap=True)
@@ -118,7 +118,7 @@ def render_texts(console: Console, lines: list[Text]) -> str:
 
 
 def render_matched_lines(files: Iterable[FileLines], output: OutputOptions) -> Iterator[str]:
-    """Matching lines below the heading of their file, line by line."""
+    """Write matching lines below the heading of their file."""
     console = make_console(output.color)
     template = resolve_link_template(output.hyperlinks)
     for i, file in enumerate(files):
@@ -162,7 +162,7 @@ def _render_hit(hit: Hit, output: OutputOptions) -> list[Text]:
             and 0 < line.number - unit.name_line <= signature.count(",") + 1
             and line.text.strip() in signature
         ):
-            continue  # a parameter that has a line of its own
+            continue  # a line of parameters, which the joined signature shows already
         if before is not None and line.number > before + 1:
             lines.append(Text("     ⋮", DIM))
         if signature and line.number == unit.name_line:
@@ -174,14 +174,14 @@ def _render_hit(hit: Hit, output: OutputOptions) -> list[Text]:
 
 
 def _join_signature(hit: Hit) -> str:
-    """The signature on one line, if it goes on after the line with the name; else an empty text."""
+    """Join a signature of several lines into one; empty if it ends on the line with the name."""
     first = next((line.text.strip() for line in hit.snippet if line.number == hit.unit.name_line), "")
     whole = re.sub(r"(?<=[(\[]) | (?=[)\]])", "", hit.unit.signature)
     return whole if first.endswith(("(", ",", "[")) and whole.startswith(first) else ""
 
 
 def _wrap_signature(line: SnippetLine, signature: str, output: OutputOptions, hit: Hit) -> Iterator[Text]:
-    """A signature of several lines, in as few lines as it takes; only the first has a number."""
+    """Wrap a joined signature into as few lines as possible; only the first has a line number."""
     margin = " " * (len(line.text) - len(line.text.lstrip()))
     width = max(LEAST_WIDTH, (output.width or WIDE) - len(margin) - 12)
     first, *others = wrap(signature + " …" * (len(hit.unit.signature) >= MAX_SIGNATURE - 5), width)
@@ -199,12 +199,12 @@ def _render_numbered_line(line: SnippetLine, language: str, output: OutputOption
     )
 
 
-WIDE = 120  # Cells of a line where the width of the terminal is not known
-LEAST_WIDTH = 20  # Cells of a line that are shown on the narrowest terminal
+WIDE = 120  # Cells of a line if the terminal's width is not known
+LEAST_WIDTH = 20  # Cells of a line that are shown even if the terminal is narrower
 
 
 def fit_line(line: SnippetLine, width: int) -> SnippetLine:
-    """A line that is longer than a terminal is wide, cut around its first match, with an ellipsis where text is left out."""
+    """Cut a line that is wider than the terminal, around its first match, with an ellipsis where text is left out."""
     raw, width = line.text.rstrip("\r\n"), max(width, LEAST_WIDTH)
     cells = cell_len(raw.expandtabs(8))
     if cells <= width:
@@ -221,7 +221,7 @@ def fit_line(line: SnippetLine, width: int) -> SnippetLine:
 
 
 def resolve_link_template(name: str) -> str:
-    """The URL template that a name or a URL stands for. Raises UsageError for one that names no path."""
+    """Find the URL template of a name; a URL is its own template. Raises UsageError for a URL without {path}."""
     template = LINKS.get(name, name)
     if template and not ("{path}" in template and re.match(r"[a-z][a-z0-9+.-]*:", template)):
         raise UsageError(f"--hyperlink-format: '{name}' is not a URL with {{path}}", f"names: {', '.join(LINKS)}")
@@ -229,7 +229,7 @@ def resolve_link_template(name: str) -> str:
 
 
 def fill_link(template: str, path: Path, line: int, column: int) -> str:
-    """The URL of a place, by a template of `resolve_link_template`; empty for an empty one."""
+    """Fill a template of `resolve_link_template` to the URL of a place; an empty template gives an empty URL."""
     if not template:
         return ""
     quoted = quote(path.as_posix().encode("utf-8", "surrogateescape"))
@@ -243,7 +243,7 @@ HEAD = Style(bold=True)
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """A table before it has a form. The first column holds names, the others figures."""
+    """A table to be written as text, Markdown or for a terminal. The first column holds names, the others figures."""
 
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -251,12 +251,12 @@ class Columns:
     title: str = ""
 
     def measure_widths(self) -> list[int]:
-        """Characters of each column."""
+        """Measure the width of each column in characters."""
         return [max(len(row[i]) for row in (self.heads, *self.rows)) for i in range(len(self.heads))]
 
 
 def format_plain_columns(table: Columns) -> Iterator[str]:
-    """Lines, numbers to the right."""
+    """Write a table as lines, with numbers aligned to the right."""
     if table.title:
         yield f"{table.title}\n"
     widths = table.measure_widths()
@@ -266,7 +266,7 @@ def format_plain_columns(table: Columns) -> Iterator[str]:
 
 
 def format_markdown_columns(table: Columns) -> Iterator[str]:
-    """A table of Markdown; a title becomes a line in bold."""
+    """Write a Markdown table; the title becomes a line in bold."""
 
     def format_row(cells: Sequence[str]) -> str:
         return f"| {' | '.join(map(_escape_cell, cells))} |\n"
@@ -283,7 +283,7 @@ def _escape_cell(text: str) -> str:
 
 
 def render_columns(table: Columns, width: int, color: bool) -> Iterator[str]:
-    """For a terminal of so many characters a line."""
+    """Write a table for a terminal that is `width` characters wide."""
     is_wide = bool(table.essential) and sum(table.measure_widths()) + GAP * len(table.heads) > width
     drawn = Table(
         box=box.SIMPLE_HEAD,

@@ -1,7 +1,7 @@
-"""Text of indexed files → text that is safe to show.
+"""Makes text of indexed files safe to show.
 
-A terminal obeys control characters, and a person is misled by bidirectional overrides, so both are written as escapes.
-In a pipe only what would break the line or the encoding is changed: programs get the text as it is.
+Terminals obey control characters and bidirectional overrides mislead readers, so both are written as escapes on a terminal.
+In a pipe only characters that would break the line or the encoding are escaped, because programs need the text as it is.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ _BREAKS = re.compile(f"[\r\n\0{_SURROGATES}]")
 
 
 def escape_text(text: str) -> str:
-    """Every character that a terminal would obey, or that hides the order of others, as \\xNN or \\uNNNN; tabs stay."""
+    """Escape characters that a terminal obeys or that change the order of others, as \\xNN or \\uNNNN; tabs stay."""
     return _UNSAFE.sub(_escape, text)
 
 
 def escape_column(text: str) -> str:
-    """The path of a list, which a tab may follow: all that a terminal would obey is an escape, and tabs are."""
+    """Escape a cell of tab-separated output: like `escape_text`, and tabs too."""
     return escape_text(text).replace("\t", "\\t")
 
 
 def escape_line(text: str) -> str:
-    """Text that stays on its line and can be encoded."""
-    return text if text.isprintable() else _BREAKS.sub(_escape, text)  # compiling it takes a search .7 ms
+    """Escape line breaks, NUL bytes and surrogates, so that a text stays on its line and can be encoded."""
+    return text if text.isprintable() else _BREAKS.sub(_escape, text)  # compiling _BREAKS takes .7 ms
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -36,7 +36,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def format_code_span(text: str) -> str:
-    """Text as a code span of Markdown, which takes any text: the fence grows with the backticks inside."""
+    """Write any text as a Markdown code span, with more backticks around it than it has inside."""
     code = escape_line(escape_text(text)) or " "
     ticks = "`" * (_count_longest_ticks(code) + 1)
     pad = " " if code.startswith("`") or code.endswith("`") else ""
@@ -44,7 +44,7 @@ def format_code_span(text: str) -> str:
 
 
 def choose_fence(code: str) -> str:
-    """A fence for a block of Markdown, longer than any run of backticks inside, as CommonMark wants it."""
+    """Choose the fence of a Markdown code block, longer than any run of backticks inside, as CommonMark requires."""
     return "`" * max(3, _count_longest_ticks(code) + 1)
 
 

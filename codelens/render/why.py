@@ -1,6 +1,6 @@
-"""The answer of `why` → plain text for a pipe: a line for each family of reasons, or for each part of the score.
+"""Writes the answer of `why` as plain text: a line for each family of reasons, or for each part of the score.
 
-`why_terminal` draws the same rows with bars in colour.
+`why_terminal` draws the same rows with coloured bars.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from codelens.text.counts import quantity
 
 BAR = 20  # Characters of the longest bar
 MOST_REASONS = 3
-LEAST_PART = 0.2  # A reason counts if its amount is at least this share of the family's largest
+LEAST_PART = 0.2  # Least amount of a reason that is shown, as a share of the family's largest
 _PLACE = {name: place for place, name in enumerate((*FAMILIES, "other"))}
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The contributions of one kind: fusion, words, names, meaning, file, graph, history, shape."""
+    """The contributions of one kind to a score: fusion, words, names, meaning, file, graph, history or shape."""
 
     name: str
     amount: float  # Exact sum (fsum) of its contributions
-    share: float  # Its part of all that raises the score, as a fraction; negative if the family lowers the score
-    parts: tuple[Contribution, ...]  # In the order of the account
+    share: float  # Its amount, as a fraction of all amounts that raise the score; negative if it lowers the score
+    parts: tuple[Contribution, ...]  # In the order of the ranking
 
     @property
     def reasons(self) -> list[str]:
-        """At most three, the strongest first; those that work against the rest of the family are marked."""
+        """The strongest reasons, at most three; 'but' marks a reason that works against the rest of the family."""
         strongest = sorted(self.parts, key=lambda part: -abs(part.amount))
         least = abs(strongest[0].amount) * LEAST_PART
         reasons: list[str] = []
@@ -56,7 +56,7 @@ class Family:
 
 
 def group_families(contributions: Sequence[Contribution]) -> list[Family]:
-    """The families that have contributions, the largest amount first."""
+    """Group contributions into families, the largest amount first."""
     parts: dict[str, list[Contribution]] = {}
     for part in contributions:
         parts.setdefault(find_family(part), []).append(part)
@@ -68,13 +68,13 @@ def group_families(contributions: Sequence[Contribution]) -> list[Family]:
 
 
 def find_first_reason(contributions: Sequence[Contribution], channels: Mapping[str, int]) -> str:
-    """The first sentence of the account that `why` gives: the strongest reason of the largest family, else the ranks."""
+    """Find the reason that a hit shows: the strongest of the family that raises its score most; without one, the ranks."""
     raising = [family for family in group_families(contributions) if family.name != FUSION and family.amount > 0]
     return raising[0].reasons[0] if raising else describe_ranks(contributions, channels)
 
 
 def describe_ranks(contributions: Sequence[Contribution], channels: Mapping[str, int]) -> str:
-    """The rank in each channel that counts, as `RRF of exact #7 · vector #3`; empty if none does."""
+    """Describe the ranks in the channels that contribute, as `RRF of exact #7 · vector #3`; empty without such channels."""
     rules = {part.source: part.rule for part in contributions if part.amount}
     ranks = " · ".join(f"{name} #{rank}" for name, rank in sorted(channels.items()) if name in rules)
     return f"{'shares of the scores' if 'share' in rules.values() else 'RRF'} of {ranks}" if ranks else ""
@@ -82,7 +82,7 @@ def describe_ranks(contributions: Sequence[Contribution], channels: Mapping[str,
 
 @dataclass(frozen=True, slots=True)
 class SearchPlace:
-    """Flags and PATH arguments with which another search reads the same index and the same files."""
+    """The flags and PATH arguments that make another search read the same index and files."""
 
     flags: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
@@ -96,16 +96,16 @@ class WhyView:
     paths: PathStyle
     every_part: bool = False  # A line for each part of a score; otherwise for each family
     side_by_side: bool = False  # Compare two targets
-    same: SearchPlace = SAME_PLACE  # For the commands that are suggested
+    same: SearchPlace = SAME_PLACE  # Added to suggested commands
     color: bool = False
 
 
 class AccountRow(NamedTuple):
-    """One line of the account of a score."""
+    """One line of the explanation of a score."""
 
     label: str
     amount: float
-    figures: str  # The amount as text, and the share where the row is a family
+    figures: str  # The amount as text; for a family also its share
     reason: str
 
 
@@ -115,11 +115,11 @@ class ScoreDifference(NamedTuple):
     label: str
     first: float
     second: float
-    gap: float  # Positive where the first candidate has more of it
+    gap: float  # Positive if the first candidate has more of it
 
 
 class ScoreComparison(NamedTuple):
-    """Two targets next to each other."""
+    """A comparison of two targets, source by source."""
 
     titles: list[str]  # `A …` and `B …`
     rows: list[ScoreDifference]  # The last is the score
@@ -127,7 +127,7 @@ class ScoreComparison(NamedTuple):
 
 
 def render_why(why: WhyResult, view: WhyView) -> Iterator[str]:
-    """How the query was read, then the account of each target, or the comparison of two."""
+    """Write how the query was read, then the explanation of each target, or the comparison of two."""
     yield from (f"{line}\n" for line in format_head(why.search.trace, view))
     if comparison := compare_targets(why, view):
         yield from ("\n", *(f"{line}\n" for line in comparison.titles))
@@ -145,7 +145,7 @@ def render_why(why: WhyResult, view: WhyView) -> Iterator[str]:
 
 
 def compare_targets(why: WhyResult, view: WhyView) -> ScoreComparison | None:
-    """The comparison of two targets, if there are two, both have a candidate, and the view wants it."""
+    """Compare two targets; None unless there are two, both have a candidate, and the view asks for it."""
     accounts = [(label, e, e.candidate) for label, e in zip("AB", why.explanations, strict=False) if e.candidate]
     if not view.side_by_side or len(accounts) != 2 or len(why.explanations) != 2:
         return None
@@ -160,7 +160,7 @@ def compare_targets(why: WhyResult, view: WhyView) -> ScoreComparison | None:
 
 
 def format_head(trace: Trace, view: WhyView) -> Iterator[str]:
-    """The original of `--like`, the kind of query, and words that are too common; with every part, terms and channels."""
+    """Write the original of `--like`, the kind of query, and words that are too common; with every part also terms and channels."""
     if (original := trace.original) is not None:
         lines = f"{original.path}:{original.start_line}-{original.end_line}"
         if not original.path:  # a text from outside the index
@@ -191,13 +191,13 @@ def format_head(trace: Trace, view: WhyView) -> Iterator[str]:
 
 
 def format_title(candidate: Candidate, rank: int | None, paths: PathStyle) -> str:
-    """Rank, qualified name, kind and place on one line; a dash if it has no rank."""
+    """Write rank (a dash if it has none), qualified name, kind and place of a candidate on one line."""
     unit = candidate.unit
     return escape_line(f"#{rank or '–'} {unit.qualified_name}  {unit.kind}  {paths.format_unit_place(unit)}")
 
 
 def list_account_rows(candidate: Candidate, view: WhyView) -> list[AccountRow]:
-    """The lines of one account: families by amount, or every part in the order of the ranking."""
+    """List the rows that explain a score: families by amount, or every part in the order of the ranking."""
     if view.every_part:
         return [AccountRow(c.source, c.amount, f"{c.amount:+.6f}", c.reason) for c in candidate.contributions]
     return [
@@ -213,14 +213,14 @@ def list_account_rows(candidate: Candidate, view: WhyView) -> list[AccountRow]:
 
 
 def format_score(candidate: Candidate, view: WhyView) -> str:
-    """The score, and in the view of families the number of parts behind it."""
+    """Write the score; if families are shown, also the number of parts that it sums up."""
     if view.every_part:
         return f"{candidate.score:.6f}  the sum"
     return f"{candidate.score:.4f}  the sum of {quantity(len(candidate.contributions), 'part')}; --all lists them"
 
 
 def find_largest_amount(why: WhyResult, view: WhyView) -> float:
-    """The amount of the longest bar: all bars of one answer have one scale."""
+    """Find the amount of the longest bar, because all bars of an answer have one scale."""
     candidates = [e.candidate for e in why.explanations if e.candidate]
     return max((abs(row.amount) for c in candidates for row in list_account_rows(c, view)), default=0.0)
 
@@ -244,12 +244,12 @@ def _format_explanation(explanation: Explanation, why: WhyResult, view: WhyView,
 
 
 def format_position(explanation: Explanation, trace: Trace, view: WhyView) -> Iterator[str]:
-    """The distances to the hits above and below with what makes them; with every part, the ranks by channel too."""
+    """Write the gaps to the hits above and below, and their causes; with every part also the ranks by channel."""
     mine = explanation.candidate
     if mine is None:
         return
     matches = [(f"{name} #{rank}", trace.match(name, rank)) for name, rank in sorted(mine.channels.items())]
-    if view.every_part and matches:  # with the channel's own score
+    if view.every_part and matches:  # show the channel's own score
         parts = [f"{place} ({match.raw_score:.4g})" if match else place for place, match in matches]
         yield f"ranks: {', '.join(parts)}"
     if (fused := trace.fused.get(mine.unit.id)) is not None:
@@ -265,7 +265,7 @@ def format_position(explanation: Explanation, trace: Trace, view: WhyView) -> It
 
 
 def format_loss(explanation: Explanation, options: SearchOptions, same: SearchPlace) -> Iterator[str]:
-    """The stage that lost the target, the remedy and the command for it; nothing if the target is among the hits."""
+    """Write the stage that lost the target, a remedy and its command; nothing if the target is among the hits."""
     loss = explanation.loss
     if loss is not None:
         yield escape_line(f"lost at: {loss.stage}: {loss.text}")
@@ -279,11 +279,11 @@ def format_loss(explanation: Explanation, options: SearchOptions, same: SearchPl
 
 
 def list_option_flags(options: SearchOptions) -> Iterator[str]:
-    """The flags that repeat a search, except for those that say where it looks or how it is shown."""
+    """List the flags that repeat a search, except flags for where it looks and how results are shown."""
     for name, row in OPTIONS.items():
         value = getattr(options, name)
         usual = "likeness" if name == "profile" and options.like else row.default
-        if value == usual or not row.flags or row.section == GREP or name == "memory":  # which the settings decide
+        if value == usual or not row.flags or row.section == GREP or name == "memory":  # the settings decide on memory
             continue
         flag = row.flags[0] if len(row.flags) == 2 else row.spelling
         if row.type is bool:
@@ -297,12 +297,12 @@ def list_option_flags(options: SearchOptions) -> Iterator[str]:
 
 
 def quote_for_shell(text: str) -> str:
-    """Text as one word of a POSIX shell."""
+    """Quote a text as one word of a POSIX shell."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 
 def compare_scores(first: Candidate, second: Candidate, every_part: bool = True) -> list[ScoreDifference]:
-    """By source or by family, in the order of the first candidate's account, then the second's."""
+    """Compare two scores by source, or by family, in the order of the first candidate's parts, then the second's."""
     amounts: list[dict[str, float]] = [{}, {}]
     for candidate, sums in zip((first, second), amounts, strict=True):
         parts = [(c.source, c.amount) for c in candidate.contributions]

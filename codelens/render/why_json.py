@@ -1,6 +1,6 @@
-"""The answer of `why` as JSON with every operand of every score, and the check that computes the scores again from it.
+"""Writes the answer of `why` as JSON with every operand of every score, and recomputes the scores from that JSON as a check.
 
-`recompute` shares no code with the ranking, on purpose: it knows nine rules, exact summation and the order of the hits.
+`recompute` shares no code with the ranking, on purpose. It implements nine rules, exact summation and the order of hits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from codelens.render.records import (
 from codelens.render.why import group_families, list_option_flags
 
 TOLERANCE = 1e-12
-Parsed = Mapping[str, Any]  # An object as json.loads returns it
+Parsed = Mapping[str, Any]  # A JSON object as json.loads returns it
 
 RULES: Mapping[str, Callable[[Mapping[str, float]], float]] = {
     "rrf": lambda o: o["weight"] / (o["k"] + o["rank"]),
@@ -38,11 +38,11 @@ RULES: Mapping[str, Callable[[Mapping[str, float]], float]] = {
 }
 
 ON_SUM: Mapping[str, str] = {"factor": "of", "inherit": "had"}
-"""Rule → which of its operands is the sum of all contributions before."""
+"""Rule → its operand that must equal the sum of all contributions before."""
 
 
 def build_why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Record:
-    """`stats` adds the seconds of each step, which differ from run to run."""
+    """Build the object of `why --json`. `stats` adds the seconds of each step, which differ from run to run."""
     search, trace = why.search, why.search.trace
     names = "mode profile weights rrf_k fusion limit offset intent expand depth decay min_score sort reverse"
     record: Record = {
@@ -112,8 +112,8 @@ def _build_candidate_record(candidate: Candidate | None, rank: int | None, trace
 
 
 def recompute(why: Parsed) -> tuple[int, list[str]]:
-    """(scores recomputed, differences found) of the object that `why --json` prints."""
-    by_rank: dict[int, Parsed] = {}  # targets and their neighbours
+    """Recompute the scores in an object of `why --json`; returns (number of scores, differences found)."""
+    by_rank: dict[int, Parsed] = {}  # the targets and the hits next to them
     differences: list[str] = []
     for explanation in why["explanations"]:
         for candidate in (explanation["candidate"], explanation["above"], explanation["below"]):
@@ -160,7 +160,7 @@ def _find_part_differences(part: Parsed, before: Sequence[float]) -> Iterator[st
 
 
 def _make_sort_key(candidate: Parsed) -> tuple[float, str, str, int, str, str]:
-    """The total order of hits: score, then content."""
+    """Make the key that sorts hits: by score, then by content."""
     score = math.fsum(part["amount"] for part in candidate["contributions"])
     c = candidate
     return (-score, c["repository"], c["path"], c["start_byte"], c["kind"], c["qualified_name"])

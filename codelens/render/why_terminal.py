@@ -1,4 +1,4 @@
-"""The answer of `why` → a picture for the terminal: bars in green for what raises a score, in red for what lowers it."""
+"""Draws the answer of `why` on a terminal: green bars for parts that raise a score, red bars for parts that lower it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LOST = Style(color="yellow")
 
 
 def render_why_picture(why: WhyResult, view: WhyView) -> Iterator[str]:
-    """The rows of `render_why`, drawn; all bars of one answer have one scale."""
+    """Draw the rows of `render_why`; all bars of one answer have one scale."""
     console = make_console(view.color)
     yield render_texts(console, [Text(escape_text(line), DIM) for line in format_head(why.search.trace, view)])
     if comparison := compare_targets(why, view):
@@ -42,7 +42,7 @@ def render_why_picture(why: WhyResult, view: WhyView) -> Iterator[str]:
 
 
 def draw_bar(amount: float, largest: float, cells: int = BAR) -> str:
-    """A bar of at most `cells` cells, to an eighth of a cell; empty only for zero."""
+    """Draw a bar of at most `cells` cells, exact to an eighth of a cell; empty only for zero."""
     eighths = round(abs(amount) / largest * cells * 8) if largest else 0
     eighths = max(eighths, 1 if amount else 0)
     return ("█" * (eighths // 8) + _EIGHTHS[eighths % 8]).rstrip()
@@ -72,7 +72,7 @@ def _choose_bar_style(amount: float) -> Style:
 
 
 def _render_comparison(comparison: ScoreComparison) -> Iterator[Text]:
-    """The bars of both targets next to each other, to one scale, and the difference."""
+    """Draw the bars of both targets side by side, to one scale, with the difference."""
     yield from (Text(escape_text(line), _BOLD) for line in comparison.titles)
     *rows, score = comparison.rows
     largest = max((max(abs(row.first), abs(row.second)) for row in rows), default=0.0)
