@@ -1,8 +1,8 @@
-"""Settings: default < user's file < project's file < environment < flag, each value with its origin.
+"""Loads the settings: default < user's file < project's file < environment < flag, each value with its origin.
 
 The ranking's numbers are data in weights.toml; every other number that a user may want to change is a field here.
-A project's file may not name commands, networks or paths outside its root: `NOT_FROM_PROJECTS` lists the settings it may not
-set, `PATHS` those it may set only to a path below its folder. A faulty setting in it is ignored with a notice, so that a
+A project's file may not name commands, networks or paths outside its root: `NOT_FROM_PROJECTS` lists the settings that it may not
+set, `PATHS` those that it may set only to a path below its folder. A faulty setting in it is ignored with a notice, so that a
 repository cannot stop its user. A fault in the user's own file, in a variable or a flag is an error.
 """
 
@@ -23,7 +23,7 @@ from codelens.text.notation import parse_toml
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All settings, with the defaults and where each default comes from."""
+    """All settings with their defaults, and the reasons for these."""
 
     max_file_size: int = 2_000_000
     """Bytes; larger files are skipped. Zoekt's limit is 2 MB too: larger files are data, not source."""
@@ -49,21 +49,21 @@ class Settings:
     """Source bytes per committed batch of a first build: a kill loses some seconds of work, and the log stays small."""
     limit: int = 20  # Hits shown (the marketplace's default)
     context_lines: int = 0
-    """Lines before and after a hit, unless a flag sets them; 0 shows the most telling lines instead."""
+    """Lines before and after a hit, unless a flag sets them; 0 shows the most relevant lines instead."""
     profile: str = "codelens"  # Named set of weights in weights.toml
-    mode: str = "hybrid"  # Named set of channels: see CHOICES
+    mode: str = "hybrid"  # Named set of channels; CHOICES lists them
     color: str = "auto"  # auto, always or never; auto asks the terminal and NO_COLOR
     path_style: str = "cwd"
     """How text shows paths: relative to the working directory, to the repository's root, or absolute."""
     refresh: str = "never"
     """never, or auto: before it answers, a command updates the index if files have changed and that takes less than a second."""
     query_seconds: float = 2.0
-    """CPU seconds that all parts of one query share; 0 sets no limit. Work not done by then is left out, with a notice."""
+    """CPU seconds for all parts of one query together; 0 sets no limit. Unfinished work is left out, with a notice."""
     classes: str = ""  # A TOML file of your own equivalence classes, added to the shipped ones; empty for none
-    aliases: str = ""  # A TOML file of your own short forms and the words they stand for; empty for none
-    lexicon: bool = True  # Let a query in everyday words also find what programmers call these things
+    aliases: str = ""  # A TOML file of your own abbreviations and the words that they stand for; empty for none
+    lexicon: bool = True  # Let a query in everyday words also find the programmers' terms for them
     history: bool = True
-    """Read the messages of recent commits, so that what was written about the changes of a file counts in its rank."""
+    """Read the messages of recent commits, so that their words count for the rank of the files that they changed."""
     metadata: str = ""
     """A JSON or CSV file of stars, ratings, installs, categories … of paths and repositories; empty for none."""
     weights: str = ""
@@ -72,7 +72,7 @@ class Settings:
     pack_cache: bool = True
     """Keep written context packs in the user's cache folder. A pack does not contain the request."""
     shard_cache: int = 50_000_000_000
-    """Most bytes of copies of shards that a machine keeps of fleets in a bucket; the least recently used go first."""
+    """Most bytes of shards that a machine caches from fleets in a bucket; the least recently used are dropped first."""
     store: str = ""
     """The fleet's store that `codelens cluster` uses without --store: a folder, or a URL such as s3://BUCKET/NAME."""
     warm: bool = True
@@ -80,19 +80,19 @@ class Settings:
     memory: bool = False
     """Record results, the ones you open and your feedback in a file next to the index, and let the ranking use them."""
     trust_indexes: bool = False
-    """Open indexes that codelens did not make here for this user: from another machine, a CI cache, a container."""
+    """Open indexes that were not made on this machine for this user: from another machine, a CI cache, a container."""
     requests_per_minute: int = 120
     """Requests per minute for each key of `codelens serve`; 0 sets no limit. An editor sends at most two a second."""
     hyperlink_format: str = ""  # A URL with {path}, or a name for one, that paths on a terminal link to; empty for none
     editor_link: str = "vscode"
     """A URL with {path}, or an editor's name, that the page of a server on this machine links to; `none` for no link."""
     host_link: str = "auto"
-    """A URL with {path}, or the name of a form of URLs, that the page links to for the file on its host: `auto` tells the form by
-    the name of the host of git's remote; `none` for no link."""
+    """A URL with {path}, or the name of a known form, for the page's links to a file on its host: `auto` chooses the form by
+    the host of git's remote; `none` for no link."""
 
     @property
     def least_confidence(self) -> float:
-        """The confidence that a detected encoding needs; out of reach where none is detected."""
+        """The confidence that a detected encoding needs; more than possible if detection is off."""
         return self.encoding_threshold if self.detect_encoding else math.inf
 
 
@@ -102,9 +102,9 @@ NOT_FROM_PROJECTS = frozenset(
         *("shard_cache", "store", "trust_indexes"),
     )
 )
-"""Settings that only the user may change: links, which may name a network or start a program, what leaves the machine, what is
-recorded, written or kept, and whose indexes and stores are opened. A project may set `model` only to a name in `FOR_PROJECTS`:
-codelens runs a model, or sends texts to it."""
+"""Settings that only the user may change: links, which may name a network or start a program; what leaves the machine; what is
+recorded, written or kept; whose indexes and stores are opened. A project may set `model` only to a name in `FOR_PROJECTS`,
+because codelens runs a model, or sends texts to it."""
 PATHS = frozenset({"aliases", "classes", "metadata", "model", "store", "weights"})
 """Settings that name a file: relative to the configuration file's folder and, for a project's file, below it."""
 MODEL_ENDING = ".model"
@@ -113,13 +113,13 @@ FOR_PROJECTS = frozenset({"codelens", "hashing"})
 ADDRESSES = ("http://", "https://")  # Prefixes of a model's address
 
 
-LARGEST_FILE = 100_000  # Most bytes of a configuration file. A file with every setting has 2 000.
+LARGEST_FILE = 100_000  # Most bytes of a configuration file; one with every setting has 2 000
 MOST_REPORTED = 5  # Most faults of a project's file that are reported one by one
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """Settings, each with its origin."""
+    """The settings in effect, each with its origin."""
 
     values: Settings
     origin: Mapping[str, str]  # Setting → 'default', a file's path, an environment variable's name or 'flag'
@@ -134,10 +134,10 @@ def load_settings(
     use_files: bool = True,
     check: Callable[[str, Any, str], None] | None = None,
 ) -> LoadedSettings:
-    """Settings for work in `start`, with the first .codelens.toml from there up to `stop` (the root). None marks an unset flag.
+    """Load the settings for `start`, with the first .codelens.toml from there up to `stop` (the root). None marks an unset flag.
 
     `check` is called with each setting of the project's file, its value and that file, and raises SettingsError for one that
-    cannot be used. Raises SettingsError for a fault anywhere but in that file.
+    cannot be used. Raises SettingsError for a fault in any other source.
     """
     values, origin = Settings(), dict.fromkeys(list_field_names(Settings), "default")
     faults: list[SettingsError] = []  # of the project's file
@@ -187,7 +187,7 @@ def _replace_setting(values: Settings, key: str, value: Any, source: str) -> Set
 
 
 def _format_value(value: Any) -> str:
-    """A value for a message. Tables and lists are only named: they may be deep."""
+    """Format a value for a message. For tables and lists only the type is named, because they may be deeply nested."""
     text = "a table" if isinstance(value, dict) else "a list" if isinstance(value, list) else repr(value)
     return text if len(text) <= 80 else f"{text[:80]}…"
 
@@ -200,13 +200,13 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "refresh": ("never", "auto"),
 }
 LEAST: Mapping[str, float] = {"max_file_size": 1, "commit_bytes": 1, "limit": 1, "parse_seconds": 0.1}
-"""Minimum of each number, where it is not 0. Infinity and NaN are not allowed."""
+"""Setting → its minimum if that is not 0. Infinity and NaN are not allowed."""
 NOUNS: Mapping[type, str] = {str: "a string", int: "a whole number", float: "a number", bool: "true or false"}
 MOST = 2**63 - 1  # The largest integer that SQLite stores
 
 
 def _read_environment() -> Iterator[tuple[str, Any]]:
-    """(setting, value) of each variable. Raises SettingsError."""
+    """Yield (setting, value) for each CODELENS_* variable. Raises SettingsError."""
     words = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False, "": False}
     for setting in list_field_names(Settings):
         name = f"CODELENS_{setting.upper()}"
@@ -232,7 +232,7 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
 
 
 def _read_project_file(path: Path, faults: list[SettingsError]) -> Mapping[str, Any]:
-    """The settings that a project's file may set. Adds a fault for each of the others."""
+    """Read the settings that a project's file may set. Adds a fault for each of the others."""
     try:
         values = _read_toml(path)
     except SettingsError as fault:
@@ -264,12 +264,12 @@ def _names_a_file(key: str, value: Any) -> bool:
 
 
 def is_address(model: object) -> bool:
-    """Test whether a value of `model` is an endpoint's address, not a file."""
+    """True if a value of `model` is the address of an endpoint."""
     return isinstance(model, str) and model.lower().startswith(ADDRESSES)
 
 
 def is_model_name(value: str) -> bool:
-    """Test whether a value of `model` is a name, as of a model of yours; otherwise it is a file's path."""
+    """True if a value of `model` is a name, such as that of your own model, and not a file's path."""
     return bool(value) and not value.endswith(MODEL_ENDING) and not {"/", "\\"} & set(value)
 
 
@@ -277,7 +277,7 @@ OWN_FILE = "set it in your own configuration file"
 
 
 def _lies_below(path: Path, folder: Path) -> bool:
-    """Test whether a path lies below the folder once its links are followed; False if they cannot be followed."""
+    """True if a path lies below the folder after following links; False if they cannot be followed."""
     try:
         return path.resolve().is_relative_to(folder)
     except (OSError, ValueError, RuntimeError):  # a name too long, a zero byte, a loop of links
@@ -285,7 +285,7 @@ def _lies_below(path: Path, folder: Path) -> bool:
 
 
 def _make_paths_absolute(values: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
-    """Make paths among the values absolute. Values that are not text stay as they are, for the check of types."""
+    """Make the paths among the values absolute. Values that are not text are left to the check of types."""
     named = {key: values[key] for key in PATHS & values.keys() if _names_a_file(key, values[key])}
     return {**values, **{key: str(path.parent.absolute() / value) for key, value in named.items()}}
 
@@ -296,14 +296,14 @@ def resolve_paths(settings: Settings) -> Settings:
     return replace(settings, **_make_paths_absolute({key: getattr(settings, key) for key in PATHS}, here))
 
 
-_CONFIG, _DATA, _CACHE = (  # The XDG variable of a folder, Windows' variable, and the place below the home
+_CONFIG, _DATA, _CACHE = (  # XDG variable, Windows' variable, and path below the home folder
     *(("XDG_CONFIG_HOME", "APPDATA", ".config"), ("XDG_DATA_HOME", "LOCALAPPDATA", ".local/share")),
     ("XDG_CACHE_HOME", "LOCALAPPDATA", ".cache"),
 )
 USER_PLACES: Mapping[str, tuple[str, str, str]] = {
     "config.toml": _CONFIG,  # The user's settings
     "keys.json": _CONFIG,  # Keys for `codelens serve`
-    "": _DATA,  # The folder with the key that marks the user's own indexes
+    "": _DATA,  # Folder with the key that signs the user's own indexes
     "models": _DATA,  # The user's own models, each as NAME.model
     "packs": _CACHE,  # Context packs
     "shards": _CACHE,  # Copies of shards of fleets
@@ -312,7 +312,7 @@ USER_PLACES: Mapping[str, tuple[str, str, str]] = {
 
 
 def find_user_place(name: str) -> Path | None:
-    """Find a file or folder of the user's by its name in USER_PLACES; None without a home directory. It may not exist."""
+    """Find the path of a name in USER_PLACES, whether it exists or not; None without a home directory."""
     variable, windows, below_home = USER_PLACES[name]
     base = os.environ.get(variable) or (os.environ.get(windows) if os.name == "nt" else None)
     try:
@@ -333,8 +333,8 @@ def _find_project_file(start: Path, stop: Path | None) -> Path | None:
 
 @cache
 def load_weights() -> Mapping[str, Any]:
-    """The shipped weights.toml: profile → section → number. A profile that is `like` another inherits its missing sections."""
-    import tomllib  # with it come datetime and string
+    """Load the shipped weights.toml: profile → section → number. A profile that is `like` another inherits missing sections."""
+    import tomllib  # imported here because it brings datetime and string
 
     rows = tomllib.loads(Path(__file__).with_name("weights.toml").read_text(encoding="utf-8"))
     return {name: {**rows.get(row.get("like", ""), {}), **row} for name, row in rows.items()}

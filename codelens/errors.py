@@ -1,4 +1,4 @@
-"""The faults that codelens reports to people, each with its exit code and a hint."""
+"""The faults that codelens reports to its users, each with an exit code and a hint."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class CodelensError(Exception):
 
 
 class UsageError(CodelensError):
-    """Options or arguments that make no sense, alone or together."""
+    """Options or arguments that are invalid, alone or together."""
 
     hint = "see `codelens help`"
 
 
 class MissingExtra(UsageError):
-    """Packages of an extra are missing; the hint installs them from the source codelens was installed from."""
+    """Packages of an extra are missing; the hint tells how to install them."""
 
     def __init__(self, what: str, packages: Sequence[str], extra: str, otherwise: str = "") -> None:
         hint = f"{format_install_command(extra)}{f', or {otherwise}' if otherwise else ''}"
@@ -42,7 +42,7 @@ def require_packages(extra: str, *packages: str) -> None:
 
 
 def format_install_command(extra: str) -> str:
-    """The command that installs an extra of codelens from its checkout. No package index has codelens yet."""
+    """Format the command that installs an extra of codelens from its checkout, since codelens is not on a package index yet."""
     import json
     import os
     import re
@@ -66,7 +66,7 @@ def format_install_command(extra: str) -> str:
 
 
 class QueryError(CodelensError):
-    """A fault in a query; `position` counts characters from 0 and lies in 0..len(query)."""
+    """A fault in a query, at the character `position` (0 to len(query))."""
 
     def __init__(self, message: str, query: str, position: int, hint: str = "") -> None:
         super().__init__(message, hint or "leave --strict-query out to search for it as text")
@@ -74,7 +74,7 @@ class QueryError(CodelensError):
         self.position = position
 
     def format_pointer(self) -> str:
-        """Format the query with a caret under the fault, two lines."""
+        """Format two lines: the query, and a caret under the fault."""
         line = self.query.replace("\n", " ").replace("\t", " ")
         return f"{line}\n{' ' * self.position}^"
 
@@ -86,24 +86,24 @@ class SettingsError(CodelensError):
 
 
 class CannotWrite(CodelensError):
-    """The disk is full or fails, or the index's folder is not writable. Committed work stays."""
+    """The disk is full or fails, or the index's folder is not writable. Committed work is kept."""
 
     hint = "make room, or name a file elsewhere with --db; `codelens index` goes on where it was"
 
 
 READ_ONLY = "nothing can be written there: keep the index elsewhere with `--db FILE`, in searches too"
-"""The hint for a folder that is read-only, for everyone or for this user."""
+"""Hint for a folder that is read-only, for everyone or for this user."""
 
 
 def build_write_error(path: object, fault: OSError) -> CannotWrite:
-    """Build the error for a file or folder of the index that the system refuses to write."""
+    """Build the error for a file or folder of the index that cannot be written."""
     full = {getattr(errno, name, 0) for name in ("EDQUOT", "EIO", "ENOSPC")}
     hint = "" if fault.errno in full else READ_ONLY
     return CannotWrite(f"{path} cannot be written: {fault.strerror or fault}", hint)
 
 
 class PreciseIndexError(CodelensError):
-    """A SCIP index that cannot be read; `offset` counts its bytes from 0."""
+    """A SCIP index that cannot be read; `offset` is the position of the fault in bytes."""
 
     hint = "generate it again with its tool, or remove it from the tree"
 
@@ -114,7 +114,7 @@ class PreciseIndexError(CodelensError):
 
 
 class EmbedderFault(CodelensError):
-    """A remote embedder does not answer, or answers with vectors that do not fit. A search goes on without vectors."""
+    """A remote embedder does not answer, or its vectors do not fit the index. A search goes on without vectors."""
 
     hint = "try again later, or index with another model"
 
@@ -132,7 +132,7 @@ class TracesFault(CodelensError):
 
 
 class MemoryOff(CodelensError):
-    """Nothing is recorded unless the user switched it on."""
+    """Memory is off, so nothing can be recorded."""
 
     hint = "set `memory = true` in your own configuration file, or CODELENS_MEMORY=1"
 
@@ -162,35 +162,35 @@ class IndexCorrupt(CodelensError):
 
 
 class IndexNotTrusted(CodelensError):
-    """The index came with a repository, or was copied here: it could say anything."""
+    """The index came with a repository, or was copied here, so its contents may be forged."""
 
     exit_code = 3
     hint = "`codelens index --rebuild` builds it from the files, `codelens index --trust` accepts it as it is"
 
 
 class NoVectors(CodelensError):
-    """A writer must keep an index's vectors in step, and cannot without sqlite-vec."""
+    """The index has vectors, and without sqlite-vec a writer cannot keep them up to date."""
 
     exit_code = 3
     hint = "`pip install sqlite-vec`, or `codelens index --rebuild --no-vector`"
 
 
 class SchemaTooNew(CodelensError):
-    """A newer codelens wrote the index; it is not touched."""
+    """A newer codelens wrote the index, so it is left unchanged."""
 
     exit_code = 3
     hint = "upgrade codelens, or `codelens index --rebuild` with this version"
 
 
 class StaleIndex(CodelensError):
-    """The tree is another than the one indexed, and --require-fresh was given."""
+    """The tree differs from the index, and --require-fresh was given."""
 
     exit_code = 4
     hint = "run `codelens index`, or search with --refresh"
 
 
 class IndexBusy(CodelensError):
-    """Another process writes this index, or readers hold the file that a new one is to replace."""
+    """Another process writes this index, or processes that read it prevent its replacement."""
 
     exit_code = 5
     hint = "wait for it to end; reading is possible meanwhile"
@@ -204,7 +204,7 @@ class FilesFailed(CodelensError):
 
 
 class FleetIncomplete(CodelensError):
-    """No shard of a fleet answers; or one does not, and the caller wants a complete answer."""
+    """No shard of a fleet responds, or one does not and the caller requires a complete answer."""
 
     exit_code = 7
     hint = "try again; `codelens cluster status` tells what the store holds"

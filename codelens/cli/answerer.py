@@ -1,6 +1,6 @@
-"""The process next to `codelens watch` and `codelens serve` that answers searches of the shell (`codelens.cli.warm`).
+"""The process that `codelens watch` and `codelens serve` start to answer searches from the shell (`codelens.cli.warm`).
 
-One question at a time: a command has the whole process for itself, with the streams, folder and environment of whoever asks.
+It runs one command at a time, with the streams, working directory and environment of the client.
 """
 
 import gc
@@ -30,23 +30,23 @@ from codelens.processes.child import end_at_eof
 from codelens.processes.python import start
 from codelens.worktree.place import find_index
 
-CODES = (0, 1)  # Exit codes that are answered. An error may be that of this process alone, such as a lack of memory.
-LONGEST_OUTPUT = 1_000_000  # Bytes for a stream. A client prints longer ones itself, from the first match on.
+CODES = (0, 1)  # Exit codes that are sent. Other errors may concern this process alone, such as a lack of memory.
+LONGEST_OUTPUT = 1_000_000  # Most bytes of a stream. For longer output the client runs the search itself.
 BEAT_SECONDS = 0.05
-BEAT_COMPUTED = 0.001  # Seconds of computing since the last beat that are worth another
-PATIENCE = 1.0  # Seconds to wait for a client that has begun to ask
-END_SECONDS = 5.0  # How long the end of a watch or server waits for the process
-WAITING = 16  # Clients that may wait; each gives up after a moment, and answers itself
+BEAT_COMPUTED = 0.001  # CPU seconds after which another beat is sent
+PATIENCE = 1.0  # Seconds to wait for the rest of a client's question
+END_SECONDS = 5.0  # Seconds that an ending watch or server waits for this process
+WAITING = 16  # Most clients that wait; each soon gives up, and runs its command itself
 
-Pieces = list[tuple[int, bytes]]  # As in `codelens.cli.warm.Answer`
+Pieces = list[tuple[int, bytes]]  # Output by number of its stream, as in `codelens.cli.warm.Answer`
 
 
 @contextmanager
 def answer_searches(index: Path, settings: Settings) -> Iterator[None]:
-    """Answer searches of the shell about this index while the block runs, unless the setting `warm` is off."""
+    """Answer searches from the shell in this index while the block runs, unless the setting `warm` is off."""
     process = None
     if settings.warm and hasattr(socket, "AF_UNIX"):
-        with suppress(OSError):  # the shell answers itself then
+        with suppress(OSError):  # clients then run their commands themselves
             process = start("codelens.cli.answerer:answer_until_eof", str(index.absolute()), stdin=subprocess.PIPE)
     try:
         yield
@@ -55,42 +55,42 @@ def answer_searches(index: Path, settings: Settings) -> Iterator[None]:
             process.stdin.close()
             try:
                 process.wait(END_SECONDS)
-            except subprocess.TimeoutExpired:  # in the midst of an answer that nobody reads
+            except subprocess.TimeoutExpired:  # it is still writing an answer that nobody reads
                 process.kill()
                 process.wait()
 
 
 class _EndSignal(BaseException):
-    """Raised when the process that started this one has ended, or ends it."""
+    """Raised when the parent process has ended, or ends this one."""
 
 
 class _Unanswerable(BaseException):
-    """Raised where the client has to answer itself. No Exception, which would be an error of the command."""
+    """Raised if the client must run the command itself. Not an Exception, which commands would report as an error."""
 
 
 def answer_until_eof() -> int:
-    """Run the process. Its argument is the index; stdin is the pipe to the process that started it."""
+    """Answer clients until stdin, the pipe to the parent process, is closed. The process's argument is the index."""
     gc.set_threshold(OBJECTS)
-    os.setsid()  # Ctrl-C is for whoever started us
+    os.setsid()  # Ctrl-C is meant for the parent process
     signal.signal(signal.SIGTERM, _raise_ending)
     signal.signal(signal.SIGINT, _raise_ending)
     place = locate_socket(sys.argv[1])
     listener = None
     try:
         end_at_eof(signal.SIGTERM)
-        import codelens.cli.search  # what a search needs, and some of the index, before anybody asks
+        import codelens.cli.search  # load what a search needs, and part of the index, before the first question
         import codelens.cli.why
         import codelens.render.formats
         import codelens.render.records
         import codelens.render.terminal  # noqa: F401
 
-        with suppress(CodelensError), Index.reopen(Path(sys.argv[1])) as index:  # perhaps it is being built
+        with suppress(CodelensError), Index.reopen(Path(sys.argv[1])) as index:  # it may still be under construction
             index.search("where is it", SearchOptions(limit=1))
         if (listener := _open_listener(place)) is None:
             return 0
         while True:
             client, _ = listener.accept()
-            with client, suppress(Exception, _Unanswerable):  # whoever asked answers itself
+            with client, suppress(Exception, _Unanswerable):  # the client then runs its command itself
                 client.settimeout(PATIENCE)
                 _answer(client)
     except _EndSignal:
@@ -107,7 +107,7 @@ def _raise_ending(number: int, frame: FrameType | None) -> None:
 
 
 def _open_listener(place: str) -> socket.socket | None:
-    """Open a socket at this path; None if another process answers there, or none can."""
+    """Open a socket at this path; None if another process answers there, or the system refuses."""
     folder = Path(place).parent
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
@@ -116,7 +116,7 @@ def _open_listener(place: str) -> socket.socket | None:
     with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
         probe.connect(place)
         return None
-    Path(place).unlink(missing_ok=True)  # of one that was killed
+    Path(place).unlink(missing_ok=True)  # left by a process that was killed
     listener = socket.socket(socket.AF_UNIX)
     try:
         before = os.umask(0o177)
@@ -146,7 +146,7 @@ def _answer(client: socket.socket) -> None:
 
 @contextmanager
 def _send_beats(client: socket.socket) -> Iterator[None]:
-    """Send a beat now and, while the block runs, after each time that it has gone on computing."""
+    """Send a beat now, and regularly as long as the block uses CPU time."""
     client.sendall(BEAT)
     ended = threading.Event()
 
@@ -155,7 +155,7 @@ def _send_beats(client: socket.socket) -> Iterator[None]:
         with suppress(OSError):  # the client is gone
             while not ended.wait(BEAT_SECONDS):
                 others = time.process_time() - time.thread_time()
-                if others - computed > BEAT_COMPUTED:  # a process that only waits may wait for ever, and stays silent
+                if others - computed > BEAT_COMPUTED:  # no beat for a process that only waits: it may wait for ever
                     client.sendall(BEAT)
                     computed = others
 
@@ -169,7 +169,7 @@ def _send_beats(client: socket.socket) -> Iterator[None]:
 
 
 def _may_answer(arguments: Sequence[str]) -> bool:
-    """True unless the user's settings want an answer by another process, or one that updates the index first."""
+    """True unless the user's settings require that the client runs the command, or that the index is updated first."""
     flags = CommonFlags()
     flags.no_config, flags.quiet = "--no-config" in arguments, True
     try:
@@ -181,7 +181,7 @@ def _may_answer(arguments: Sequence[str]) -> bool:
 
 @contextmanager
 def _using_client_environment(folder: str, environment: Mapping[str, str]) -> Iterator[None]:
-    """Run the block in the folder and the environment of the client."""
+    """Run the block in the working directory and with the environment of the client."""
 
     def set_environment(variables: Mapping[str, str]) -> None:
         if os.environ != variables:
@@ -200,7 +200,7 @@ def _using_client_environment(folder: str, environment: Mapping[str, str]) -> It
 
 
 class _Stream(io.RawIOBase):
-    """A stream like that of the client, which keeps the output."""
+    """A stream that behaves like the client's, and collects the output."""
 
     def __init__(self, pieces: Pieces, number: int, is_terminal: bool = False) -> None:
         self._pieces, self._number, self._is_terminal, self._length = pieces, number, is_terminal, 0
@@ -219,7 +219,7 @@ class _Stream(io.RawIOBase):
         return len(output)
 
     def page(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """Leave output to the client, which has the screen."""
+        """Collect output that the client is to show in its pager."""
         with io.BufferedWriter(_Stream(self._pieces, PAGED), LONGEST_OUTPUT) as whole:
             whole.writelines(chunks)
         return iter(())
@@ -227,7 +227,7 @@ class _Stream(io.RawIOBase):
 
 @contextmanager
 def _capture_output(pieces: Pieces, streams: Sequence[Any]) -> Iterator[None]:
-    """Collect the output of the block. There is no stdin: what is read from it would be missing if this process ended."""
+    """Collect the output of the block. It has no stdin, because a client that takes over could not read the same input again."""
     before = sys.stdin, sys.stdout, sys.stderr
     try:
         sys.stdin = None

@@ -1,10 +1,10 @@
-"""Arguments without a fault → the values of a command's flags, as typer would fill them.
+"""Reads well-formed command lines: arguments → the values of a command's flags, as typer would fill them.
 
-Returns None for all else: help, an option that is not there, a value that is missing or of the wrong type. Typer reads such lines
-then, and says what is wrong. It would take 47 ms more than this of the 190 ms of CPU that a search takes.
+Returns None for all others: help, an unknown option, a value that is missing or of the wrong type. Typer reads those
+and reports what is wrong. Typer would add 47 ms to the 190 ms of CPU that a search takes.
 
-Before either reads them, queries that begin with a dash, such as `-client` and `-repo:x`, get a mark, and options of ripgrep's are
-answered or replaced. A word after a dash is a query unless it is a valid cluster of short options, as `-il`, `-C3` or `-tpy` are.
+Before that, queries that begin with a dash, such as `-client` and `-repo:x`, are marked, and ripgrep's options are
+refused or replaced. A word after a dash is a query unless it is a valid cluster of short options, as `-il`, `-C3` or `-tpy` are.
 """
 
 from __future__ import annotations
@@ -59,23 +59,23 @@ _FILTERED = re.compile(r"-(?:[A-Za-z][A-Za-z_-]+|[rf]):")
 
 
 class NotWellFormed(Exception):
-    """The line has a fault, or asks for help."""
+    """The command line has a fault, or asks for help."""
 
 
 class Slot(NamedTuple):
-    """An option or argument of a command, by the type of its field."""
+    """An option or argument of a command, with the conversion to the type of its field."""
 
     field: str
     convert: Callable[[str], Any] | None  # Text → value; None for a flag without a value
     many: bool
-    flag: bool = True  # The value of a flag
+    flag: bool = True  # Value of a flag that is given
 
 
 def read(command: Command, arguments: Sequence[str]) -> dict[str, Any] | None:
-    """Field of the command's flags → value. Raises UsageError for options of other tools, where the command takes a query."""
+    """Read the arguments: field of the command's flags → value. If it takes a query, raises UsageError for other tools' options."""
     slots = _CommandSlots(command)
     values = {field: parameter.default for field, parameter in slots.parameters.items()}
-    texts: dict[str, list[tuple[Slot, str | None]]] = {}  # Field → its texts in order; a flag has none
+    texts: dict[str, list[tuple[Slot, str | None]]] = {}  # Field → its texts in order; None for a flag
     marked = list(slots.mark(arguments))
     try:
         for slot, text in slots.take(iter(marked)):
@@ -93,7 +93,7 @@ def read(command: Command, arguments: Sequence[str]) -> dict[str, Any] | None:
 
 
 def mark_queries(command: Command, arguments: Sequence[str]) -> list[str]:
-    """The arguments, with a mark before queries that begin with a dash. Raises UsageError as `read` does."""
+    """Put a mark before queries that begin with a dash. Raises UsageError as `read` does."""
     return list(_CommandSlots(command).mark(arguments))
 
 
@@ -105,7 +105,7 @@ class _CommandSlots:
         self.positional: list[Slot] = []
         self.parameters = collect_parameters(command.flags)
         for field, hint in get_type_hints(command.flags).items():
-            if isinstance(hint, UnionType):  # None says what is not there
+            if isinstance(hint, UnionType):  # None stands for an option that is not given
                 (hint,) = (part for part in get_args(hint) if part is not type(None))
             many = get_origin(hint) is list
             convert = CONVERTERS[get_args(hint)[0] if many else hint]
@@ -118,7 +118,7 @@ class _CommandSlots:
                 self.positional.append(Slot(field, convert, many))
 
     def mark(self, arguments: Sequence[str]) -> Iterator[str]:
-        """The arguments, with MARK before queries that begin with a dash, if the command takes a query. Raises UsageError for
+        """Put MARK before queries that begin with a dash, if the command takes a query. Raises UsageError for
         options in ELSEWHERE."""
         rest = iter(arguments)
         for argument in rest if "query" in self.parameters else ():
@@ -151,7 +151,7 @@ class _CommandSlots:
             raise UsageError(f"{name}: {ELSEWHERE[name][0]}", ELSEWHERE[name][1])
 
     def _read_cluster(self, argument: str) -> tuple[bool, bool]:
-        """(whether a word after one dash is options, whether its last one takes the next argument)."""
+        """Tell if a word after one dash consists of options, and if the last of them takes the next argument."""
         if _FILTERED.match(argument):
             return False, False
         if not _NEGATED.match(argument):
@@ -173,7 +173,7 @@ class _CommandSlots:
         return True, False
 
     def take(self, arguments: Iterator[str]) -> Iterator[tuple[Slot, str | None]]:
-        """Each option or positional argument with its text. Raises NotWellFormed."""
+        """Yield each option or positional argument with its text. Raises NotWellFormed."""
         positional: list[str] = []
         for argument in arguments:
             if argument == "--":
@@ -198,7 +198,7 @@ class _CommandSlots:
             raise NotWellFormed
 
     def _take_option(self, name: str, value: str | None, rest: Iterator[str]) -> tuple[Slot, str | None]:
-        """An option, with the value behind it or else the next argument."""
+        """Pair an option with the value attached to it, else with the next argument."""
         slot = self.options.get(name)
         if slot is None or (slot.convert is None and value is not None):
             raise NotWellFormed
@@ -208,7 +208,7 @@ class _CommandSlots:
 
 
 def _to_path(text: str) -> Path:
-    """A path; typer refuses one that may not be read."""
+    """Convert text to a path. Raises NotWellFormed if it may not be read."""
     if not text or "\0" in text or (os.access(text, os.F_OK) and not os.access(text, os.R_OK)):
         raise NotWellFormed
     return Path(text)
@@ -218,14 +218,14 @@ CONVERTERS: Mapping[Any, Callable[[str], Any] | None] = {bool: None, str: str, i
 
 
 def ignore_glob_case(glob: str) -> str:
-    """A glob that ignores letter case, by a set for each letter."""
+    """Make a glob ignore letter case, by a set for each letter: a → [aA]."""
     return _LETTER.sub(
         lambda found: f"[{found[0].lower()}{found[0].upper()}]" if len(found[0]) == 1 else found[0], glob
     )
 
 
 def _is_value(letter: str, value: str) -> bool:
-    """True for what may be written right after an option: -tpy, -g'*.py', -efoo."""
+    """True if the value may follow the option's letter without a space: -tpy, -g'*.py', -efoo."""
     if letter in "tT":
         from codelens.lang.registry import map_accepted_names
 

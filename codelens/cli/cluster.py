@@ -1,4 +1,4 @@
-"""codelens cluster: index a fleet of repositories into shards, and ask them as one index."""
+"""codelens cluster: index a fleet of repositories into shards, and search them as one index."""
 
 import os
 from pathlib import Path
@@ -94,7 +94,7 @@ def status(flags: FleetStatusFlags) -> int:
 
 
 def adapt_for_fleet(asking: Command) -> Command:
-    """The command for a fleet: the same, with the options about a store in place of those about one index."""
+    """Derive a command for fleets: options about a store replace those about one index."""
     hidden = {name: hides for name, hides in ONE_INDEX.items() if hasattr(asking.flags, name)}
     flags = type(f"Fleet{asking.flags.__name__}", (FleetFlags, asking.flags), hidden)
     brief = (*SHOWN, *(name for name in asking.brief if name not in hidden)) if asking.brief else ()

@@ -1,4 +1,4 @@
-"""codelens config: every setting that holds here, and where it came from."""
+"""codelens config: every setting in effect, and where it came from."""
 
 import json
 import re
@@ -59,7 +59,7 @@ def _to_toml(value: object) -> str:
 
 
 def write_setting(path: Path, key: str, value: str) -> None:
-    """Whole or not at all; the file and its folder are made where they are not there. Raises SettingsError."""
+    """Write a setting to a configuration file in one step; creates the file and its folder. Raises SettingsError."""
     try:
         real = path.resolve()
         before = real.read_bytes().decode("utf-8") if real.exists() else ""
@@ -77,7 +77,7 @@ def write_setting(path: Path, key: str, value: str) -> None:
 
 
 def set_toml_key(text: str, key: str, value: str) -> str:
-    """Set a top-level key in a TOML text. Raises ValueError if it is not TOML, or has the key in a form of its own."""
+    """Set a top-level key in a TOML text. Raises ValueError if it is not TOML, or if its line of the key is unusual."""
     wanted: dict[str, Any] = {**parse_toml(text), key: value}
     name, quoted = re.escape(key), _quote(value)
     line = re.compile(
@@ -85,7 +85,7 @@ def set_toml_key(text: str, key: str, value: str) -> str:
     )
     end = "\r\n" if "\r\n" in text else "\n"
     before = text + ("" if not text or text.endswith("\n") else end)
-    candidates = chain(  # Its line changed, else one more at the end, else one at the start, above all tables
+    candidates = chain(  # Change its line, else add one at the end, else at the start, above all tables
         (text[: match.end(1)] + quoted + text[match.end() :] for match in line.finditer(text)),
         (f"{before}{key} = {quoted}{end}", f"{key} = {quoted}{end}{text}"),
     )
@@ -97,5 +97,5 @@ def set_toml_key(text: str, key: str, value: str) -> str:
 
 
 def _quote(value: str) -> str:
-    """TOML's basic strings are JSON's."""
+    """Quote a string for TOML, whose basic strings are JSON's."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""codelens context: what a task, some files or a change is about, within a budget of tokens."""
+"""codelens context: collect the code for a task, for files or for a change, within a token budget."""
 
 from pathlib import Path
 from typing import Any
@@ -95,9 +95,9 @@ def context(flags: ContextFlags) -> int:
 
 
 def _make_request(flags: ContextFlags, source: str, place: Workplace, index: Index) -> ContextRequest:
-    """Files and changes are looked at wherever they lie; a task only below the working directory, as by a search."""
+    """Make the request. Only a task is limited to the working directory, as a search is; files and changes may lie anywhere."""
     form = find_only_flag(flags, [form.value for form in Forms])
-    if flags.more is not None and source == TASK and flags.task is None:  # the token holds the request
+    if flags.more is not None and source == TASK and flags.task is None:  # the token contains the request
         given = (name for name in (*FILE_FILTERS, "profile", "limit") if getattr(flags, name))
         root_scope = flags.root_scope and not isinstance(flags, FleetFlags)
         if name := form or next(given, "root_scope" if root_scope else ""):

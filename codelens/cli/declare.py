@@ -1,4 +1,4 @@
-"""A class of flags and a function → a command.
+"""Makes a command from a class of flags and a function.
 
 Flags are declared once, as attributes with a type and an `option` or `argument`, and shared by inheritance. They are
 plain classes, since every value is filled in: a dataclass of sixty fields takes 20 ms to make. What is declared here needs
@@ -16,16 +16,16 @@ from codelens.errors import UsageError
 
 F = TypeVar("F")
 
-OTHER = "Options"  # The section of options that name none
+OTHER = "Options"  # The section of options without one
 MARK = "\0"
 """Stands before a positional argument that begins with a dash, so that the parser takes it as one. No argument contains it."""
 
-ASKING = "_CODELENS_COMPLETE"  # The variable in which a shell that asks for completions names itself
-SYMBOLS = "codelens.cli.workplace:list_symbol_names"  # The place of what shells offer for the name of a symbol
+ASKING = "_CODELENS_COMPLETE"  # The variable by which a shell asks for completions; its value names the shell
+SYMBOLS = "codelens.cli.workplace:list_symbol_names"  # Lists the symbol names that shells offer, as MODULE:NAME
 
 
 class Parameter(NamedTuple):
-    """An option, or without names a positional argument."""
+    """An option, or a positional argument if it has no names."""
 
     names: tuple[str, ...]
     metavar: str | None
@@ -34,7 +34,7 @@ class Parameter(NamedTuple):
     default: Any = None
     values: str | Sequence[str] | None = None
     """Offered by shells for it: these words, or those of MODULE:NAME, a collection or a function without arguments."""
-    has_commas: bool = False  # True if it takes several values, with commas between them
+    has_commas: bool = False  # True if it takes several values, separated by commas
     choices: Sequence[str] = ()  # The only values that it takes
     least: float | None = None  # Bounds of a number, included
     most: float | None = None
@@ -43,12 +43,12 @@ class Parameter(NamedTuple):
 
     @property
     def spelling(self) -> str:
-        """How messages name it: its long flag, else its short one, or what help calls the argument."""
+        """Its name in messages: the long flag, else the short one; for an argument its name in help."""
         names = [name.partition("/")[0] for name in self.names]
         return next((name for name in names if name.startswith("--")), names[0] if names else self.metavar or "")
 
     def check(self, value: Any) -> None:
-        """Raise UsageError for a value that is missing, out of bounds or none of the choices."""
+        """Raise UsageError for a value that is missing, out of bounds or not among the choices."""
         if value in (None, "", []):
             if self.is_required:
                 raise UsageError(f"no {self.spelling.removesuffix('...')}", "--help shows what the command takes")
@@ -61,7 +61,7 @@ class Parameter(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A command that fills `flags` and returns the exit code of `run`, whose docstring is its help."""
+    """A command: fills `flags` and returns the exit code of `run`, whose docstring is the help text."""
 
     name: str
     flags: type[Any]
@@ -71,20 +71,18 @@ class Command(NamedTuple):
 
 
 class CommandGroup(NamedTuple):
-    """Commands by name, or where each is, as MODULE:NAME."""
+    """A group of commands by name: each a command, or its place as MODULE:NAME."""
 
     name: str
     commands: Mapping[str, Command | CommandGroup | str]
     help: str
     epilog: str
-    alone: Command | None  # What it does without one of them
-    default: (
-        str  # The place of the command that it is unless one of them is named; its arguments are those of the group
-    )
+    alone: Command | None  # Runs if no command of the group is named
+    default: str  # Place of the command that runs, with the group's arguments, if they begin with no command's name
 
 
 def option(usage: str, help: str, section: str = OTHER, **more: Any) -> Any:
-    """An option. `usage` lists its flags, then the name of the value that they take, as in `-m --limit N`; `help` states
+    """Declare an option. `usage` lists its flags, then the name of its value, as in `-m --limit N`; `help` states
     the default; `more` are fields of Parameter."""
     *names, metavar = usage.split()
     if metavar.startswith("-"):
@@ -93,27 +91,27 @@ def option(usage: str, help: str, section: str = OTHER, **more: Any) -> Any:
 
 
 class Section(NamedTuple):
-    """A heading of help with options below it."""
+    """A heading in help texts, with options below it."""
 
     heading: str
 
     def option(self, usage: str, help: str, **more: Any) -> Any:
-        """An option that help lists below this heading; see `option`."""
+        """Declare an option that help lists below this heading; see `option`."""
         return option(usage, help, self.heading, **more)
 
 
 def argument(metavar: str, help: str, **more: Any) -> Any:
-    """A positional argument: its name in help, and what it is; `more` are fields of Parameter."""
+    """Declare a positional argument by its name and description in help; `more` are fields of Parameter."""
     return Parameter((), metavar, help, **more)
 
 
 def required_argument(metavar: str, help: str, **more: Any) -> Any:
-    """A positional argument that the command needs."""
+    """Declare a positional argument that the command needs."""
     return argument(metavar, help, is_required=True, **more)
 
 
 def collect_parameters(flags: type[Any]) -> dict[str, Parameter]:
-    """Field → its declaration, for all fields of a class of flags. A flag that is not given is False."""
+    """Collect the declarations of a class of flags by field. A flag that is not given is False."""
     parameters: dict[str, Parameter] = {}
     for name, hint in get_type_hints(flags).items():
         declared: Parameter = getattr(flags, name)
@@ -129,7 +127,7 @@ def make_default_flags(flags: type[F]) -> F:
 
 
 def command(name: str = "", epilog: str = "", brief: Collection[str] = ()) -> Callable[[Callable[[F], int]], Command]:
-    """Decorator: the function, whose parameter `flags` has a class of flags as its type, as a command. Its name is that of
+    """Decorator: make a command of a function whose parameter `flags` has a class of flags as its type. Its name is that of
     the function unless another is given."""
 
     def declare(run: Callable[[F], int]) -> Command:
@@ -148,13 +146,13 @@ def group(
     places: Mapping[str, str] | None = None,
     default: str = "",
 ) -> CommandGroup:
-    """A command with others below it: declared ones, and those at `places`, by name."""
+    """Declare a group of commands: those that are declared, and by name those at `places`."""
     below = {command.name: command for command in commands}
     return CommandGroup(name, {**below, **(places or {})}, help, epilog, alone, default)
 
 
 def import_object(place: str) -> Any:
-    """The object at MODULE:NAME. Imports the module."""
+    """Import a module and return its object, given as MODULE:NAME."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 
@@ -164,7 +162,7 @@ FINISHED: list[int] = []
 
 
 def perform(flags: type[F], run: Callable[[F], int], values: Mapping[str, Any]) -> int:
-    """Run a command with these values of its flags. Raises UsageError for values that they do not take."""
+    """Run a command with these values of its flags. Raises UsageError for values that are not allowed."""
 
     def remove_mark(value: Any) -> Any:
         if isinstance(value, list):

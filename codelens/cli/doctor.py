@@ -1,4 +1,4 @@
-"""codelens doctor: what works here, what does not, and what that costs."""
+"""codelens doctor: check what works on this machine, and what is lost where something does not."""
 
 import codecs
 import os
@@ -22,7 +22,7 @@ OK, LESS, BROKEN, ABSENT = "ok", "less", "broken", "absent"
 
 
 class Check(NamedTuple):
-    """`state`: ok; less, where codelens works with less; broken, where it does not work; absent, an extra that few need."""
+    """A check. `state`: ok; less if codelens works with less; broken if it does not work; absent for an extra that few need."""
 
     state: str
     what: str
@@ -80,7 +80,7 @@ def _show(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
 
 
 def _require(what: str, is_there: object, text: str, otherwise: str, state: str = LESS) -> Check:
-    """A check of something without which the state is `state`."""
+    """Make a check: OK with `text` if the thing is there, else `state` with the text `otherwise`."""
     return Check(OK, what, text) if is_there else Check(state, what, otherwise)
 
 
@@ -108,7 +108,7 @@ def _check_model(flags: CommonFlags) -> Iterator[Check]:
     try:
         settings = load_settings_here(flags).values
         embedder = open_embedder(settings.model, settings.allow_network)
-        embedder.compute_fingerprint()  # reads its files, sends nothing
+        embedder.compute_fingerprint()  # reads its files and sends nothing
     except CodelensError as fault:
         yield Check(LESS, "model", f"{fault}; {fault.hint}")
         return
@@ -117,7 +117,7 @@ def _check_model(flags: CommonFlags) -> Iterator[Check]:
 
 
 def _check_extras() -> Iterator[Check]:
-    """Packages that run models of others, and those of `watch` and `cluster`; nobody misses them who does without."""
+    """Check the optional packages: those that run other models, and those of `watch` and `cluster`."""
     from codelens.embed.folder_models import EXTRAS, is_installed
 
     for extra in EXTRAS:
@@ -187,7 +187,7 @@ def _check_place(flags: CommonFlags) -> Iterator[Check]:
 
 
 def format_versions() -> Iterator[str]:
-    """List tool, schema, SQLite, sqlite-vec and model, one a line."""
+    """Yield a line each with the version of tool, schema, SQLite, sqlite-vec and model."""
     from codelens.embed.registry import SHIPPED, open_embedder
     from codelens.store.connection import probe_abilities
     from codelens.store.migrate import find_newest_version

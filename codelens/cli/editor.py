@@ -1,4 +1,4 @@
-"""The user's editor: opens a file, or a file at a line."""
+"""Opens a file, or a file at a line, in the user's editor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPENING: Mapping[tuple[str, ...], str] = {
     ("--line", "{line}", "{file}"): "idea pycharm goland clion webstorm rider rubymine phpstorm kate",
 }
 """The arguments by which an editor opens a file at a line → the editors that take them."""
-SHELLS = frozenset(("cmd", "bat", "exe", "sh"))  # Endings of a program's name that say nothing of which it is
+SHELLS = frozenset(("cmd", "bat", "exe", "sh"))  # Endings of a program's name that do not tell which editor it is
 
 
 def open_at_line(file: Path, line: int) -> None:
@@ -29,7 +29,7 @@ def open_at_line(file: Path, line: int) -> None:
 
 
 def build_editor_arguments(editor: str, file: Path, line: int) -> list[str]:
-    """Build the arguments by which an editor opens a file at a line; the file alone for one that is not known."""
+    """Build the arguments with which an editor opens a file at a line; the file alone for an unknown editor."""
     name = Path(editor).name.casefold()
     stem, _, ending = name.rpartition(".")
     name = stem if ending in SHELLS else name
@@ -47,7 +47,7 @@ def _run(command: Sequence[str], hint: str = "") -> None:
 
 
 def find_editor_command() -> list[str]:
-    """Find VISUAL, else EDITOR, in the environment alone, since a project's file may name no command; empty if not set."""
+    """Read VISUAL, else EDITOR; empty if not set. Only the environment counts, as a project's file may not name commands."""
     for variable in ("VISUAL", "EDITOR"):
         if text := os.environ.get(variable, "").strip():
             try:
@@ -58,10 +58,10 @@ def find_editor_command() -> list[str]:
 
 
 def has_editor() -> bool:
-    """True if a person can write a text now: stdin and stdout are terminals, and the environment names an editor."""
+    """True if the user can be asked to edit a text: stdin and stdout are terminals, and an editor is set."""
     return bool(find_editor_command()) and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def open_editor(file: Path) -> None:
-    """Let the user edit a file. Raises UsageError where the editor cannot be started or fails."""
+    """Let the user edit a file. Raises UsageError if the editor cannot be started or fails."""
     _run([*find_editor_command(), str(file)], f"{file} is as the editor left it")

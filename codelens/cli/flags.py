@@ -1,6 +1,6 @@
-"""Flags that several commands share, each group a class to inherit from.
+"""Flags that several commands share; each group is a class to inherit from.
 
-Those of a search are derived from the table of search options (`codelens.model.request`).
+Flags of a search are derived from the table of search options (`codelens.model.request`).
 """
 
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ OFFERS: Any = {"like": SYMBOLS, "kinds": "codelens.query.nodes:KINDS"}
 
 
 def derive_flag(name: str) -> Any:
-    """The flag of a search option."""
+    """Make the flag of a search option."""
     row = OPTIONS[name]
     return Parameter(
         names=row.flags,
@@ -49,12 +49,12 @@ def _derive_type(name: str) -> Any:
 
 
 def list_options(section: str, *left_out: str) -> list[str]:
-    """The search options below a heading of help, in order."""
+    """List the search options below a heading of help, in order, without those in `left_out`."""
     return [name for name, row in OPTIONS.items() if row.section == section and name not in left_out]
 
 
 def add_options(names: Sequence[str], after: str = "") -> Callable[[type[F]], type[F]]:
-    """A decorator that adds the flags of these search options to a class, behind the flag `after`."""
+    """Decorator: add the flags of these search options to a class, after the flag `after`."""
 
     def add_flags(flags: type[F]) -> type[F]:
         declared = flags.__annotations__
@@ -74,7 +74,7 @@ OF_LIMITS = ("limit", "offset", "sort", "reverse")
 
 
 class DerivedFlags:
-    """Base of the classes with flags of search options."""
+    """Base of classes with flags that are derived from search options."""
 
     if TYPE_CHECKING:
 

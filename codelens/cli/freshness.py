@@ -1,4 +1,4 @@
-"""An index that answers for trees which change: brought up to date first if the user wants that, and a line if it is behind."""
+"""Opens an index whose trees may have changed: updates it first if the user wants that, and warns if it is behind."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from codelens.model.code import IndexInfo, SeenFile, TreeState
 from codelens.text.counts import quantity
 from codelens.worktree.place import find_git_top, is_home, prepare_index_folder
 
-FIRST_SECONDS = 10.0  # An index that takes longer is built only if the user agrees
-BYTES_A_SECOND = 600_000  # Source that an index run reads on a common machine
-AUTO_SECONDS = 1.0  # An update that takes longer is left to the user, with `refresh = "auto"`
-MOST_NAMED = 3  # Changed files that the line names
+FIRST_SECONDS = 10.0  # Seconds to build an index; if it takes longer, the user is asked first
+BYTES_A_SECOND = 600_000  # Bytes of source that are indexed per second on a common machine
+AUTO_SECONDS = 1.0  # Seconds of the longest update that runs by itself with `refresh = "auto"`
+MOST_NAMED = 3  # Most changed files that the warning names
 
 
 @contextmanager
 def open_current_index(place: Workplace, flags: CommonFlags) -> Iterator[Index]:
-    """Open the index for a command that answers from it. After the answer, a line on stderr if it is behind."""
+    """Open the index for a command. After the answer, warn on stderr if the index is behind."""
     index = place.open()
     if place.settings.refresh == "auto" and is_behind(index.info()) and index.seconds_to_update() < AUTO_SECONDS:
         index.close()
@@ -38,7 +38,7 @@ def open_current_index(place: Workplace, flags: CommonFlags) -> Iterator[Index]:
     with index:
         try:
             yield index
-        except TargetError:  # perhaps a name that is not in the index yet
+        except TargetError:  # the name may not be in the index yet
             _say_if_behind(index.info(), flags)
             raise
         _say_if_behind(index.info(), flags)
@@ -55,10 +55,10 @@ def refresh(place: Workplace, progress: str, quiet: bool) -> None:
 
 
 def build_first_index(flags: SearchFlags) -> bool:
-    """Index the tree of a person at a terminal who searches without an index. Asks first if that takes FIRST_SECONDS or more,
-    and outside of git repositories.
+    """Index the tree for a user at a terminal who searches without an index. Asks first if that takes FIRST_SECONDS or more,
+    or if the tree is not in a git repository.
 
-    Returns False if nobody can be asked, if the answer is negative, and if the tree belongs to somebody else.
+    Returns False if nobody can be asked, the user declines, or the tree belongs to another user.
     """
     at_terminal = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     if not at_terminal or flags.db or flags.quiet or flags.json or flags.jsonl:
@@ -86,7 +86,7 @@ def build_first_index(flags: SearchFlags) -> bool:
 
 
 def require_fresh(index: Index) -> None:
-    """Walk the trees. Raises StaleIndex if one differs from the index, or is gone."""
+    """Compare the trees with the index. Raises StaleIndex if one differs or is gone."""
     for repository in index.status(check=True).repositories:
         if repository.gone:
             raise StaleIndex(f"{repository.root} is gone", "mount it, or `codelens index --rebuild` without it")
@@ -96,12 +96,12 @@ def require_fresh(index: Index) -> None:
 
 
 def is_behind(info: IndexInfo) -> bool:
-    """True if a look found that a tree has changed or is gone: then a line says so."""
+    """True if a tree is known to have changed or to be gone."""
     return any(row.tree and row.tree.state in (TreeState.CHANGED, TreeState.GONE) for row in info.repositories)
 
 
 def _say_if_behind(info: IndexInfo, flags: CommonFlags) -> None:
-    """Say how the trees differ from the index. That a look was not complete, only people read."""
+    """Report how the trees differ from the index. That the check was not complete is reported to people only."""
     trees = [row.tree for row in info.repositories if row.tree]
     gone = [row.root for row in info.repositories if row.tree and row.tree.state is TreeState.GONE]
     if gone:
@@ -122,12 +122,12 @@ def _say_if_behind(info: IndexInfo, flags: CommonFlags) -> None:
 
 
 def _describe_age(moment: str) -> str:
-    """The time since then, in the largest unit that fits."""
-    import calendar  # with it comes locale, and few answers tell an age
+    """Describe the time since a moment, in the largest unit that fits."""
+    import calendar  # imported here because it brings locale, and few answers need it
 
     try:
         seconds = max(0, int(time.time()) - calendar.timegm(time.strptime(moment, "%Y-%m-%dT%H:%M:%SZ")))
-    except ValueError:  # written with intent
+    except ValueError:  # somebody changed it on purpose
         return "some time"
     for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= size:

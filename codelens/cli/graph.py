@@ -1,4 +1,4 @@
-"""codelens graph: exports the symbol graph for other programs, and imports traces of what ran."""
+"""codelens graph: export the symbol graph for other programs, and import traces of executed code."""
 
 from __future__ import annotations
 

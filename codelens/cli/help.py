@@ -1,4 +1,4 @@
-"""codelens help: the topics that no single command's --help can hold."""
+"""codelens help: topics that concern more than one command."""
 
 from collections.abc import Mapping
 from importlib import import_module
@@ -77,13 +77,13 @@ PLACES: Mapping[str, Mapping[str, str]] = {
 
 
 def find_place(name: str) -> str:
-    """The place of a command, as MODULE:NAME; empty if no command has this name."""
+    """Find the place of a command, as MODULE:NAME; empty if no command has this name."""
     places = (names[name] for names in PLACES.values() if name in names)
     return next(places, "") or find_unlisted(name).get(name, "")
 
 
 def find_unlisted(word: str) -> dict[str, str]:
-    """Command → its place, for commands that are not in COMMANDS: that of this name, or all if the word asks for help."""
+    """Find commands that are not in COMMANDS, with their places: the one of this name, or all if the word asks for help."""
     listed = {place.partition(":")[0] for names in COMMANDS.values() for place in names.values()}
     modules = [path.stem for path in Path(__file__).parent.glob("*.py")] if word in ("-h", "--help") else []
     if word.replace("-", "_").isidentifier() and find_spec(f"{__package__}.{word.replace('-', '_')}"):
@@ -105,7 +105,7 @@ class HelpFlags:
 
 
 def list_topics() -> list[str]:
-    """The topics, then the commands: all that can be explained."""
+    """List all that can be explained: the topics, then the commands."""
     return [*TOPICS, *(name for names in COMMANDS.values() for name in names)]
 
 
@@ -113,7 +113,7 @@ def list_topics() -> list[str]:
 def help_topic(flags: HelpFlags) -> int:
     """Explain a command or a topic."""
     text = TOPICS.get(flags.topic or "")
-    if text is None:  # `main` shows the help of commands
+    if text is None:  # for a command, `main` shows its help
         raise UsageError(f"no help on '{flags.topic}'", f"topics: {', '.join(list_topics())}")
     write([text])
     return 0

@@ -48,7 +48,7 @@ def remove_hooks(flags: CommonFlags) -> int:
     return 0
 
 
-PATIENCE_SECONDS = 1800.0  # How long another writer is waited for: a first build of a very large tree
+PATIENCE_SECONDS = 1800.0  # Seconds to wait for another writer, which may build a very large index
 RETRY_SECONDS = 1.0
 
 

@@ -1,4 +1,4 @@
-"""codelens index: bring the index up to date with the trees, or say what that would do."""
+"""codelens index: bring the index up to date with the trees, or show what that would do."""
 
 import os
 from collections import Counter
@@ -30,7 +30,7 @@ from codelens.worktree.place import (
 
 WALK = Section("Files")
 REMOVAL = Section("Removing")
-FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)  # Skips that are errors for --strict
+FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)  # Reasons for a skip that --strict treats as errors
 
 
 class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
@@ -150,7 +150,7 @@ def _remove_index(flags: IndexFlags) -> int:
     if index.is_file():
         try:
             Index.open(index).close()
-        except (SchemaTooNew, IndexCorrupt, IndexNotTrusted) as fault:  # but nothing else belongs at .codelens/index.db
+        except (SchemaTooNew, IndexCorrupt, IndexNotTrusted) as fault:  # but .codelens/index.db can only be an index
             if not (holds_index(index) or (index.parent.name == INDEX_FOLDER and index.name == "index.db")):
                 raise UsageError(
                     f"{index} is not a codelens index: {fault}", "if it is one, remove the file yourself"
@@ -195,7 +195,7 @@ def _show_plan(trees: Trees, flags: IndexFlags) -> int:
     if flags.json:
         write_record(build_plan_record(planned))
         return 0
-    counts: Counter[bool] = Counter()  # Entries by whether they are skipped
+    counts: Counter[bool] = Counter()  # True → number of skipped entries, False → of indexed ones
 
     def count() -> Iterator[SeenFile | Skip]:
         for _, entry in planned:
@@ -208,7 +208,7 @@ def _show_plan(trees: Trees, flags: IndexFlags) -> int:
 
 
 def _explain_path(named: Path, trees: Trees) -> int:
-    """Which rule decides on one path: the nearest root that holds it is asked."""
+    """Print the rule that includes or excludes one path, in the innermost root that contains it."""
     from codelens.indexing.status import explain
     from codelens.render.reports import format_skip
 

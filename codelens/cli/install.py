@@ -1,6 +1,6 @@
-"""codelens install: write the entry that starts the MCP server into an agent's settings, and instructions for its model.
+"""codelens install: add the MCP server to an agent's settings, and instructions for its model to the file that it reads.
 
-The table agents.toml says where each agent reads them.
+The table agents.toml lists each agent's files.
 """
 
 import difflib
@@ -62,11 +62,11 @@ class Site(NamedTuple):
     root: Path
 
     def list_settings_files(self) -> list[Path]:
-        """List files that may list MCP servers, the one to write first."""
+        """List the settings files that may name MCP servers; the first is the one to write."""
         return self._list_files(self.row[self.scope])
 
     def list_instruction_files(self) -> list[Path]:
-        """List files with instructions, the one to write first; empty if the agent reads none."""
+        """List the files with instructions; the first is the one to write. Empty if the agent reads none."""
         return self._list_files(self.row.get(f"{self.scope}_text"))
 
     def _list_files(self, place: Row | None) -> list[Path]:
@@ -78,7 +78,7 @@ class Site(NamedTuple):
         return [first, *(path for path in paths if path != first)]
 
     def _find_folder(self, name: str) -> Path | None:
-        """The folder, unless it is for another system or its variable is not set."""
+        """Find a folder; None if it is for another system or its variable is not set."""
         system, _, below = name.rpartition(":")
         first, _, rest = below.partition("/")
         if system not in ("", sys.platform):
@@ -149,7 +149,7 @@ def _apply(edits: list[Edit], flags: InstallFlags, title: str) -> int:
 
 
 def _write(edit: Edit) -> None:
-    """Copy the file, then replace it. A copy that equals the new file goes: everything is as it was."""
+    """Back up the file, then replace it. If an earlier backup equals the new contents, delete it."""
     backup = _make_backup_path(edit.path)
     edit.path.parent.mkdir(parents=True, exist_ok=True)
     if edit.after is None:
@@ -165,7 +165,7 @@ def _write(edit: Edit) -> None:
 
 
 def _make_entry(row: Row, flags: InstallFlags) -> dict[str, Any]:
-    """The entry with the command line of the server: for a project without the path of this machine."""
+    """Make the entry with the server's command line. A project's entry omits the program's path on this machine."""
     program_path = shutil.which("codelens")
     named = "codelens" if flags.project else str(Path(program_path or "").absolute())
     program, *rest = [named] if program_path else build_codelens_command()
@@ -175,9 +175,9 @@ def _make_entry(row: Row, flags: InstallFlags) -> dict[str, Any]:
 
 
 def _plan_edits(site: Site, entry: dict[str, Any], block: str, others: list[Site] | None) -> Iterator[Edit]:
-    """Edits that add the entry and the block; with `others`, those that remove them. Raises ValueError.
+    """Plan the edits that add the entry and the block; with `others`, those that remove them. Raises ValueError.
 
-    The block stays while one of the other agents that reads the file is configured.
+    The block stays as long as another configured agent reads the file.
     """
     removes = others is not None
     in_use = {path for other in others or () if other.is_configured() for path in other.list_instruction_files()}
@@ -190,7 +190,7 @@ def _plan_edits(site: Site, entry: dict[str, Any], block: str, others: list[Site
 
 
 def _edit_file(path: Path, change: Callable[[str], str]) -> Edit:
-    """Plan the change of a file. A file of ours that is left with nothing goes."""
+    """Plan the change of a file. A file that codelens created is deleted once it is empty."""
     before = _read(path)
     try:
         after = change(before or "")
@@ -205,7 +205,7 @@ def _make_backup_path(path: Path) -> Path:
 
 
 def _read(path: Path) -> str | None:
-    """The text of a file, with its line ends; None if it does not exist."""
+    """Read the text of a file, with its line ends; None if it does not exist."""
     try:
         return path.read_bytes().decode()
     except (FileNotFoundError, NotADirectoryError):

@@ -1,4 +1,4 @@
-"""The answer of `search` where the query or its flags ask for matching lines: complete, in the order of paths, as grep's."""
+"""Searches that ask for matching lines, by query or flags: the answer is complete and in order of paths, as grep's."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from codelens.query.nodes import Query
 from codelens.render.lines import OutputOptions
 
 OF_HITS = ("files", "files_without", "count", "only_matching")
-"""Flags about lines that can also speak of hits: their files, the other files, the hits of each file, the parts that match."""
-ONLY_LINES = (*OF_HITS, "invert", "whole_line")  # Flags that mean nothing where places are ranked
+"""Flags about lines that also apply to hits: files with hits, files without, the number per file, the matching parts."""
+ONLY_LINES = (*OF_HITS, "invert", "whole_line")  # Flags that do not apply to ranked places
 ASKING = (*ONLY_LINES, "word", "line_number", "context_after", "context_before", "context")
-"""Flags that ask for lines, unless an option that does not apply to lines is given too."""
-SPECIAL = set(".*+?[](){}|^$\\")  # Characters of patterns, which a query without --regex takes as they are
+"""Flags that ask for lines, unless there is also an option that does not apply to lines."""
+SPECIAL = set(".*+?[](){}|^$\\")  # Special characters of patterns; literal in a query without --regex
 
 
 def wants_lines(flags: SearchFlags, query: Query) -> bool:
-    """True if the answer is lines. Raises UsageError for flags that contradict each other."""
+    """True if the answer consists of lines. Raises UsageError for flags that contradict each other."""
 
     def is_given(name: str) -> bool:
         return getattr(flags, name) not in (None, False)
@@ -68,10 +68,10 @@ def wants_lines(flags: SearchFlags, query: Query) -> bool:
 
 
 def search_lines(flags: SearchFlags, index: Index, query: Query, options: SearchOptions, output: OutputOptions) -> int:
-    """Print the matching lines, the files that have any, or how many; returns the exit code."""
-    counts: Counter[bool] = Counter()  # Files by whether they are fresh
+    """Print the matching lines, the files that contain any, or their number; returns the exit code."""
+    counts: Counter[bool] = Counter()  # True → number of fresh files, False → of changed ones
 
-    def count(files: Iterable[FileLines]) -> Iterator[FileLines]:
+    def count_fresh(files: Iterable[FileLines]) -> Iterator[FileLines]:
         for file in files:
             counts[file.freshness is Freshness.FRESH] += 1
             yield file
@@ -81,7 +81,7 @@ def search_lines(flags: SearchFlags, index: Index, query: Query, options: Search
     taken = slice(options.offset, options.offset + options.limit) if about_files else slice(None)
     options = replace(options, offset=0, limit=EVERYTHING) if about_files else options
     with index.lines(query, options, every_match) as search:
-        counted = count(search.find_files_without() if flags.files_without else search.find_files())
+        counted = count_fresh(search.find_files_without() if flags.files_without else search.find_files())
         texts = _format_files(flags, islice(counted, taken.start, taken.stop), output)
         if flags.quiet:
             return 0 if any(texts) else 1
@@ -98,7 +98,7 @@ def search_lines(flags: SearchFlags, index: Index, query: Query, options: Search
 
 
 def _has_headings(flags: SearchFlags) -> bool:
-    """True if each path stands once above its lines: on a terminal, unless the flags are for programs."""
+    """True if each path is printed once, above its lines: on a terminal, unless the flags are for programs."""
     plain = ("files", "files_without", "count", "only_matching", "vimgrep", "null", "no_filename")
     if flags.heading is not None:
         return flags.heading
@@ -106,7 +106,7 @@ def _has_headings(flags: SearchFlags) -> bool:
 
 
 def build_output_options(flags: SearchFlags, place: Workplace, index: Index, options: SearchOptions) -> OutputOptions:
-    """Choose how hits and lines are written."""
+    """Choose how hits and lines are printed."""
     width = 0
     if sys.stdout.isatty():
         from shutil import get_terminal_size

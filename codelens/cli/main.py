@@ -1,6 +1,6 @@
-"""The entry point: find the command, run it, and turn every ending into an exit code and at most two lines on stderr.
+"""The entry point: finds and runs the command, and turns its outcome into an exit code and at most two lines on stderr.
 
-Commands are imported only when they are named, so that a search pays for nothing but itself.
+Only the named command is imported, so that a search does not pay for the others.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ TERMINATED = 143
 
 
 class Termination(KeyboardInterrupt):
-    """SIGTERM came. Whatever an interrupt leaves in order, this does too."""
+    """Raised by SIGTERM. A KeyboardInterrupt, so that all code that cleans up after Ctrl-C does so here too."""
 
 
 def run(answer: Answer | None = None) -> NoReturn:
-    """Run the command line of this process, or write what is left of its answer, and end the process."""
+    """Run the command line of this process, or write the rest of `answer`, and end the process."""
     for name, mode, access in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_WRONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:  # it was closed, and the next file opened would take its number
             setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode, encoding="utf-8"))
@@ -40,29 +40,29 @@ def run(answer: Answer | None = None) -> NoReturn:
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)  # until now `codelens.__main__` took it
         code = main(sys.argv[1:], answer)
-    for number in (signal.SIGINT, signal.SIGTERM):  # the exit code stands: only the interpreter has not ended
+    for number in (signal.SIGINT, signal.SIGTERM):  # the exit code is final: only the interpreter still has to end
         while signal.getsignal(number) is not signal.SIG_IGN:
             with suppress(KeyboardInterrupt):  # one that was pending
                 signal.signal(number, signal.SIG_IGN)
-    if {"atexit", "threading"}.isdisjoint(sys.modules):  # no work is left, so the modules need not be taken apart
-        with suppress(OSError, ValueError):  # Python's own end reports it
+    if {"atexit", "threading"}.isdisjoint(sys.modules):  # nothing has to run at exit: skip the clean-up
+        with suppress(OSError, ValueError):  # Python's own exit reports it
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
-    gc.freeze()  # else Python walks all modules once more to end them
+    gc.freeze()  # else Python's garbage collector visits all objects once more
     sys.exit(code)
 
 
 def _raise_terminated(number: int, frame: FrameType | None) -> None:
-    """Raise it once; a second one ends the process where it is."""
+    """Raise Termination once; a second signal ends the process immediately."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     raise Termination
 
 
 def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
-    """Run one command line, or write an answer to it; returns the exit code.
+    """Run one command line, or print the `answer` that another process computed; returns the exit code.
 
-    An interrupt that comes when the command has already done its work does not change the code.
+    An interrupt after the command has finished its work does not change the code.
     """
     FINISHED.clear()
     try:
@@ -100,7 +100,7 @@ def _report_interrupt(ending: BaseException) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    """Well-formed lines need no typer, whose import takes a fifth of a search's CPU."""
+    """Run a well-formed command line without typer, whose import takes a fifth of a search's CPU; all others with it."""
     shell = os.environ.get(ASKING)
     if arguments[0] == "help" and (len(arguments) == 1 or (len(arguments) == 2 and find_place(arguments[1]))):
         arguments = [*arguments[1:], "--help"]
@@ -125,7 +125,7 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _report_unexpected(fault: Exception, arguments: Sequence[str]) -> int:
-    """Faults of the click that typer brings, known by their shape since that package is private; or a bug of ours."""
+    """Report a fault of typer's private click, recognised by its attributes; any other is reported as a bug of codelens."""
     _trace_if_asked(arguments)
     if not hasattr(fault, "format_message"):
         what = f"{type(fault).__name__}: {fault}"

@@ -1,4 +1,4 @@
-"""codelens memory: pins, ratings and judgements of results; what is recorded of them, to show, export and erase."""
+"""codelens memory: record pins, ratings and judgements of results; show, export and erase the records."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def record(
     notices: Sequence[Notice],
     words: str | None = None,
 ) -> None:
-    """Record an answer by (rank, unit, line) of its hits. If that fails, a note says so, unless one of its notices does."""
+    """Record an answer by (rank, unit, line) of its hits. If that fails, say so, unless one of `notices` does."""
     if any(notice.code == MEMORY_UNUSED for notice in notices):
         return
     try:
@@ -48,7 +48,7 @@ def record(
 
 @contextmanager
 def open_notebook(flags: CommonFlags) -> Iterator[tuple[MemoryNotebook, Workplace, Callable[[str], str]]]:
-    """The memory of the nearest index, open for as long as the context lasts; with a function that finds what a TARGET means."""
+    """Open the memory of the nearest index, with its workplace and a function that resolves a TARGET."""
     place = find_reading_place(flags)
     with place.open() as index:
         notebook = index.notebook(now=parse_time(getattr(flags, "now", None)))
@@ -105,7 +105,7 @@ def _describe(known: PlaceRecord, current: str, words: dict[str, int]) -> Iterat
 
 
 def _count_expired(known: PlaceRecord, current: str) -> int:
-    """The judgements of code that is another now."""
+    """Count the judgements of code that has changed since."""
     return sum(judgement.digest != current for judgement in known.feedback)
 
 

@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 
 class NoteTree(NamedTuple):
-    """One tree. Without an index, places are kept by their lines alone and cannot be looked up."""
+    """A tree with notes. Without an index, places are stored by their lines only and cannot be looked up."""
 
     root: Path
     notes: NoteFolder
     place: Workplace | None
 
     def open(self) -> AbstractContextManager[Index | None]:
-        """The index for reading; None if there is no index."""
+        """Open the index for reading; None if there is no index."""
         return nullcontext() if self.place is None else self.place.open()
 
 
 def find_note_tree(flags: CommonFlags) -> NoteTree:
-    """The indexed tree around the working directory; without an index the top of the repository, else the folder itself.
+    """Find the indexed tree around the working directory; without an index the repository's top, else the directory itself.
 
-    Raises UsageError where the index holds several trees, and none of them is meant.
+    Raises UsageError if the index holds several trees and none contains the working directory.
     """
     cwd = find_working_folder()
     path = resolve_named_index(flags) or find_index(cwd)
@@ -50,7 +50,7 @@ def find_note_tree(flags: CommonFlags) -> NoteTree:
     with place.open() as index:
         repositories = index.info().repositories
         names = resolve_scope(repositories, cwd, ()).repositories or tuple(r.name for r in repositories)
-        index.roots()  # notes are written below one: raises where nobody vouches for them
+        index.roots()  # notes are written below a root: raises unless the index's roots are trusted
     roots = [Path(r.root) for r in repositories if r.name in names]
     if len(roots) != 1:
         raise UsageError("the index holds several trees", f"change to one of them: {', '.join(map(str, roots))}")
@@ -58,7 +58,7 @@ def find_note_tree(flags: CommonFlags) -> NoteTree:
 
 
 def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
-    """The place that --at names, as notes store it. Raises TargetError."""
+    """Find the places that --at names, as notes store them. Raises TargetError."""
     from codelens.notes.finder import create_disk_anchor
 
     anchors: list[Anchor] = []
@@ -77,7 +77,7 @@ def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
 
 
 def _resolve_below_root(name: str, root: Path) -> str:
-    """Resolve a path from the working directory where it is there, else from the root; a name stays what it is."""
+    """Resolve a path from the working directory if it exists there, else from the root; a symbol's name stays as it is."""
     path, line = split_line_number(name)
     here = (find_working_folder() / path).resolve()
     if not here.is_file():
@@ -89,7 +89,7 @@ def _resolve_below_root(name: str, root: Path) -> str:
 
 
 def find_places(tree: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[AnchorPlace]]:
-    """Path of a note → where its places are now; empty without an index."""
+    """Find the current places of notes: path of a note → its places; empty without an index."""
     with tree.open() as index:
         if index is None:
             return {}
@@ -98,13 +98,13 @@ def find_places(tree: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Seque
 
 
 def warn_of_faults(note: NoteFile, flags: CommonFlags) -> None:
-    """Say what in its front matter is wrong."""
+    """Print the faults of a note's front matter to stderr."""
     for fault in note.note.faults:
         inform(flags, f"warning: {note.path}: {fault}")
 
 
 def _update_note(flags: CommonFlags, tree: NoteTree, note: NoteFile) -> None:
-    """Bring the index up to date with one file that was written or removed, or say who will."""
+    """Update one written or removed note in the index, or say what will update it."""
     for fault in note.note.faults:
         say(f"warning: {note.path}: {fault}")
     if tree.place is None:
@@ -119,7 +119,7 @@ def _update_note(flags: CommonFlags, tree: NoteTree, note: NoteFile) -> None:
 
 
 def _show_written(flags: NoteAddFlags | NoteEditFlags, tree: NoteTree, note: NoteFile) -> None:
-    """One line of what was written, or the record of it."""
+    """Print one line about the written note, or its record with --json."""
     from codelens.render.notes import build_note_record, format_note_list
 
     places = find_places(tree, [note])
@@ -134,7 +134,7 @@ PLACES: Any = option("--at PLACE", "Link it to PATH:LINE, a file or a symbol, an
 TAGS: Any = option("--tag TAG", "Tag it with a word; repeatable")
 MESSAGE: Any = option("-m --message TEXT", "The text; `-` is stdin [default: what is piped in, else $EDITOR]")
 
-MOST_LETTERS = 500  # Characters of a title, status or tag; much longer lines of front matter are not read
+MOST_LETTERS = 500  # Most characters of a title, status or tag; much longer lines of front matter are not read
 
 
 class NoteAddFlags(CommonFlags, JsonFlags):
@@ -175,7 +175,7 @@ def add(flags: NoteAddFlags) -> int:
 
 
 def _read_text(message: str | None) -> str | None:
-    """-m, where `-` is stdin; without it what is piped in. None on a terminal, where an editor should open."""
+    """Read the text of -m, where `-` is stdin; without -m read stdin. None on a terminal, where an editor should open."""
     if message is not None and message != "-":
         return _check_utf8(message)
     if message is None and (sys.stdin is None or sys.stdin.isatty()):
@@ -184,7 +184,7 @@ def _read_text(message: str | None) -> str | None:
 
 
 def _check_utf8(text: str) -> str:
-    """Raise UsageError for text of the command line that is not UTF-8, the encoding of notes; return it unchanged."""
+    """Return the text unchanged. Raises UsageError if it is not UTF-8, the encoding of notes."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -193,7 +193,7 @@ def _check_utf8(text: str) -> str:
 
 
 def _read_word(word: str) -> str:
-    """A word for the front matter. Raises UsageError for one that is empty, or could not be read again."""
+    """Normalise the spaces of a title, status or tag. Raises UsageError if it is empty, or too long to be read again."""
     plain = " ".join(_check_utf8(word).split())
     if not plain:
         raise UsageError("a tag or title must not be empty")
@@ -345,7 +345,7 @@ def remove(flags: NoteRemoveFlags) -> int:
     known = {note.note.id: note for note in tree.notes.read_notes()}
     for name in flags.ids:
         note = known.get(name) or tree.notes.find(name)
-        if note.note.id != name:  # a beginning is enough to look, not to delete
+        if note.note.id != name:  # the beginning of an id suffices to show a note, not to delete it
             raise UsageError(f"no note is called {name}", f"the only one that begins like this is {note.note.id}")
     for name in dict.fromkeys(flags.ids):
         tree.notes.remove(known[name])

@@ -1,4 +1,4 @@
-"""Command-line flags → the query and the options of one search. Raises UsageError for what makes no sense."""
+"""Converts command-line flags to the query and the options of a search. Raises UsageError for invalid combinations."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from codelens.index import Index
 from codelens.model.context import Change
 from codelens.model.request import OPTIONS, SearchOptions
 
-EVERYTHING = 1_000_000_000  # The limit of -l, -L and -c, which are about files: far above any pool of candidates
-LIKENESS = "likeness"  # The profile of --like where none is named
-MOST_WEIGHT = 1e9  # Only the ratios of weights count; sums of larger ones could overflow
+EVERYTHING = 1_000_000_000  # The limit of hits for -l, -L and -c, which list files: far above any number of candidates
+LIKENESS = "likeness"  # The profile of --like unless another is named
+MOST_WEIGHT = 1e9  # Largest weight. Only ratios of weights count; sums of larger ones could overflow
 
 
 def has_query_option(flags: RankingFlags) -> bool:
@@ -27,7 +27,7 @@ def has_query_option(flags: RankingFlags) -> bool:
 
 
 class QueryText(NamedTuple):
-    """A query as one text, and how to read it."""
+    """A query as one text, with the flags that tell how to read it."""
 
     text: str = ""
     literal: bool = False
@@ -35,8 +35,8 @@ class QueryText(NamedTuple):
 
 
 def read_query(positional: str | None, flags: RankingFlags) -> QueryText:
-    """Read QUERY or `-`, every -e, every line of every -f, in this order, without empty lines: several are alternatives, as with
-    grep. With --like there may be none."""
+    """Read QUERY or `-`, every -e, every line of every -f, in this order, without empty lines. Several are alternatives, as in
+    grep. With --like the query may be empty."""
     if flags.like == "-" and "-" in (flags.query_files or ()):
         raise UsageError("--like - and -f - both read stdin", "give the query with -e")
 
@@ -55,7 +55,7 @@ def read_query(positional: str | None, flags: RankingFlags) -> QueryText:
     if not queries and flags.like is None:
         name = "why" if hasattr(flags, "targets") else "files" if flags.files_only else "search"
         raise UsageError("no query", f"`codelens {name} QUERY`; `codelens {name} --help` lists the options")
-    # Bytes of the command line that are not UTF-8 can be in no index.
+    # No index contains bytes that are not UTF-8.
     queries = [q.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for q in queries or [""]]
     if len(queries) == 1:
         return QueryText(queries[0], flags.literal, flags.regex)
@@ -73,7 +73,7 @@ def collect_overrides(flags: RankingFlags) -> Mapping[str, Any]:
 
 
 def read_likeness(flags: RankingFlags, place: Workplace, index: Index) -> tuple[str, str, str]:
-    """Read what --like names: (target, text, language of the text). The target `-` stands for a text from stdin."""
+    """Read the target of --like: (target, text, language of the text). The target `-` stands for a text from stdin."""
     if flags.snippet_language is not None and flags.like != "-":
         raise UsageError("--lang needs --like -", "to filter hits by language use -t")
     if flags.like is None:
@@ -95,12 +95,12 @@ def build_search_options(
     query: QueryText | None = None,
     like: tuple[str, str, str] = ("", "", ""),
 ) -> SearchOptions:
-    """Build the options of a search: the flags that were given, then what settings, scope and query decide."""
+    """Build the options of a search from its flags, then from settings, scope and query."""
     if flags.ignore_case and flags.case_sensitive:
         raise UsageError("use either -i or -s, not both")
     values = collect_given_options(flags)
     profile = values.setdefault("profile", LIKENESS if flags.like is not None else settings.profile)
-    if settings.limit == Settings().limit:  # where that is the default, a profile may have a number of its own
+    if settings.limit == Settings().limit:  # the default, which a profile may replace by its own number
         weights = load_weights().get(profile, {})
         if flags.files_only:
             weights = weights.get("files") or load_weights()["codelens"]["files"]
@@ -136,7 +136,7 @@ def collect_given_options(flags: object, names: Collection[str] = tuple(OPTIONS)
 
 
 def read_change(flags: ChangeFlags, cwd: Path) -> Change | None:
-    """The change that --pr, --diff or --staged names; None without them. Raises UsageError."""
+    """Read the change that --pr, --diff or --staged names; None without them. Raises UsageError."""
     if not (chosen := find_only_flag(flags, ("pr", "diff", "staged"))):
         return None
     if chosen == "diff" and flags.diff is not None:
@@ -145,7 +145,7 @@ def read_change(flags: ChangeFlags, cwd: Path) -> Change | None:
 
 
 def read_diff(name: str, cwd: Path) -> bytes:
-    """The diff in a file, or for `-` on stdin. Raises UsageError."""
+    """Read a diff from a file, or for `-` from stdin. Raises UsageError."""
     if name == "-":
         return read_stdin("pipe a diff in: `git diff | codelens … --diff -`")
     try:
@@ -156,7 +156,7 @@ def read_diff(name: str, cwd: Path) -> bytes:
 
 
 def find_only_flag(flags: object, names: Sequence[str], spelling: Mapping[str, str] | None = None) -> str:
-    """Find the one of these flags that was given, or "". Raises UsageError for two of them."""
+    """Find which one of these flags was given; empty for none. Raises UsageError for more than one."""
     given = [name for name in names if getattr(flags, name, None) not in (False, None)]
     if len(given) > 1:
         first, second = ((spelling or {}).get(name, f"--{name.replace('_', '-')}") for name in given[:2])
@@ -165,7 +165,7 @@ def find_only_flag(flags: object, names: Sequence[str], spelling: Mapping[str, s
 
 
 def parse_time(text: str | None) -> int | None:
-    """A time as a person writes it, up to the year 9999 → unix seconds; without an offset it is the local one.
+    """Convert a time as people write it, up to the year 9999, to unix seconds; without an offset it is local time.
 
     Raises UsageError.
     """
@@ -191,7 +191,7 @@ def resolve_languages(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def parse_weights(text: str) -> Mapping[str, float]:
-    """'exact=2,fuzzy=.5' → {exact: 2.0, fuzzy: 0.5}; whether such channels exist is for the search to say."""
+    """Parse weights: 'exact=2,fuzzy=.5' → {exact: 2.0, fuzzy: 0.5}. The search itself refuses unknown channels."""
     weights: dict[str, float] = {}
     for part in filter(None, (p.strip() for p in text.split(","))):
         name, equals, number = part.partition("=")
@@ -213,4 +213,4 @@ CONVERTERS: Mapping[str, Callable[[Any], Any]] = {
     "languages_not": resolve_languages,
     "kinds": lambda kinds: tuple(kind.strip() for listed in kinds for kind in listed.split(",") if kind.strip()),
 }
-"""Search option → the function from what the command line takes to its value, where they differ."""
+"""Search option → the function that converts the command line's value to the option's, where they differ."""

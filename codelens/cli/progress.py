@@ -1,4 +1,4 @@
-"""How far an index run is, on stderr: a bar on a terminal once the work takes a while, or JSON lines for machines."""
+"""Shows the progress of an index run on stderr: a bar on a terminal if the work takes a while, or JSON lines for programs."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from typing import Any
 from codelens.model.runs import Progress
 from codelens.render.visible import escape_text
 
-PATIENCE_SECONDS = 0.3  # Seconds; work that ends sooner shows no bar
-JSON_SECONDS = 0.1  # Between two JSON lines of the same phase
+PATIENCE_SECONDS = 0.3  # Seconds before a bar appears
+JSON_SECONDS = 0.1  # Least seconds between two JSON lines of the same phase
 
 Watch = Callable[[Progress], None] | None
 
 
 @contextmanager
 def showing_progress(how: str, quiet: bool) -> Iterator[Watch]:
-    """The callback for each step; None if progress is not shown."""
+    """Provide the callback for each step; None if progress is not shown."""
     if how == "json":
         yield _write_json_lines()
     elif how == "auto" and not quiet and sys.stderr.isatty():
@@ -35,13 +35,13 @@ def showing_progress(how: str, quiet: bool) -> Iterator[Watch]:
 
 
 def write_json_step(**step: Any) -> None:
-    """Write one object on a line of stderr."""
+    """Write one step as a JSON object on a line of stderr."""
     sys.stderr.write(json.dumps({"type": "progress", **step}) + "\n")
     sys.stderr.flush()
 
 
 def _write_json_lines() -> Callable[[Progress], None]:
-    """A callback that writes each change of phase, and now and then a step between."""
+    """Make a callback that writes each change of phase, and a step every JSON_SECONDS in between."""
     phase, next_line = "", 0.0
 
     def watch(step: Progress) -> None:
@@ -55,7 +55,7 @@ def _write_json_lines() -> Callable[[Progress], None]:
 
 
 class _Bar:
-    """A bar that appears after a while, and goes without a trace."""
+    """A bar that appears after PATIENCE_SECONDS, and leaves no text behind."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
@@ -77,5 +77,5 @@ class _Bar:
         path = TextColumn("{task.fields[path]}", markup=False, table_column=Column(ratio=1, no_wrap=True))
         columns = (TextColumn("{task.description:6}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), path)
         self.progress = Progress(*columns, console=Console(stderr=True), transient=True, expand=True)
-        self.progress.add_task("", total=None, path="")  # number 0
+        self.progress.add_task("", total=None, path="")  # the task with number 0
         self.progress.start()

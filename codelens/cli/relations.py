@@ -1,4 +1,4 @@
-"""The commands that read a file's symbols and the symbol graph: symbols, map, refs, callers and the like, test-scope."""
+"""Commands on a file's symbols and the symbol graph: symbols, map, refs, callers and the like, test-scope."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def symbols(flags: SymbolsFlags) -> int:
     place = find_reading_place(flags)
     with open_current_index(place, flags) as index:
         path = flags.file.as_posix()
-        with suppress(UsageError):  # a path below no root stays as it was given
+        with suppress(UsageError):  # a path outside all roots stays as it was given
             scope = resolve_scope(index.info().repositories, place.cwd, [flags.file])
             path = scope.paths[0] if scope.paths and (place.cwd / flags.file).exists() else path
         path = escape_path(path)
@@ -261,7 +261,7 @@ OPTIONAL = ("depth", "members", "sure", "text", "unresolved")  # Fields of Relat
 
 
 def _ask(question: str, flags: GraphFlags, *targets: str) -> int:
-    """Print the graph's answer to one question about targets; returns the exit code."""
+    """Print the graph's answer to a question about targets; returns the exit code."""
     place = _open_place(flags)
     with open_current_index(place, flags) as index:
         options = RelationOptions(
@@ -287,7 +287,7 @@ def _ask(question: str, flags: GraphFlags, *targets: str) -> int:
 
 
 def _open_place(flags: PlaceFlags) -> Workplace:
-    """The workplace, once it is clear that at most one output format was given."""
+    """Find the workplace. Raises UsageError if more than one output format was given."""
     find_only_flag(flags, ("json", "jsonl", "dot", "format"))
     return find_reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
 
@@ -327,7 +327,7 @@ def parse_kinds(text: str) -> tuple[str, ...]:
 def read_file_selection(
     flags: FileFlags, place: Workplace, index: Index, below: Sequence[Path]
 ) -> SearchOptions | None:
-    """Read which files -t, -T, -g and PATH select; None if none of them is given, for the whole index."""
+    """Read which files -t, -T, -g and PATH select; None, for the whole index, if none of them is given."""
     if not (below or flags.languages or flags.languages_not or flags.globs):
         return None
     for each in below:

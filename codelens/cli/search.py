@@ -1,4 +1,4 @@
-"""codelens search: one question to the index, one renderer for the answer."""
+"""codelens search: search the index, and print the answer in one of the formats."""
 
 import codecs
 import os
@@ -39,11 +39,11 @@ from codelens.text.counts import quantity
 
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
 OPTIONS = {"files": "-l", "files_without": "-L", "count": "-c"}
-ON_SCREEN, WEAK_ON_SCREEN = 10, 3  # Hits of an answer and of a weak one on a terminal, unless a number is given
+ON_SCREEN, WEAK_ON_SCREEN = 10, 3  # Default number of hits on a terminal, for a usual and for a weak answer
 ABOUT_FILES = ("files", "files_without", "count")
-"""Formats that show no hits, so that none of theirs can be opened or judged by its number."""
+"""Formats without hits, so that no hit can be opened or judged by its number."""
 JSON_FORMATS = ("json", "jsonl", "sarif")
-LINE_FORMATS = ("text", "vimgrep", *ABOUT_FILES)  # Formats that show lines without the units around them
+LINE_FORMATS = ("text", "vimgrep", *ABOUT_FILES)  # Formats that show lines without their units
 
 
 BRIEF = (
@@ -66,7 +66,7 @@ def search(flags: SearchFlags) -> int:
     if flags.contributions and chosen not in ("json", "jsonl"):
         raise UsageError("--contributions adds fields to JSON", "add --json or --jsonl, or ask `codelens why`")
     positional, named = flags.query, list(flags.paths or ())
-    if (has_query_option(flags) or flags.list_files) and positional is not None:  # then all arguments are PATHs
+    if (has_query_option(flags) or flags.list_files) and positional is not None:  # then QUERY is a PATH too
         named, positional = [Path(positional), *named], None
     text = QueryText() if flags.list_files else read_query(positional, flags)
     place = _find_place(flags, named)
@@ -82,7 +82,7 @@ def search(flags: SearchFlags) -> int:
         if flags.list_files:
             return _list_files(index, options, flags, place)
         lines, screen = wants_lines(flags, query), chosen == "text" and flags.heading is not False
-        screen = screen and bool(flags.heading or is_for_people(flags))  # Hits stand below headings
+        screen = screen and bool(flags.heading or is_for_people(flags))  # Hits are printed below headings
         options = replace(options, **_choose_display_options(flags, place, query, lines, screen))
         output = build_output_options(flags, place, index, options)
         if lines and chosen in LINE_FORMATS and flags.open is None:
@@ -159,7 +159,7 @@ _GROUPS = (ProgressFlags, CommonFlags, JsonFlags, ColorFlags)
 OF_COMMITS = {"query", "history", "limit", "offset", "no_pager", "refresh", "require_fresh"}.union(
     name for group in _GROUPS for base in group.__mro__ for name in getattr(base, "__annotations__", ())
 )
-"""The options that a list of commits has."""
+"""Options that apply to a list of commits."""
 
 
 def _list_commits(index: Index, query: Query, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
@@ -213,7 +213,7 @@ def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place:
 
 
 def _open_hit(index: Index, result: SearchResult, number: int) -> None:
-    """Open a hit in the editor; where memory is on, count a use of it."""
+    """Open a hit in the editor; if memory is on, record its use."""
     from codelens.cli.editor import open_at_line
 
     if not 1 <= number <= len(result.hits):
@@ -229,19 +229,19 @@ def _open_hit(index: Index, result: SearchResult, number: int) -> None:
 
 
 def _resolve_path(path: Path, index: Index, place: Workplace, flags: SearchFlags) -> Path:
-    """Resolve a PATH from the working directory, where the disk or the index has it there; else as the index names it."""
+    """Resolve a PATH from the working directory if it is on the disk or in the index; else from the root of a tree."""
     roots = [Path(row.root) for row in index.info().repositories]
     places = [place.cwd / path, *(root / path for root in roots)]
     if existing := next((at for at in places if at.exists()), None):
         return path if existing == places[0] else existing
-    indexed = {Path(root, file) for root, file in index.files(SearchOptions())}  # of deleted files, it knows more
+    indexed = {Path(root, file) for root, file in index.files(SearchOptions())}  # perhaps deleted since
     indexed.update([folder for file in indexed for folder in file.parents])
     if known := next((at for at in places if at in indexed), None):
         return known
     hint = "put quotes around a query of several words"
     if flags.list_files:
         hint = f"--files takes folders alone; `codelens files {path}` finds files by name"
-    elif flags.recursive:  # options that take other arguments in ripgrep
+    elif flags.recursive:  # an option that takes other arguments in ripgrep
         hint = "-r searches folders, as in grep, and replaces nothing: codelens search … | sed 's/OLD/NEW/'"
     elif flags.regex:
         with suppress(LookupError, ValueError):
@@ -251,7 +251,7 @@ def _resolve_path(path: Path, index: Index, place: Workplace, flags: SearchFlags
 
 
 def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags: SearchFlags) -> None:
-    """Say why there is nothing below a PATH that the index leaves out."""
+    """Explain why nothing is found below a PATH that the index leaves out."""
     if place.fleet:
         return
     from codelens.indexing.status import explain
@@ -271,7 +271,7 @@ def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags:
 
 
 def _time_steps(result: SearchResult, started: float) -> Mapping[str, float]:
-    """The seconds of each step, first those of opening the index and looking at the tree, and of all of them."""
+    """Collect the seconds of each step, beginning with opening the index and checking the tree, and their total."""
     steps, total = result.trace.seconds, time.perf_counter() - started
     return {**({"open": total - sum(steps.values())} if steps else {}), **steps, "total": total}
 
@@ -285,7 +285,7 @@ def _format_seconds(stats: Mapping[str, float]) -> str:
 def _render_result(
     index: Index, result: SearchResult, form: str, output: OutputOptions, stats: Mapping[str, float] | None
 ) -> tuple[bool, Iterator[str]]:
-    """Render a result: (whether there is something to write, the texts)."""
+    """Render a result: (True if there is something to write, the texts)."""
     if form == "files_without":
         hits = {(hit.root, restore_path(hit)) for hit in result.hits}
         rest = [output.path_style.format_path(*file) for file in index.files(result.options) if file not in hits]
@@ -329,7 +329,7 @@ def _say_about(query: Query, result: SearchResult, flags: SearchFlags, screen: b
         say("note: the query is empty")
     for notice in result.notices:
         if screen and result.hits and notice.code == WEAK:
-            continue  # stands above the hits
+            continue  # printed above the hits
         say(f"{_MARKS.get(notice.code, 'note')}: {notice.text}")
     old = [hit for hit in result.hits if hit.freshness is not Freshness.FRESH]
     if old and not is_behind(result.index):

@@ -1,4 +1,4 @@
-"""Flags → a listening socket, a desk behind the gate, and a server that runs until it is interrupted."""
+"""codelens serve: opens a socket, checks access, and serves the index over HTTP until it is interrupted."""
 
 from __future__ import annotations
 
@@ -76,12 +76,12 @@ def serve_index(flags: ServeFlags) -> int:
         place.settings,
         count_default_workers() if flags.workers is None else flags.workers,
     )
-    write([f"{format_address(listener)}\n"])  # with -q too: with --port 0 nothing else says which port it is
+    write([f"{format_address(listener)}\n"])  # also with -q: for --port 0 nothing else tells the port
     need_key = "requests need a key; " if rules.keys_needed else ""
     inform(flags, f"serving {place.index_path}; {need_key}Ctrl-C stops it")
 
     def report_watch(record: Mapping[str, Any]) -> None:
-        """Faults of the watch; what it does is seen in the answers."""
+        """Print the faults of the watch; its updates show in the answers."""
         if record["type"] == "text":
             say_plain([f"{record['text']}\n"])
 
@@ -97,7 +97,7 @@ def serve_index(flags: ServeFlags) -> int:
 
 
 def _mount_tools(place: Workplace) -> MountedApp:
-    """The Model Context Protocol at one address, behind the same gate. It records nothing: many may ask."""
+    """Build the app of the Model Context Protocol, with the same access checks. It records nothing, as it has many users."""
     from codelens.server.http.app import MountedApp
     from codelens.server.mcp.sdk import make_http_app
     from codelens.server.upkeep import ServedIndex, Upkeep

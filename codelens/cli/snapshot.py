@@ -1,7 +1,7 @@
-"""codelens snapshot: earlier states of the index, and what differs between two of them.
+"""codelens snapshot: list earlier states of the index, and compare two of them.
 
-A state is a snapshot of the log, an index file, or a revision of git. A revision is laid out in a temporary folder and indexed
-there, without vectors; two of them share the folder, so that the second one costs what lies between them.
+A state is a snapshot of the log, an index file, or a git revision. A revision is checked out to a temporary folder and indexed
+there, without vectors; a second revision uses the same folder, so that only the files that differ are indexed again.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from codelens.worktree.repository import Repository
 
 HINT = "a state is @{1}, a snapshot's digest, an index file, or a revision of git"
-LEAST_DIGITS = 4  # Shortest beginning of a digest that names a state, as in git
+LEAST_DIGITS = 4  # Fewest digits of a digest that name a state, as in git
 
 
 class State(NamedTuple):
-    """A line of the log, an index file or a commit. Without any of them it is what is indexed now."""
+    """A state: a line of the log, an index file or a commit. Without any of these it is the present index."""
 
     name: str
     number: int | None = None
@@ -42,9 +42,9 @@ class State(NamedTuple):
 
 
 def collect_facts(names: Sequence[str], place: Workplace | None, cwd: Path) -> list[list[SnapshotDocument]]:
-    """Collect the facts of each state in order; `place` is None where there is no index. An empty name is what is indexed now.
+    """Collect the documents of each state in order. `place` is None without an index; an empty name means the present index.
 
-    Raises UsageError for what names no state, and what building an index raises.
+    Raises UsageError for a name without a state, and the errors of building an index.
     """
     from codelens.worktree.commits import find_repository
 
@@ -69,7 +69,7 @@ def collect_facts(names: Sequence[str], place: Workplace | None, cwd: Path) -> l
                     facts.append(other.facts())
             elif index:
                 facts.append(index.facts(state.number))
-    if root_name and len(commits) < len(states):  # a revision says nothing of the other repositories of an index
+    if root_name and len(commits) < len(states):  # a revision covers only one repository of an index
         facts = [[f for f in documents if f.repository == root_name] for documents in facts]
     return facts
 
@@ -166,7 +166,7 @@ def diff(flags: DiffFlags) -> int:
     except NoIndex:
         if flags.db is not None or flags.new is None:
             raise
-        place = None  # two revisions, or two index files, need none
+        place = None  # two revisions, or two index files, need no index here
     old, new = collect_facts([flags.old, flags.new or ""], place, cwd)
     difference = compare(old, new)
     exit_code = 1 if difference.empty else 0

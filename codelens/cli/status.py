@@ -1,4 +1,4 @@
-"""codelens status: what the index holds, what it left out, and what the trees say against it."""
+"""codelens status: show what the index holds, what it left out, and which files have changed since."""
 
 from codelens.cli.declare import command, option
 from codelens.cli.flags import CommonFlags, JsonFlags

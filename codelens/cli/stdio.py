@@ -1,4 +1,4 @@
-"""codelens mcp and codelens lsp: the index for programs that write code, and for editors, over standard input and output."""
+"""codelens mcp and codelens lsp: serve the index to coding agents and editors over standard input and output."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def mcp(flags: McpFlags) -> int:
     require_packages("mcp", "mcp")
     if flags.watch:
         require_watchfiles()
-    session = accept_session(tools)  # before anything is imported that takes time
+    session = accept_session(tools)  # before the slow imports
     served, upkeep = _serve_folder(folder, flags, "mcp")
     if not session.first:
         return 0
 
     def leave(number: int, frame: FrameType | None) -> None:
-        """At once: a thread waits for stdin, and would wait on. Nothing is open but for reading."""
+        """End the process at once, since a thread keeps waiting for stdin. No file is open for writing."""
         upkeep.close()
         os._exit(0)
 
@@ -99,7 +99,7 @@ def lsp(flags: LspFlags) -> int:
 
 
 def _serve_folder(folder: Path, flags: McpFlags | LspFlags, command: str) -> tuple[ServedIndex, Upkeep]:
-    """The index of a folder, and what keeps it fresh, unless nothing may be written."""
+    """Make the index of a folder ready to serve, with its upkeep, which writes nothing if that is not allowed."""
     from codelens.cli.workplace import load_settings_at, resolve_named_index
     from codelens.server.upkeep import ServedIndex, Upkeep, WatchedUpkeep
     from codelens.worktree.place import choose_index_place, find_git_top, is_home
@@ -110,6 +110,6 @@ def _serve_folder(folder: Path, flags: McpFlags | LspFlags, command: str) -> tup
     refusal = ""
     if flags.no_index:
         refusal = f"`codelens {command} --no-index` creates none"
-    elif not index.is_file() and is_home(served.folder):  # what a client starts in that knows no project
+    elif not index.is_file() and is_home(served.folder):  # clients without a project start here
         refusal = f"{served.folder} is not a project: name one, as in `codelens mcp PATH`"
     return served, (WatchedUpkeep if getattr(flags, "watch", False) else Upkeep)(served, refusal)

@@ -1,4 +1,4 @@
-"""Output streams: results go to stdout as bytes, everything else to stderr with the program's name before it."""
+"""Output streams: results go to stdout as bytes, everything else to stderr after the program's name."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from codelens.render.visible import escape_line, escape_text
 
 _COLOR = re.compile("(\x1b\\[[0-9;]*m)")
 OWN_COLORS = {f"\x1b[{code}m" for code in (PATH, PLACE, MATCH, "0")}
-USUAL_ROWS = 24  # Of a terminal that does not tell its size
-PAGER_OPTIONS = {"LESS": "FRX", "LV": "-c"}  # With which git runs less and lv, unless the user has set others
+USUAL_ROWS = 24  # Rows of a terminal whose size is unknown
+PAGER_OPTIONS = {"LESS": "FRX", "LV": "-c"}  # Default options of less and lv, as git sets them
 
 
 def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> None:
-    """Write results to stdout. Paths keep their own bytes; what cannot be encoded becomes an escape.
+    """Write results to stdout. Paths keep their bytes; characters that cannot be encoded are escaped.
 
-    On a terminal control characters become visible, unless a renderer that styles its text has seen to that; and if `paged`,
-    what does not fit on the screen goes through the user's pager.
+    On a terminal control characters become visible, unless the text is `styled`: its renderer did that. If `paged`,
+    output that does not fit on the screen goes through the user's pager.
     """
     encoding = sys.stdout.encoding or "utf-8"
     terminal = sys.stdout.isatty()
@@ -46,7 +46,7 @@ def _encode(text: str, encoding: str) -> bytes:
 
 
 def _make_visible(text: str) -> str:
-    """A text that cannot control the terminal, except for the colours that our own lines have."""
+    """Make control characters visible, so that the text can do no more to the terminal than set our own colours."""
     return "".join(
         part if part in OWN_COLORS else "\n".join(map(escape_text, part.split("\n"))) for part in _COLOR.split(text)
     )
@@ -72,7 +72,7 @@ def _run_pager(chunks: Iterable[bytes]) -> bool:
     The environment alone names a command.
     """
     import shlex
-    import subprocess  # most answers fit on the screen
+    import subprocess  # imported here because most answers fit on the screen
     from shutil import which
 
     try:
@@ -80,22 +80,22 @@ def _run_pager(chunks: Iterable[bytes]) -> bool:
         if not command or command == ["cat"] or not which(command[0]) or os.environ.get("TERM") == "dumb":
             return False
         pager = subprocess.Popen(command, stdin=subprocess.PIPE, env={**PAGER_OPTIONS, **os.environ})
-    except (OSError, ValueError):  # a script whose interpreter is missing; quotes that are not closed
+    except (OSError, ValueError):  # the script's interpreter is missing; the command has an open quote
         return False
     assert pager.stdin
     try:
-        with suppress(BrokenPipeError), pager.stdin:  # it may be left before the end
+        with suppress(BrokenPipeError), pager.stdin:  # the user may leave it before the end
             for chunk in chunks:
                 pager.stdin.write(chunk)
     finally:
         while pager.poll() is None:
-            with suppress(KeyboardInterrupt):  # less takes Ctrl-C for itself
+            with suppress(KeyboardInterrupt):  # less handles Ctrl-C itself
                 pager.wait()
     return True
 
 
 def write_json(texts: Iterable[str]) -> None:
-    """Write JSON, which is UTF-8 whatever the terminal speaks. A lone surrogate becomes \\udcNN, which JSON reads as itself."""
+    """Write JSON in UTF-8, whatever the terminal's encoding is. A lone surrogate is escaped as \\udcNN, which JSON reads back."""
     for text in texts:
         sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
     sys.stdout.buffer.flush()
@@ -116,7 +116,7 @@ def write_fields(exit_code: int = 0, **fields: Any) -> None:
 
 
 def write_answer(flags: Any, record: Callable[[], Mapping[str, Any]], lines: Callable[[], Iterable[str]]) -> None:
-    """Write an answer as an object with --json, else as text; nothing with --quiet."""
+    """Write an answer as an object with --json, nothing with --quiet, else as text."""
     if flags.quiet:
         return
     if flags.json:
@@ -126,14 +126,14 @@ def write_answer(flags: Any, record: Callable[[], Mapping[str, Any]], lines: Cal
 
 
 def say(text: str) -> None:
-    """Write a line for the person, on stderr. What comes from files or queries cannot control the terminal."""
+    """Write a line to stderr. Control characters in it become visible."""
     encoding = sys.stderr.encoding or "utf-8"
     sys.stderr.write(f"codelens: {_make_visible(text)}\n".encode(encoding, "backslashreplace").decode(encoding))
     sys.stderr.flush()
 
 
 def inform(flags: Any, text: str) -> None:
-    """Say it, unless --quiet was given."""
+    """Write a line to stderr, unless --quiet was given."""
     if not flags.quiet:
         say(text)
 
@@ -145,7 +145,7 @@ def say_notices(notices: Sequence[Notice]) -> None:
 
 
 def user_agrees(question: str, what: str) -> bool:
-    """Ask on the terminal whether to do something. Raises UsageError where nobody can answer."""
+    """Ask on the terminal whether to do something. Raises UsageError if nobody can answer."""
     if not sys.stdin.isatty():
         raise UsageError(f"this would {what}", "add --yes to run without a question")
     sys.stderr.write(f"{question} [y/N] ")
@@ -161,7 +161,7 @@ def say_plain(texts: Iterable[str]) -> None:
 
 
 def report(fault: CodelensError) -> None:
-    """Print an error and its hint; an error in a query points at its place."""
+    """Print an error and its hint, and for an error in a query a caret under its position."""
     say(f"error: {escape_line(str(fault))}")
     if isinstance(fault, QueryError):
         say_plain(f"  {escape_text(line)}\n" for line in fault.format_pointer().split("\n"))
@@ -172,14 +172,14 @@ def report(fault: CodelensError) -> None:
 
 
 def read_stdin(hint: str) -> bytes:
-    """Read all of stdin. Raises UsageError, with that hint, on a terminal: codelens never waits for typing."""
+    """Read all of stdin. Raises UsageError with this hint on a terminal, because codelens never waits for typing."""
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("stdin is a terminal", hint)
     return sys.stdin.buffer.read()
 
 
 def is_for_people(flags: Any) -> bool:
-    """True if people read the output: on a terminal, or with --pretty as if there were one."""
+    """True if people read the output: on a terminal, or with --pretty."""
     return sys.stdout.isatty() or bool(flags.pretty)
 
 

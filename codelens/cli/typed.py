@@ -1,10 +1,10 @@
-"""Declared commands → typer's, which print help, offer completions, and tell what is wrong with a command line.
+"""Makes typer's commands from declared ones. They print help, offer completions, and report faults of a command line.
 
 Help lists options by section; a command with very many lists only its `brief` ones, and all of them with --help-all.
 
 The completion script of a shell runs codelens with `_CODELENS_COMPLETE=SHELL` and the words of the line up to the cursor, the last
-of them unfinished. The answer is a line for each offer: the word, and for zsh and fish a tab and what it means. Where nothing is
-offered the shells offer files. PowerShell has typer's script.
+of them unfinished. The answer is a line for each offer: the word, and for zsh and fish a tab and its meaning. Without offers
+the shells complete file names. PowerShell uses typer's script.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ MEANT: Mapping[str, str] = {
     "references": "refs",
     "usages": "refs",
 }
-"""Other tools' name of a command → ours."""
-MOVED: Mapping[str, str] = {"tune": "eval tune"}  # Former name of a command of codelens → where it is now
+"""Name of a command in other tools → its name here."""
+MOVED: Mapping[str, str] = {"tune": "eval tune"}  # Former name of a command of codelens → its name now
 
 
 def make_typer_command(declared: Command | CommandGroup) -> SectionedCommand | LazyGroup:
-    """The typer command of what was declared."""
+    """Make the typer command of a declared command or group."""
     if isinstance(declared, Command):
         return SectionedCommand(declared)
     return LazyGroup({"Commands": declared.commands}, declared)
@@ -95,7 +95,7 @@ def _perform(command: Command, values: Mapping[str, Any]) -> int:
 
 
 class SectionedCommand(TyperCommand):
-    """Help with options under the headings of their sections. A query may begin with a dash."""
+    """A command whose help lists options by section, and whose query may begin with a dash."""
 
     def __init__(self, declared: Command) -> None:
         self.declared = declared
@@ -109,11 +109,11 @@ class SectionedCommand(TyperCommand):
         )
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Called by typer: arguments → parameters."""
+        """Parse arguments; called by typer. Queries that begin with a dash are marked first."""
         return super().parse_args(ctx, mark_queries(self.declared, args))
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The declared parameters, --help, and --help-all where --help is brief."""
+        """The declared parameters, --help, and --help-all if --help is brief."""
 
         def show_all(ctx: Any, param: Any, is_given: bool) -> None:
             if is_given:
@@ -128,7 +128,7 @@ class SectionedCommand(TyperCommand):
         return params
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Called by typer for help: arguments first, the section of options that name none last."""
+        """Write help; called by typer. Arguments come first, options without a section last."""
         sections: dict[str, list[tuple[str, str]]] = {}
         lists_all = not self.declared.brief or ctx.meta.get(HELP_ALL)
         for param in self.get_params(ctx):
@@ -143,7 +143,7 @@ class SectionedCommand(TyperCommand):
 
 
 class LazyGroup(TyperGroup):
-    """Commands by help group and name. One that is given by its place, MODULE:NAME, is imported when it is named."""
+    """A group of commands, by help group and name. A command given as MODULE:NAME is imported when it is used."""
 
     def __init__(
         self,
@@ -165,14 +165,14 @@ class LazyGroup(TyperGroup):
         )
 
     def _run_alone(self, **values: Any) -> int:
-        """Run the group's own command, unless another follows."""
+        """Run the group's own command, unless a command of the group is named."""
         alone = self.declared.alone
         if alone is None or get_current_context().invoked_subcommand is not None:
             return 0
         return _perform(alone, values)
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Called by typer. Without the name of a command below it, a group with a `default` is that command."""
+        """Make the context; called by typer. A group with a `default` is that command unless one of its commands is named."""
         if self.declared.default and not (args[:1] and args[0] in self.commands):
             return make_typer_command(import_object(self.declared.default)).make_context(
                 info_name, args, parent, **extra
@@ -180,18 +180,18 @@ class LazyGroup(TyperGroup):
         return super().make_context(info_name, args, parent, **extra)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order of `places`, in which help shows them."""
+        """List the commands in the order of `places`, as help does."""
         return [name for names in self.places.values() for name in names]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Imports the command's module; None for an unknown name."""
+        """Import a command's module and make its typer command; None for an unknown name."""
         for names in self.places.values():
             if declared := names.get(cmd_name):
                 return make_typer_command(import_object(declared) if isinstance(declared, str) else declared)
         return None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The named command. Raises typer's error for an unknown name, with the command that it may mean."""
+        """Find the named command. Raises typer's error for an unknown name, with a similar command if there is one."""
         if args[0] not in self.commands and not ctx.resilient_parsing:
             moved = "" if ctx.parent else MOVED.get(args[0], "")
             meant = moved or find_nearest_word(args[0], self.list_commands(ctx), MEANT)
@@ -202,7 +202,7 @@ class LazyGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Names of commands, without their help: importing all modules for it takes half a second."""
+        """Offer names of commands, without their help texts: importing all modules for these takes half a second."""
         from typer._click.shell_completion import CompletionItem
 
         if incomplete.startswith("-"):
@@ -210,14 +210,14 @@ class LazyGroup(TyperGroup):
         return [CompletionItem(name) for name in self.list_commands(ctx) if name.startswith(incomplete)]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Called by typer for help: a list for each group."""
+        """Write the commands of each help group; called by typer."""
         for heading, names in filter(all, self.places.items()):
             with formatter.section(heading):
                 formatter.write_dl([(name, self.get_command(ctx, name).get_short_help_str(72)) for name in names])
 
 
 def build_root_group(places: Mapping[str, Mapping[str, str]]) -> LazyGroup:
-    """Build the group of all commands, by their groups in help: name → place."""
+    """Build the root group from help group → name of a command → its place."""
 
     def show_version(is_given: bool) -> None:
         if is_given:
@@ -242,7 +242,7 @@ def build_root_group(places: Mapping[str, Mapping[str, str]]) -> LazyGroup:
     )
     showing = option("--show-completion SHELL", "Print the completion script of a shell", values=SHELLS)
     params = [
-        _make_parameter(name, hint, declared, callback=act, is_eager=True)  # acts as soon as it is read
+        _make_parameter(name, hint, declared, callback=act, is_eager=True)  # its callback runs as soon as it is parsed
         for name, hint, act, declared in (
             ("version", bool, show_version, version),
             ("install_completion", str | None, install, installing),
@@ -323,7 +323,7 @@ def install_script(shell: str) -> Path:
 
 
 def complete(shell: str, words: Sequence[str], group: LazyGroup) -> None:
-    """Print the offers for the last of `words`. It is empty if a new word begins. A fault offers nothing."""
+    """Print the offers for the last of `words`, which is empty if a new word begins. After any error print nothing."""
     if shell not in SCRIPTS:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
@@ -331,7 +331,7 @@ def complete(shell: str, words: Sequence[str], group: LazyGroup) -> None:
         group.main(list(words), prog_name="codelens")
     from typer._click.shell_completion import _resolve_context, _resolve_incomplete
 
-    with suppress(Exception):  # whatever is wrong here, the line that is typed stays as it is
+    with suppress(Exception):  # an error must not disturb the line that is typed
         # Bash splits --type=rust into three words.
         joined = [w for i, w in enumerate(words) if w != "=" or i == 0 or not words[i - 1].startswith("--")] or [""]
         *before, begun = [*joined, ""] if len(words) > 1 and joined[-1] != words[-1] else joined
@@ -346,7 +346,7 @@ def complete(shell: str, words: Sequence[str], group: LazyGroup) -> None:
 
 
 def _find_offer(parameter: Parameter) -> Any:
-    """Find the words that shells offer for a parameter; several values with commas between them if its metavar ends in ",…".
+    """Make the function that offers values for a parameter; if its metavar ends in ",…", several separated by commas.
 
     A module that lists the values is imported only when a shell asks.
     """

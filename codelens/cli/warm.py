@@ -1,12 +1,12 @@
-"""Asks a running `codelens watch` or `codelens serve` for the answer: it has the index open, and Python started.
+"""Asks a running `codelens watch` or `codelens serve` for an answer: it has already opened the index and started Python.
 
     client → answerer    version, arguments, folder, environment, and what the standard streams are
     answerer → client    a byte at once, and one more each time that it has gone on computing
     answerer → client    once the command has ended, the exit code and all of its output
 
-Nothing is written before the whole answer is there. So a client whose answerer refuses, ends in whatever way or is silent for
-PATIENCE answers itself, as if it had asked nobody. The answerer runs the same command with the folder and the environment of the
-client, so the answer is the same to the byte. Imports next to nothing, not even `typing`: this is what a search costs then.
+Nothing is written before the whole answer has arrived. So if the answerer refuses, ends or is silent for PATIENCE, the
+client runs the command itself, as if it had not asked. The answerer runs the same command in the same folder and environment,
+so the answer is the same to the byte. This module imports hardly anything, not even `typing`, to start quickly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from binascii import crc32  # hashlib takes 5 ms
 
 from codelens import __version__
 
-TYPE_CHECKING = False  # That of `typing`, whose import takes as long as Python's start
+TYPE_CHECKING = False  # As in `typing`, whose import takes as long as Python's start
 if TYPE_CHECKING:
     from _socket import socket
     from collections.abc import Callable, Iterator
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
 
 COMMANDS = ("search", "files", "why")
 NOT_ANSWERED = ("--open", "--refresh", "--help", "--memory")
-"""Options that start an editor, write a file or need more than the answerer has imported."""
-SWITCH = "CODELENS_WARM"  # The variable of the setting `warm`; the answerer reads the setting itself
-PATIENCE = 0.2  # Seconds without a byte after which nobody is expected to answer. A search by oneself takes as long.
-MOST_BYTES = 4_000_000  # Of a question, most of which is the environment, and of an answer
+"""Options that the answerer refuses: they start an editor, write a file or need modules that it has not imported."""
+SWITCH = "CODELENS_WARM"  # Environment variable of the setting `warm`; only the answerer reads the setting itself
+PATIENCE = 0.2  # Seconds without a byte after which the client gives up; a search of its own takes as long
+MOST_BYTES = 4_000_000  # Most bytes of a question, which is largely the environment, and of an answer
 BEAT = b"."
-PAGED = 3  # Output for stdout, through the pager where it is longer than the screen
+PAGED = 3  # Number of the stream for stdout through the pager, if the output is longer than the screen
 OBJECTS = 100_000
-"""More of them than were freed, before Python looks for cycles; by default 700. A search makes some 60,000 and few cycles: looking
+"""Number of new objects after which Python looks for cycles; by default 700. A search makes some 60,000 and few cycles: looking
 for them took a twelfth of its time."""
 
 
 class Answer:
-    """An exit code, and (number of a stream, bytes) to write in this order."""
+    """An answer: the exit code, and pieces (number of a stream, bytes) to write in this order."""
 
     def __init__(self, code: int, pieces: list[tuple[int, bytes]]) -> None:
         self.code, self._pieces = code, pieces
 
     def write(self, page: Callable[[Iterator[bytes]], Iterator[bytes]] | None = None) -> bool:
-        """Write it, and forget what is written. Returns False, without `page`, before output that needs a pager."""
+        """Write the pieces, and drop those written. Without `page`, stop before output for a pager and return False."""
         while self._pieces:
             number, output = self._pieces[0]
             if number == PAGED and output.count(b"\n") >= os.get_terminal_size(1).lines:
@@ -57,7 +57,7 @@ class Answer:
 
 
 def ask_for_answer() -> Answer | None:
-    """The answer, if somebody answered this process's command line; nothing of it has been written."""
+    """Ask for the answer to this process's command line; None if nobody answers. Nothing has been written yet."""
     arguments = sys.argv[1:]
     if os.name == "nt" or not arguments or arguments[0] not in COMMANDS:
         return None
@@ -74,7 +74,7 @@ def ask_for_answer() -> Answer | None:
 
 
 def locate_socket(index: str) -> str:
-    """The path of the socket at which an index is answered for, in a folder that only this user may enter; empty without one."""
+    """Locate the socket of an index's answerer, in a folder that only this user may enter; empty without such a folder."""
     real = os.fsencode(os.path.realpath(index))
     name = f"{crc32(real):08x}{crc32(real[::-1]):08x}"
     folder = os.path.join(
@@ -84,19 +84,19 @@ def locate_socket(index: str) -> str:
 
 
 def is_private(folder: str) -> bool:
-    """True for a folder of this user's that nobody else may enter."""
+    """True if the folder belongs to this user and nobody else may enter it."""
     status = os.lstat(folder)
     return status.st_uid == os.getuid() and status.st_mode & 0o170077 == 0o040000
 
 
 def describe_program() -> list[str]:
-    """The program that answers: one of another version might answer otherwise."""
+    """Describe this program's version, because another one might give other answers."""
     folder = os.path.dirname(os.path.realpath(__file__))
     return [__version__, sys.version, sys.getfilesystemencoding(), folder]
 
 
 def _guess_index(arguments: list[str]) -> str:
-    """The index that the command probably means: --db, else the nearest above. Asking about another one is slow, and not wrong."""
+    """Guess the index that the command means: --db, else the nearest upwards. A wrong guess costs time, but does no harm."""
     for at, argument in enumerate(arguments[:-1]):
         if argument == "--db":
             return arguments[at + 1]
@@ -111,7 +111,7 @@ def _guess_index(arguments: list[str]) -> str:
 
 
 def _ask(place: str, arguments: list[str]) -> Answer | None:
-    import _socket  # socket brings enum and selectors
+    import _socket  # `socket` would also import enum and selectors
 
     if not is_private(os.path.dirname(place)):
         return None
@@ -137,13 +137,13 @@ def _ask(place: str, arguments: list[str]) -> Answer | None:
 
 
 def send(peer: socket, message: Any) -> None:
-    """Send plain values, with a sum of their bytes."""
+    """Send plain values with a checksum."""
     body = marshal.dumps(message, 2)
     peer.sendall(b"=%08x" % crc32(body) + body)
 
 
 def receive(peer: socket) -> Any:
-    """Read until nothing more comes, and return what was sent after any beats. Raises ValueError unless that is a whole message."""
+    """Read to the end, skip the beats and return the values sent. Raises ValueError unless they form a whole message."""
     received = b""
     while len(received) < MOST_BYTES and (part := peer.recv(65_536)):
         received += part

@@ -59,7 +59,7 @@ def watch(flags: WatchFlags) -> int:
                 inform(flags, f"note: {notice.text}")
 
     def stop(number: int, frame: FrameType | None) -> None:
-        """End in peace, also in the midst of an update, which then did not happen."""
+        """End normally. An update that is under way is rolled back."""
         nonlocal is_stopped
         is_stopped = True
         raise KeyboardInterrupt

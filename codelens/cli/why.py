@@ -98,7 +98,7 @@ def _show(result: WhyResult, place: Workplace, flags: WhyFlags, are_compared: bo
 
 
 def _check(result: WhyResult, flags: WhyFlags) -> int:
-    """Compute all scores again from the JSON text, so that only what is printed is used."""
+    """Recompute all scores from the JSON text, so that only printed numbers are used; returns the exit code."""
     from codelens.render.records import to_json
     from codelens.render.why_json import build_why_record, recompute
 

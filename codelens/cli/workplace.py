@@ -1,6 +1,6 @@
-"""The place of a command: the working directory, its index, and the settings that apply there.
+"""The workplace of a command: the working directory, its index, and the settings that apply there.
 
-The nouns of the command line are named tuples: a search pays 1.5 ms for each dataclass that it defines.
+Its classes are named tuples, because defining a dataclass takes 1.5 ms of each search.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ class Workplace(NamedTuple):
     """The working directory, the index file and the settings of one command."""
 
     cwd: Path
-    index_path: Path  # Absolute; the file may not be there yet
+    index_path: Path  # Absolute; the file may not exist yet
     loaded: LoadedSettings
-    fleet: FleetPlace | None = None  # The store of a fleet, in place of the file
+    fleet: FleetPlace | None = None  # The store of a fleet, instead of the index file
 
     @property
     def settings(self) -> Settings:
-        """The values alone, without where each comes from."""
+        """The values of the settings, without their origins."""
         return self.loaded.values
 
     @property
     def color(self) -> str:
-        """auto, always or never. NO_COLOR and TERM=dumb win over the settings, and a flag over them."""
+        """auto, always or never. NO_COLOR and TERM=dumb override the settings, and a flag overrides all."""
         wanted = self.settings.color
         refused = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         return "never" if refused and self.loaded.origin["color"] != "flag" else wanted
 
     def add_notices(self, answer: T) -> T:
-        """Add what of the project's settings does not count to an answer for JSON; text has it on stderr."""
+        """Add notices about ignored project settings to a JSON answer; text output has them on stderr."""
         ignored = tuple(Notice("settings", text) for text in self.loaded.ignored)
         return replace(answer, notices=(*ignored, *answer.notices)) if ignored else answer
 
@@ -59,14 +59,14 @@ class Workplace(NamedTuple):
         return PathStyle(self.settings.path_style, str(self.cwd), repositories)
 
     def open(self) -> Index:
-        """The index, for reading; its `info` tells whether the trees have changed. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
+        """Open the index for reading; its `info` tells if the trees have changed. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
         if self.fleet:
             return self.fleet.open(self.settings)
         return Index.reopen(self.index_path, self.settings, look=True)
 
 
 def find_working_folder() -> Path:
-    """Find the working directory. Raises UsageError where somebody removed it under our feet."""
+    """Find the working directory. Raises UsageError if it has been removed."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -85,7 +85,7 @@ def resolve_named_index(flags: CommonFlags) -> Path | None:
 def find_reading_place(
     flags: CommonFlags, overrides: Mapping[str, Any] | None = None, paths: Sequence[Path] = ()
 ) -> Workplace:
-    """Find the index that a command reads: --db, the nearest upwards, or else that of the first of `paths`. Raises NoIndex."""
+    """Find the index that a command reads: --db, else the nearest upwards, else the first path's. Raises NoIndex."""
     if isinstance(flags, FleetFlags):
         for name in ("refresh", "require_fresh"):
             if getattr(flags, name, None):
@@ -109,9 +109,9 @@ def find_reading_place(
 def find_fleet_place(
     flags: CommonFlags, store: str | None, scheduler: str | None, overrides: Mapping[str, Any] | None = None
 ) -> Workplace:
-    """Find the store, else that of the settings, with the settings of the working directory. Raises UsageError.
+    """Find the given store of a fleet, else the one in the settings of the working directory. Raises UsageError.
 
-    Nothing is remembered of the use of fleets.
+    Memory is off for fleets.
     """
     if flags.db is not None:
         raise UsageError("--db is about one index", "a fleet is named with --store")
@@ -128,16 +128,16 @@ def find_fleet_place(
 def load_settings_at(
     cwd: Path, index: Path | None, flags: CommonFlags, overrides: Mapping[str, Any] | None = None
 ) -> LoadedSettings:
-    """Load the settings, whose files are looked for up to the folder that the index serves, else to the top of the work tree.
+    """Load the settings. Their files are searched for upwards to the folder of the index, else to the top of the work tree.
 
-    The index of another tree says nothing about the folders above this one: then only `cwd` is looked at.
+    If the index belongs to another tree, only `cwd` itself is searched.
     """
     folder = index.parent if index else None
     here = cwd.resolve()
     stop = folder.parent if folder and folder.name == INDEX_FOLDER else find_git_top(cwd)
     above = stop if stop in (here, *here.parents) else here
     loaded = load_settings(here, above, overrides, use_files=not flags.no_config, check=_check_file)
-    warned: set[str] = vars(flags).setdefault("_warned", set())  # each sentence once a command, however many roots
+    warned: set[str] = vars(flags).setdefault("_warned", set())  # each warning once, however many roots
     for text in loaded.ignored:
         if text not in warned:
             inform(flags, f"warning: {escape_line(text)}")
@@ -152,7 +152,7 @@ def load_settings_here(flags: CommonFlags) -> LoadedSettings:
 
 
 def _check_file(key: str, value: Any, source: str) -> None:
-    """Read a file that a project names before it counts: one that is broken must not stop the user's searches."""
+    """Check a file that a project's setting names, so that a faulty one is ignored and does not stop searches."""
     if not value or key not in ("aliases", "classes", "metadata", "weights"):
         return
     from codelens.query.facts import load_metadata
@@ -173,7 +173,7 @@ def _check_file(key: str, value: Any, source: str) -> None:
 
 
 def select_present_roots(roots: list[Path]) -> list[Path]:
-    """Leave out roots that are gone: a drive that is not mounted must neither stop the other trees nor empty its index."""
+    """Leave out missing roots: an unmounted drive must neither stop the update of other trees nor empty its own index."""
     gone = [root for root in roots if not root.is_dir()]
     if len(gone) == len(roots):
         raise UsageError(f"no such folder: {gone[0]}", "name the folder to index instead")
@@ -213,7 +213,7 @@ def resolve_scope(
 
 
 def _locate(repositories: Sequence[RepositoryInfo], path: Path) -> tuple[tuple[str, ...], str] | None:
-    """(names of the repositories, path below their root) of a place on disk; the innermost root that holds it."""
+    """Find the innermost root around a place on disk: (names of its repositories, path below the root); None outside all."""
     real = os.path.realpath(path)
     holding = [
         (r, rest) for r in repositories if (rest := _find_path_below(real, os.path.realpath(r.root))) is not None
@@ -226,7 +226,7 @@ def _locate(repositories: Sequence[RepositoryInfo], path: Path) -> tuple[tuple[s
 
 
 def _find_path_below(path: str, root: str) -> str | None:
-    """`path` relative to `root` with POSIX separators, empty for the root itself; None if it lies elsewhere."""
+    """Make `path` relative to `root`, with POSIX separators; empty for the root itself, None if it lies elsewhere."""
     if path == root:
         return ""
     prefix = root.rstrip(os.sep) + os.sep
@@ -234,9 +234,9 @@ def _find_path_below(path: str, root: str) -> str | None:
 
 
 def locate_target(text: str, place: Workplace, index: Index) -> str:
-    """Resolve a target: a path from the working directory where the disk or the index has it there; else as the index names it.
+    """Resolve a target: a path from the working directory if it is on the disk or in the index; else a name in the index.
 
-    The bare name of a folder is a name first.
+    The bare name of a folder is taken as a symbol's name first.
     """
     path, colon, line = text.rpartition(":")
     if not (colon and line.isdigit()):
@@ -257,7 +257,7 @@ def locate_target(text: str, place: Workplace, index: Index) -> str:
 
 
 def _has_file(index: Index, root: str, path: str) -> bool:
-    """True if the index has a file that was deleted from disk."""
+    """True if the index contains the file, though the disk may not."""
     below = path.removeprefix(root.rstrip(os.sep) + os.sep)
     try:
         return below != path and bool(index.symbols(below.replace(os.sep, "/")))
@@ -266,7 +266,7 @@ def _has_file(index: Index, root: str, path: str) -> bool:
 
 
 class Trees(NamedTuple):
-    """The working place, its roots, and the settings that apply to each of them."""
+    """The trees of a command: its workplace, their roots, and the settings that apply to each."""
 
     place: Workplace
     roots: list[Path]
@@ -274,7 +274,7 @@ class Trees(NamedTuple):
 
 
 def choose_trees(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> Trees:
-    """Choose the folders that were named, else those of the index that is there, else the top of the repository."""
+    """Choose the named folders, else the trees of the existing index, else the top of the repository."""
     cwd = find_working_folder()
     named = [cwd / root for root in paths]
     for root in named:
@@ -293,18 +293,18 @@ def choose_trees(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[s
                 roots = select_present_roots(roots) if roots else []
     except (IndexCorrupt, SchemaTooNew) as fault:
         say(f"note: {fault}")
-    except (IndexNotTrusted, NoIndex):  # who writes to it says so, unless it is replaced
+    except (IndexNotTrusted, NoIndex):  # the writer reports it, unless it replaces the index
         pass
     if not roots:
         roots = [index.parent.parent if index.parent.name == INDEX_FOLDER else find_git_top(cwd) or cwd]
     return Trees(place, roots, lambda root: load_settings_at(root, index, flags, overrides))
 
 
-MOST_SYMBOLS = 200  # Symbols that a shell is offered: a screen or two
+MOST_SYMBOLS = 200  # Most symbols that a shell offers
 
 
 def list_symbol_names(db: Path | None, begun: str) -> list[str]:
-    """List names in the index that begin like this; after `Class.`, its members. Raises NoIndex and its like."""
+    """List the symbol names that begin with a text; after `Class.`, its members. Raises NoIndex and other index errors."""
     flags = make_default_flags(CommonFlags)
     flags.db, flags.quiet = db, True
     with find_reading_place(flags).open() as index:

@@ -1,1 +1,1 @@
-"""Feedback on results and their use, recorded together with the state of the code at that time."""
+"""Feedback on results, and records of their use, stored with a digest of the code at that time."""

@@ -3,9 +3,9 @@
 Recording needs the setting `memory`; reading and forgetting always work. The index is read before the memory file is opened
 for writing, so that a write holds its lock for milliseconds.
 
-A judgement is stored with a digest of the unit and its direct neighbours in the graph, and holds as long as the digest: if
-the unit, its users or what it uses change, the judgement no longer counts. knowing takes the digest of the whole package;
-with the unit's own neighbours a change elsewhere in the folder does not matter.
+A judgement is stored with a digest of the unit and its direct neighbours in the graph, and is valid for this digest only: if
+the unit, its users or what it uses change, the judgement no longer counts. `knowing` hashes the whole package instead;
+with neighbours only, a change elsewhere in the folder does not matter.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from codelens.store.texts import Texts
 from codelens.text.terms import tokens
 from codelens.worktree.place import locate_memory
 
-WIDEST = 64  # Most edges into a unit. The users of a more widely used unit are left out of its digest.
+WIDEST = 64  # Most edges into a unit whose users are part of its digest
 
 
 def compute_digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId, str]:
-    """Unit → hash (32 hex digits) of its own bytes, its neighbours' bytes and the kinds of edges between them.
+    """Compute digests of units: unit → hash (32 hex digits) of its bytes, its neighbours' bytes and the kinds of their edges.
 
     Guessed edges are left out, because a namesake elsewhere would change them.
     """
@@ -42,7 +42,7 @@ def compute_digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dic
         if other != node and is_unit(other) and TIER_OF_NUMBER[tier].confidence > RESOLVED:
             around[UnitId(node)].add((NAME_OF_KIND[kind], bool(outgoing), UnitId(other)))
     for node, other, down in store.edges.find_nested(units_by_id):
-        if not down:  # inner units are part of its own bytes
+        if not down:  # a unit's own bytes contain its inner units
             around[UnitId(node)].add(("contains", False, UnitId(other)))
     neighbours = {unit for relations in around.values() for _, _, unit in relations}
     rows = {**units_by_id, **store.units.read_rows(neighbours - units_by_id.keys())}
@@ -54,7 +54,7 @@ def compute_digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dic
     def describe(kind: str, outgoing: bool, unit: UnitId) -> str:
         """Describe a neighbour by names and content; its row number would depend on the index's history."""
         row = rows[unit]
-        if kind == "contains":  # only the signature of a container: its other members are not neighbours
+        if kind == "contains":  # of a container only the signature, as its other members are not neighbours
             return "\0".join((kind, row.path, row.qualified_name, row.kind, row.signature))
         return "\0".join((kind, str(outgoing), row.path, row.qualified_name, row.kind, contents[unit]))
 
@@ -70,12 +70,12 @@ def _hash(content: bytes) -> str:
 
 
 NO_ANSWER = ("no answer is recorded", "search first, with memory on; `codelens memory show` lists the records")
-MOST_PLACES = 50  # Most places of an answer that are recorded, best first. Later ones are not opened.
-SHORTEST_NAME = 3  # Letters of a name that a diff uses where it says it
+MOST_PLACES = 50  # Most places of an answer that are recorded, best first
+SHORTEST_NAME = 3  # Fewest letters of a name by which a diff shows that a place was used
 
 
 class MemoryNotebook:
-    """The memory of one open index. `now` is in unix seconds; None for the clock's time."""
+    """The memory of an open index. `now` is in unix seconds; None means the present time."""
 
     def __init__(self, store: Store, on: bool, session: str = "", now: int | None = None) -> None:
         self._store, self._on, self._session, self._now = store, on, session, now
@@ -90,7 +90,7 @@ class MemoryNotebook:
         return place
 
     def unpin(self, target: str) -> tuple[Place, bool]:
-        """Unpin a target; returns the place, and False if it was not pinned."""
+        """Unpin a target; returns its place, and True if it was pinned."""
         self._must_be_on()
         place = self._resolve_place(target)
         with Memory.recording(self.path) as memory:
@@ -107,9 +107,9 @@ class MemoryNotebook:
         return place
 
     def judge(self, hit: str, useful: bool, query: str | None = None, words: Sequence[str] = ()) -> Place:
-        """Record that a hit was useful or not. `hit` is its number in the last answer, or a target.
+        """Record whether a hit was useful. `hit` is its number in the last answer, or a target.
 
-        `words` are the words of `query` to learn for it. Without a query they come from the last answer, if it contained the hit.
+        `words` are those words of `query` to learn for it. Without a query, the last answer's are learned if it contains the hit.
         """
         self._must_be_on()
         last = self.find_last_answer()
@@ -135,7 +135,7 @@ class MemoryNotebook:
         places = tuple(AnsweredPlace(rank, place_of(unit), line) for rank, unit, line in results[:MOST_PLACES])
         with Memory.reading(self.path) as reader:
             answers = reader.find_unsettled(self._session)
-        unused = [  # An answer without any use has no unused places: the use may not have been reported
+        unused = [  # If no use was recorded, none is unused: perhaps uses are not reported
             dict.fromkeys(
                 shown.place for shown in answer.places if not shown.used and any(p.used for p in answer.places)
             )
@@ -152,9 +152,9 @@ class MemoryNotebook:
                 memory.stamp(place, now)
 
     def record_use(self, targets: Sequence[str]) -> list[Place]:
-        """Record the use of places in the last answer, given as PATH, PATH:LINE, name or number of a hit; returns these places.
+        """Record which places of the last answer were used, given as PATH, PATH:LINE, name or hit number; returns these places.
 
-        Each is judged useful and counted once per answer, and the answer's words are learned for it.
+        Each place is judged useful and counted once per answer, and the answer's words are learned for it.
         """
         last = self._require_last_answer()
         meant: list[AnsweredPlace] = []
@@ -164,14 +164,14 @@ class MemoryNotebook:
         return self._use(last, sorted(set(meant)))
 
     def record_use_in_diff(self, diff: str) -> list[Place]:
-        """Record the use of the places of the last answer whose names stand in changed lines of a diff; returns these places."""
+        """Record as used those places of the last answer whose names occur in a diff's changed lines; returns these places."""
         last = self._require_last_answer()
         lines = (line[1:] for line in diff.splitlines() if line[:1] in ("+", "-") and line[:3] not in ("+++", "---"))
         names = {name for line in lines for name in tokens(line) if len(name) >= SHORTEST_NAME}
         return self._use(last, [shown for shown in last.places if shown.place.name.rpartition(".")[2] in names])
 
     def open_hit(self, number: int) -> None:
-        """Record the use of the last answer's hit with this number, though it was used before."""
+        """Record a use of the last answer's hit with this number, even if it was used before."""
         last = self._require_last_answer()
         self._use(last, [self._find_hit(number, last)], again=True)
 
@@ -191,7 +191,7 @@ class MemoryNotebook:
         return list(dict.fromkeys(shown.place for shown in places))
 
     def _require_last_answer(self) -> RecordedAnswer:
-        """Find the last recorded answer of this session. Raises UsageError without one, and MemoryOff."""
+        """Find the last recorded answer of this session. Raises UsageError if there is no answer, and MemoryOff."""
         self._must_be_on()
         if (last := self.find_last_answer()) is None:
             raise UsageError(*NO_ANSWER)
@@ -212,12 +212,12 @@ class MemoryNotebook:
             return memory.last_answer(self._session)
 
     def export_records(self) -> dict[str, list[dict[str, Any]]]:
-        """Export all records as objects."""
+        """Export all records: kind of record → objects for JSON."""
         with Memory.reading(self.path) as memory:
             return memory.everything()
 
     def recall(self, target: str | None = None) -> dict[Place, PlaceRecord]:
-        """Place → its records; with a target only the places that it names."""
+        """Load the records of all places, or of those that a target names: place → its records."""
         with Memory.reading(self.path) as memory:
             recalled = memory.recall({place.path for place in memory.places()})
         meant = self._find_meant(target, recalled.places) if target is not None else set(recalled.places)
@@ -241,7 +241,7 @@ class MemoryNotebook:
             raise MemoryFault(f"{self.path} cannot be removed: {fault.strerror}", "remove it yourself") from None
 
     def _find_meant(self, target: str, among: Iterable[Place]) -> set[Place]:
-        """Find the recorded places that a target names: by their own names, else by the index."""
+        """Find the places in `among` that a target names: by their recorded names, else by the index."""
         wanted = target.replace("::", ".").replace("#", ".").removesuffix("()")
         meant = {p for p in among if target in (p.path, f"{p.repository}/{p.path}") or p.label() == target}
         if not meant:
@@ -266,17 +266,17 @@ class MemoryNotebook:
         return place_of(named.unit)
 
     def _names_place(self, target: str, one: AnsweredPlace) -> bool:
-        """True if a used target names this place of an answer: by its file, a line of it, or its name."""
+        """True if a target names this place of an answer: by its file, one of its lines or its name."""
         try:
             place = self._resolve_place(target)
         except TargetError as fault:
-            if fault.candidates and one.place.name:  # a name that several things have: those in the answer are meant
+            if fault.candidates and one.place.name:  # an ambiguous name means its bearers in the answer
                 return f".{one.place.name}".endswith(f".{target}")
             return False
         return place[:2] == one.place[:2] if place.kind == FILE else place == one.place
 
     def compute_digests(self, places: Collection[Place]) -> dict[Place, str]:
-        """Place → the present digest of its neighbourhood; places that are gone are left out."""
+        """Compute the present digests of places: place → digest; places that are gone are left out."""
         with self._store.reading():
             units = {place: at_place[0] for place, at_place in find_units_at(places, self._store).items()}
             known = compute_digests(units.values(), self._store, Texts(self._store))
@@ -291,7 +291,7 @@ class MemoryNotebook:
 
 
 def find_units_at(places: Iterable[Place], store: Store) -> dict[Place, list[UnitRow]]:
-    """Place → its units in order of content; files and places that are gone are left out."""
+    """Find the units of places: place → its units in order of content; files and places that are gone are left out."""
     wanted = {place for place in places if place.kind != FILE}
     units_of_place: dict[Place, list[UnitRow]] = {}
     for path in sorted({place.path for place in wanted}):

@@ -1,1 +1,1 @@
-"""Notes, tasks and skills as files, and the places in the code that they are linked to."""
+"""Notes, tasks and skills as files, with links to places in the code."""

@@ -1,7 +1,7 @@
-"""Finds the current place of a note's anchor in the index, or reports it as lost.
+"""Finds the current place of a note's anchor in the index, or marks it as lost.
 
-An anchor moves with its definition or with identical lines; similar code does not count. In its own file a definition is
-identified by name alone, in other files by its text too, because names repeat.
+An anchor follows its definition or identical lines; similar code does not count. In its own file a definition is
+identified by name alone, in other files also by its text, because names repeat.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from codelens.text.counts import quantity
 from codelens.worktree.files import check_freshness
 
 LEAST_LETTERS = 8
-"""Fewest characters of a line that is searched in other files, or without the lines below it: shorter lines repeat."""
-MOST_FILES = 200  # Most files read for one line
+"""Fewest characters of a line that is searched for in other files, or without the lines below it: shorter lines repeat."""
+MOST_FILES = 200  # Most files that are searched for one line
 
 
 class AnchorState(StrEnum):
@@ -58,7 +58,7 @@ class AnchorPlace:
 
     @property
     def description(self) -> str:
-        """'src/a.py:12', 'src/a.py:15 (was src/a.py:12)', 'lost: was src/a.py:12'."""
+        """The place as text: 'src/a.py:12', 'src/a.py:15 (was src/a.py:12)', 'lost: was src/a.py:12'."""
         if self.state is AnchorState.LOST:
             return f"lost: was {self.anchor.label}"
         now = f"{self.path}:{self.line}" if self.line else self.path
@@ -86,7 +86,7 @@ class AnchorFinder:
         return AnchorPlace(anchor, AnchorState.HERE if unmoved else AnchorState.MOVED, path, line, symbol)
 
     def renew(self, place: AnchorPlace) -> Anchor:
-        """Make the anchor of the current place; a lost anchor is unchanged."""
+        """Make an anchor for the current place; a lost anchor stays unchanged."""
         document = self._find_document(place.path)
         if place.state is AnchorState.LOST or document is None:
             return place.anchor
@@ -97,14 +97,14 @@ class AnchorFinder:
         return next((row for row in rows if row.repository == self._repository), None)
 
     def _find_by_symbol(self, anchor: Anchor, document: DocumentRow | None) -> UnitRow | None:
-        """Find the definition that was around an anchor."""
+        """Find the definition that contained the anchor when it was stored."""
         units = self._find_symbols(anchor.symbol)
         if in_file := [u for u in units if document is not None and u.document == document.id]:
             return min(in_file, key=lambda u: (abs(u.start_line - anchor.line), u.start_line))
         others = units
         if anchor.digest:
             others = [u for u in units if self._contains(u, lambda lines, n: compute_digest(lines, n) == anchor.digest)]
-            if len(others) != 1 and document is None and anchor.text:  # with the file the definition may have changed
+            if len(others) != 1 and document is None and anchor.text:  # its file is gone: compare only the line
                 others = [u for u in units if self._contains(u, lambda lines, n: extract_text(lines, n) == anchor.text)]
         elif anchor.path and document is not None:
             return None
@@ -129,7 +129,7 @@ class AnchorFinder:
         return any(fits(lines, n) for n in range(unit.start_line, unit.end_line + 1))
 
     def _find_line_in(self, unit: UnitRow, anchor: Anchor) -> int:
-        """Find the anchored line in a definition: identical lines, else the same line text, else the line of its name."""
+        """Find the anchored line in a definition: the identical lines, else the same line, else the line of the name."""
         lines = self._read_lines(unit)
         inside = range(unit.start_line, min(unit.end_line, len(lines)) + 1)
         same = [n for n in inside if anchor.digest and compute_digest(lines, n) == anchor.digest]
@@ -140,7 +140,7 @@ class AnchorFinder:
         return anchor.line if hand_written else unit.name_line or unit.start_line
 
     def _find_by_lines(self, anchor: Anchor, document: DocumentRow | None) -> tuple[str, int, str] | None:
-        """(path, line, name of the definition around it) by the text of its lines, in its own file or the only other one."""
+        """Find an anchor by its lines, in its own file or just one other: (path, line, name of the definition around it)."""
         if document is not None and (line := self._find_line(anchor, self._texts.lines(document))) is not None:
             return document.path, line, self._find_enclosing_name(document.id, line)
         trigrams = build_trigram_query(anchor.text) if anchor.digest and len(anchor.text) >= LEAST_LETTERS else ""
@@ -171,7 +171,7 @@ class AnchorFinder:
         exact = [n for n in same if compute_digest(lines, n) == anchor.digest]
         if exact:
             return min(exact, key=lambda n: (abs(n - anchor.line), n))
-        if anchor.symbol:  # its definition is gone from this file: only the very lines count
+        if anchor.symbol:  # its definition is gone from this file: only identical lines count
             return None
         if anchor.line in same:
             return anchor.line
@@ -184,7 +184,7 @@ class AnchorFinder:
         return max(around, key=lambda u: (u.start_line, -u.end_line)).qualified_name if around else ""
 
     def place(self, text: str, root: Path) -> tuple[Anchor, str]:
-        """(anchor, remark) for `path:line`, a path or a symbol. Raises TargetError."""
+        """Make the anchor of `path:line`, a path or a symbol: (anchor, remark for the user). Raises TargetError."""
         path, line = split_line_number(text)
         if not line and not is_path(path) and not (root / path).is_file():
             unit = resolve_target(text, self._store).unit
@@ -208,9 +208,9 @@ def _make_anchor(path: str, line: int, symbol: str, lines: Sequence[str]) -> Anc
 
 
 def create_disk_anchor(text: str, root: Path) -> Anchor:
-    """Create the anchor of a place without an index. Raises TargetError unless the line exists in a file below the root."""
+    """Make the anchor of a place without using an index. Raises TargetError unless the line exists in a file below the root."""
     path, line = split_line_number(text)
-    if not line and not is_path(path) and not (root / path).is_file():  # a symbol, which no index can confirm yet
+    if not line and not is_path(path) and not (root / path).is_file():  # a symbol needs an index
         try:
             return parse_anchor(text)
         except BadPlaceError as fault:

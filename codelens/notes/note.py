@@ -1,8 +1,8 @@
-"""Notes, tasks and skills: reads one from a Markdown file, with its links to places in the code (Anchor).
+"""Notes, tasks and skills: reads them from Markdown files, with their links to places in the code (Anchor).
 
 The path decides the kind: files below .codelens/notes are notes, or tasks if their front matter says so; any SKILL.md is a skill.
-Faulty front matter costs its fields, never the text. Anybody may have written the file, so a path that leads out of the tree
-is refused. In the folder .codelens/notes they are found by an id, which is never used as a path.
+Of faulty front matter only the fields are lost, not the text. Anybody may have written the file, so a path out of the tree
+is refused. Notes in .codelens/notes are found by an id, which is never used as a path.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.text.frontmatter import FrontMatter, Item, read_front_matter
 from codelens.worktree.place import INDEX_FOLDER, keep_out_of_git, locate_notes
 
-WINDOW = 5  # Non-blank lines that are hashed from the anchored line on: enough to distinguish two `return None`
-MOST_TEXT = 200  # Most characters of the line that are kept
+WINDOW = 5  # Non-blank lines that are hashed, beginning with the anchored line: enough to distinguish two `return None`
+MOST_TEXT = 200  # Most characters of an anchored line that are stored
 _NAME = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|#)[^\W\d][\w$]*)*(?:\(\))?")
 _DRIVE = re.compile(r"[A-Za-z]:")
 
@@ -122,8 +122,8 @@ FOLDER = ".codelens/notes/"
 SKILL_FILE = "SKILL.md"
 KINDS = ("note", "task")
 FIELDS = ("title", "name", "kind", "status", "tags", "links", "created", "description", "triggers")
-"""Fields that are read. Others are left to other tools."""
-OPEN = "open"  # Status of a task without one
+"""Fields that are read; all others belong to other tools."""
+OPEN = "open"  # Status of a task that states none
 MOST_LINKS = 100  # Most links of a note
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S[^\n]{0,200})$", re.MULTILINE)
 _IN_FOLDER = re.compile(r"(?:.*/)?\.codelens/notes/(.+)\.(?:md|markdown)$", re.DOTALL)
@@ -133,29 +133,29 @@ _IN_FOLDER = re.compile(r"(?:.*/)?\.codelens/notes/(.+)\.(?:md|markdown)$", re.D
 class Note:
     """A note, task or skill."""
 
-    id: str  # Its path below the notes folder, without extension; the full path for a skill
+    id: str  # Path below the notes folder, without extension; for a skill the path below the root
     kind: str  # note, task or skill
     title: str
     description: str  # When to use a skill
-    status: str  # Status of a task; empty for other kinds without one
+    status: str  # Status; empty for notes and skills that state none
     tags: tuple[str, ...]
-    triggers: tuple[str, ...]  # Phrases that call for a skill
+    triggers: tuple[str, ...]  # Phrases in a task for which a skill is meant
     created: str
     links: tuple[Anchor, ...]
     links_line: int  # Line of the field `links`; 0 if missing
-    body: int  # Character at which the text begins
+    body: int  # Index of the character at which the text begins
     faults: tuple[str, ...]  # Faults of the front matter
 
 
 def classify_path(path: str) -> str:
-    """Tell note or skill by a file's path relative to the root; empty for other files."""
+    """Classify a file by its path relative to the root: 'note', 'skill' or, for other files, ''."""
     if path.rpartition("/")[2] == SKILL_FILE:
         return "skill"
     return "note" if _IN_FOLDER.fullmatch(path) else ""
 
 
 def read_note(text: str, path: str) -> Note:
-    """Read a file whose path has a kind (`classify_path`)."""
+    """Read a note, task or skill; `classify_path` tells which paths are one."""
     front = read_front_matter(text)
     faults = [
         *front.faults,
@@ -193,7 +193,7 @@ def read_note(text: str, path: str) -> Note:
 
 
 def _find_title(front: FrontMatter, text: str, path: str) -> str:
-    """Find the title in the front matter, else the first heading, else the name of the file or of a skill's folder."""
+    """Find the title in the front matter, else use the first heading, else the name of the file or the skill's folder."""
     heading = _HEADING.search(text, front.body)
     folder, _, name = path.rpartition("/")
     file = folder.rpartition("/")[2] if name == SKILL_FILE else ""
@@ -273,7 +273,7 @@ class NoteFolder:
         return self.write(next(file for file in files if not os.path.lexists(file)), text)
 
     def write(self, file: Path, text: str) -> NoteFile:
-        """Write a note's file, so that nobody reads half of it, and read it. Raises CannotWrite and UsageError."""
+        """Write a note's file in one step, and read it again. Raises CannotWrite and UsageError."""
         self._refuse_links()
         content = text.encode("utf-8", "surrogateescape")
         if len(content) > MOST_BYTES:

@@ -1,4 +1,4 @@
-"""codelens eval: how good the ranking is, by tasks whose answers are known. What is named after it are tasks, or a command."""
+"""codelens eval: measure the ranking by tasks whose answers are known. Its arguments are task files or a command."""
 
 from codelens.cli.declare import group
 

@@ -1,4 +1,4 @@
-"""codelens eval make-tasks and eval tune: tasks from a repository's history, and weights learned from them."""
+"""codelens eval make-tasks and eval tune: make tasks from a repository's history, and learn weights from them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def make_tasks(flags: MakeTasksFlags) -> int:
 
 @contextmanager
 def explain_failures(source: Path, folder: Path) -> Iterator[None]:
-    """Turn errors of git about `source`, and of the system about `folder`, into errors for the user."""
+    """Turn git's errors about `source` and the system's errors about `folder` into user errors."""
     try:
         yield
     except GitError as fault:
@@ -123,7 +123,7 @@ class TuneFlags(ProgressFlags, JsonFlags, CommonFlags):
     head: str = option("--head REV", "The last commit to use [default: HEAD]", default="HEAD")
 
 
-CERTAIN = 0.05  # p below which chance is not named
+CERTAIN = 0.05  # p value below which a difference is not called chance
 
 
 @command(
@@ -135,7 +135,7 @@ def tune(flags: TuneFlags) -> int:
 
     Tasks, trees and indexes are created in a temporary folder; nothing in the repository is executed.
     """
-    require_scipy()  # before any work, if they are not installed
+    require_scipy()  # fails before any work if it is not installed
     load_ir_measures()
     cwd = find_working_folder()
     repository = find_repository(cwd / flags.repo if flags.repo else cwd)
@@ -180,7 +180,7 @@ def _write(place: Path, name: str, tuned: TunedWeights) -> None:
 
 
 def _explain(flags: TuneFlags, name: str, tuned: TunedWeights, written: Path | None, repository: Repository) -> None:
-    """Say on stderr what the figures mean, and what to do next."""
+    """Explain on stderr what the figures mean, and what to do next."""
     if not tuned.groups:
         for line in format_summary(name, tuned.tasks):
             say(line)
@@ -194,7 +194,7 @@ def _explain(flags: TuneFlags, name: str, tuned: TunedWeights, written: Path | N
     say(f"a gain: {difference} (p {decided.p_value:.2f}{chance})" if tuned.has_gained else f"no gain: {difference}")
     if written is not None:
         top, file = repository.top.resolve(), written.resolve()
-        if file.is_relative_to(top) and repository.top.name != ".git":  # a project's file may name what lies below it
+        if file.is_relative_to(top) and repository.top.name != ".git":  # a project may name files below its folder
             setting, where = file.relative_to(top).as_posix(), f"{top / '.codelens.toml'} makes searches there"
         else:
             setting, where = str(written), "your own configuration file makes searches"

@@ -1,4 +1,4 @@
-"""codelens eval TASKS...: measures the ranking by tasks, once or in variants, or compares two runs that were saved."""
+"""codelens eval TASKS...: measure the ranking by tasks, once or in variants, or compare two saved runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from codelens.text.counts import quantity
 
 METRIC = "strict_ndcg@10"  # The metric that is shown with its 95 % interval, and whose differences are tested
 SHOWN = ("P@10", "strict_p@10", METRIC, "strict_hit@10", "file@10", "candidates")
-# Metrics in the order of the columns, where --metrics names none: all but the hit rate of the loose rule.
+# Metrics shown without --metrics, in order of columns: all but the hit rate of the loose rule.
 COLUMNS = (
     *("P@10", "R@10", "MRR", "strict_p@10", "strict_r@10", "strict_mrr", "strict_ndcg@10", "strict_hit@10"),
     *("file@10", "candidates"),
@@ -79,11 +79,11 @@ class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
 
 
 class PreparedRun(NamedTuple):
-    """All that a measurement starts from."""
+    """The input of a measurement."""
 
     batches: list[TaskBatch]
     setup: Setup
-    missing: dict[str, int]  # Repository → number of tasks that have no index
+    missing: dict[str, int]  # Repository → number of tasks without an index
 
 
 def prepare_run(flags: EvalFlags) -> PreparedRun:
@@ -106,7 +106,7 @@ def prepare_run(flags: EvalFlags) -> PreparedRun:
         inform(flags, f"warning: skipped because there is no index: {counts}")
     ranking = make_default_flags(RankingFlags)
     vars(ranking).update({name: getattr(flags, name) for name in ScoreFlags.__annotations__})
-    # What one person did with results would measure that person.
+    # Memory is off, because it would measure one user's habits.
     options = build_search_options(ranking, replace(settings, memory=False), Scope())
     return PreparedRun(batches, Setup(options, settings, same_file if flags.same_file else strict), missing)
 
@@ -139,7 +139,7 @@ def measure(flags: EvalFlags) -> int:
     P@10, R@10 and MRR use the loose rule, in which names may match in part; `strict_` metrics credit each answer once.
     `candidates` is the share of answers among the candidates of the ranking.
     """
-    load_ir_measures()  # before any work, if it is not installed
+    load_ir_measures()  # fails before any work if it is not installed
     if flags.compare and flags.ablate:
         raise UsageError("use either --compare or --ablate")
     if flags.rows and not flags.ablate:
@@ -166,7 +166,7 @@ def measure(flags: EvalFlags) -> int:
 
 
 def _measure_ablations(flags: EvalFlags, command: list[str]) -> int:
-    """Measure each ablation. A line on stderr reports each at once, because all of them may take an hour."""
+    """Measure each ablation. Each is reported on stderr when it is done, because all of them may take an hour."""
     run = prepare_run(flags)
     options = run.setup.options
     ablations = list_ablations(load_profile(options, run.setup.settings.weights), options)
@@ -206,7 +206,7 @@ def _measure_ablations(flags: EvalFlags, command: list[str]) -> int:
 
 
 def _compare_saved_runs(flags: EvalFlags) -> int:
-    """Compare the tasks that both runs have. Raises UsageError for a file that is not a run."""
+    """Compare two saved runs by the tasks that both contain. Raises UsageError for a file that is not a run."""
     paths = flags.tasks or ()
     if len(paths) != 2 or flags.topics or flags.indexes:
         raise UsageError("--compare takes two saved runs", "`codelens eval --compare BEFORE.json AFTER.json`")
@@ -236,7 +236,7 @@ def _compare_saved_runs(flags: EvalFlags) -> int:
 
 
 def write_result(flags: EvalFlags, record: dict[str, Any], table: Columns, color: str) -> None:
-    """Write the table: with rules and colours to a terminal, aligned to a pipe. `color` is the setting."""
+    """Write the record with --json, else the table: styled on a terminal, else aligned text. `color` is the setting."""
     if flags.json:
         write_record(record)
     elif flags.quiet:
@@ -261,7 +261,7 @@ def save_run(path: Path | None, record: dict[str, Any]) -> None:
 
 
 def choose_metrics(listed: str | None) -> list[str]:
-    """The metrics that --metrics lists, in its order; by default all that are shown. Raises UsageError for an unknown metric."""
+    """Choose the metrics that --metrics lists, in its order, else COLUMNS. Raises UsageError for an unknown metric."""
     names = [name.strip() for name in (listed or "").split(",") if name.strip()]
     if unknown := [name for name in names if name not in METRICS]:
         raise UsageError(f"no metric '{unknown[0]}'", f"metrics: {', '.join(METRICS)}")
@@ -269,7 +269,7 @@ def choose_metrics(listed: str | None) -> list[str]:
 
 
 def tabulate_groups(groups: Sequence[dict[str, Any]], metrics: Sequence[str]) -> Columns:
-    """A row for each group, its figures and the CPU milliseconds of a query."""
+    """Tabulate groups: a row for each, with its figures and the CPU milliseconds per query."""
     heads = ["group", "n"]
     for metric in metrics:
         heads += [metric, "95 %"] if metric == METRIC else [metric]
@@ -288,7 +288,7 @@ def tabulate_groups(groups: Sequence[dict[str, Any]], metrics: Sequence[str]) ->
 
 
 def tabulate_comparison(record: dict[str, Any], metrics: Sequence[str]) -> Columns:
-    """A row for each metric: both means, over tasks and over repositories, and how sure the first difference is."""
+    """Tabulate a comparison: a row per metric with both means, over tasks and over repositories, and the certainty of B - A."""
     heads = ("metric", "n", "A", "B", "A macro", "B macro", "B - A", "95 %", "p", "better", "worse")
     rows = (
         (
@@ -308,7 +308,7 @@ def tabulate_comparison(record: dict[str, Any], metrics: Sequence[str]) -> Colum
 
 
 def tabulate_variants(record: dict[str, Any]) -> Columns:
-    """A row for each ablation, with its difference to the first one."""
+    """Tabulate ablations: a row for each, with its difference from the first one."""
     heads = ("left out", *record["shown"], f"Δ {record['metric']}", "95 %", "p", "CPU p50")
     rows = (
         (
@@ -326,5 +326,5 @@ def _format_interval(row: dict[str, Any]) -> str:
 
 
 def _shorten(value: float) -> str:
-    """Without the zero before the point, as such tables are set."""
+    """Format a value to three decimals, without the zero before the point."""
     return f"{value:.3f}".removeprefix("0") if value < 0.9995 else f"{value:.2f}"

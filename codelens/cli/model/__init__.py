@@ -21,7 +21,7 @@ from codelens.worktree.place import find_git_top
 
 
 def find_trees(paths: Sequence[Path] | None) -> list[Path]:
-    """Absolute paths, without duplicates. Raises UsageError if one is not a directory."""
+    """Make paths absolute and drop duplicates. Raises UsageError if one is not a directory."""
     cwd = find_working_folder()
     if not paths:
         return [find_git_top(cwd) or cwd]
@@ -36,21 +36,21 @@ NOT_CARD = frozenset({"name", "rows", "dimensions", "factors", "hash"})
 
 
 class ModelDescription(NamedTuple):
-    """A model that opens, in the order of the lines of `model info`. Hashing has no file, rows or card."""
+    """A usable model, with the fields that `model info` prints, in that order. Hashing has no file, rows or card."""
 
     name: str
     hash: str
     dimensions: int
     rows: int | None
-    bytes: int | None  # The size of the file
+    bytes: int | None  # Size of the file
     path: str | None
     card: Mapping[str, Any]
 
 
 def describe_model(setting: str, allow_network: bool = False) -> ModelDescription:
-    """A model's description; a model in a folder or behind an address has no card.
+    """Describe a model. One in a folder or behind an address has no card.
 
-    Raises UsageError where there is no such model, it is damaged, or it wants the network and that is not allowed.
+    Raises UsageError if the model does not exist, is damaged, or needs the network although it is not allowed.
     """
     embedder, path = open_embedder(setting, allow_network), find_model(setting)
     header: Mapping[str, Any] = {} if path is None or path.is_dir() else ModelFile(path).header
@@ -66,7 +66,7 @@ def describe_model(setting: str, allow_network: bool = False) -> ModelDescriptio
 
 
 def find_model_file(setting: str) -> ModelFile:
-    """Find the file of a model. Raises UsageError for what has none."""
+    """Find the file of a model. Raises UsageError for a model without a file."""
     path = find_model(setting)
     if path is None or path.is_dir():
         raise UsageError(f"'{setting}' has no model file here", "`codelens model list` shows which models have one")
@@ -97,7 +97,7 @@ def info(flags: ModelInfoFlags) -> int:
 
 
 def _flatten(card: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """A card's entries, those of entries with their names joined by a dot."""
+    """Yield (name, value) of each entry of a card; names of nested entries are joined by dots."""
     for key, value in card.items():
         if isinstance(value, dict) and value and not _is_counts(value):
             yield from _flatten(value, f"{above}{key}.")
@@ -106,7 +106,7 @@ def _flatten(card: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, An
 
 
 def _is_counts(value: Mapping[str, Any]) -> bool:
-    """True if the table counts things, such as licences; it is then printed on one line, most frequent first."""
+    """True if all values are counts, as of licences; such a table is printed on one line, most frequent first."""
     return len(value) > 1 and all(type(count) is int for count in value.values())
 
 
@@ -124,7 +124,7 @@ def list_models(flags: ListFlags) -> int:
     loaded = load_settings_here(flags)
     setting = loaded.values.model
     files = {os.path.realpath(path): name for name, path in own_models().items()}
-    used = files.get(os.path.realpath(setting), setting)  # a path may name the file of a model that has a name
+    used = files.get(os.path.realpath(setting), setting)  # a path may lead to a model that has a name
     rows: list[dict[str, Any]] = []
     for name in dict.fromkeys((SHIPPED, HASHING, *own_models(), used)):
         row: dict[str, Any] = {"model": name, "name": None, "hash": None, "bytes": None, "path": None, "note": None}

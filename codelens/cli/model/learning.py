@@ -1,6 +1,6 @@
-"""codelens model eval and model train: how well models find one's own code, and a model that is adapted to it.
+"""codelens model eval and model train: measure how well models find the user's own code, and adapt one to it.
 
-Evaluation asks for definitions by their documentation. Training proves on a part that was held out that the model is better there.
+Evaluation searches for definitions by their documentation. Training keeps a model only if it is better on held-out code.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def evaluate(flags: ModelEvalFlags) -> int:
     if flags.models is not None and not named:
         raise UsageError("--models is empty", "as in --models codelens,hashing")
     models = list(dict.fromkeys(named or [chosen.model, HASHING]))
-    for model in models:  # opened before the work
+    for model in models:  # a faulty model is reported before the work
         learnt = describe_model(model, chosen.allow_network).card.get("repositories", ())
         for tree in (tree for tree in trees if tree.name in learnt):
             card = f"`model info {model}`"
@@ -98,14 +98,14 @@ def _measure_tree(
     figures: dict[str, dict[str, list[float]]] = {model: {} for model in models}
     for model in models if questions else ():
         settings = Settings(model=resolve_setting(model), allow_network=load_settings_here(flags).values.allow_network)
-        Index.build(index, [bare], settings)  # from the second on it only embeds
+        Index.build(index, [bare], settings)  # after the first model it only embeds
         figures[model] = ask_questions(questions, index, settings)
         inform(flags, f"{tree.name}: {len(questions)} documented definitions, asked with {model}")
     return figures
 
 
 def _mean(figures: Figures, model: str, way: str) -> float:
-    """The mean over the trees' means, so that a large tree does not outweigh the others."""
+    """Average the trees' means, so that a large tree does not outweigh the others."""
     means = [statistics.mean(tree[model][way]) for tree in figures.values() if tree[model].get(way)]
     return statistics.mean(means) if means else 0.0
 
@@ -169,7 +169,7 @@ def train(flags: TrainFlags) -> int:
 
 
 def _choose_place(flags: TrainFlags, trees: Sequence[Path]) -> Path:
-    """The file to write, checked before the work."""
+    """Choose the file to write the model to, and check before training that this is possible."""
     folder, name = find_user_place("models"), flags.name
     if folder is None:
         raise UsageError("there is no home directory for models", "set XDG_DATA_HOME")
