@@ -1,1 +1,1 @@
-"""A query → ranked hits with an account of each score: the query language, the channels, fusion and signals."""
+"""Ranks hits for a query and explains each score: the query language, the channels, fusion and signals."""

@@ -1,4 +1,4 @@
-"""Prefetches what a search will ask: a store of several indexes then asks each of them once, and one index ignores it."""
+"""Prefetches what a search will read, so that a store of several indexes asks each only once; a single index ignores it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from codelens.text.identifiers import fold_identifier
 
 
 def prefetch_frequencies(run: SearchRun) -> None:
-    """Prefetch how many units, and messages, have the query's own words, whatever stands in for these."""
+    """Prefetch how many units and commit messages contain each word of the query, without its synonyms."""
     terms, weighs_messages = run.terms, run.profile.features.get("messages")
     run.store.foresee(
         *(("postings.count_units", (t.text,)) for t in (*terms.words, *terms.extra)),
@@ -33,7 +33,7 @@ def prefetch_frequencies(run: SearchRun) -> None:
 
 
 def prefetch_matches(run: SearchRun) -> None:
-    """Prefetch the first questions of channels: what has the query's names, the nearest vectors, and which words are tokens."""
+    """Prefetch the first reads of the channels: units with the query's names, nearest vectors, and which words are tokens."""
     if run.store.is_one:
         return
     profile, terms = run.profile, run.terms
@@ -62,7 +62,7 @@ def _read_named(store: Store, _: None, names: Iterable[str]) -> None:
 
 
 class CandidatePrefetch:
-    """Called with units that will be candidates: reads what the ranker asks of them."""
+    """A callable that prefetches what the ranker will read about the given units; each unit is prefetched once."""
 
     def __init__(self, run: SearchRun) -> None:
         self._run = run

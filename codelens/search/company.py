@@ -1,7 +1,7 @@
-"""Features by which a candidate scores higher if other good hits are in its file, are used by it, or use it.
+"""Features that raise a candidate's score if other good hits are in its file, are used by it, or use it.
 
-A question often has several answers, which stand together. The scores so far are taken as given, and the best SEEDS candidates
-count: each by where its score stands between that of the next candidate and the best.
+A question often has several answers that lie close together. The best SEEDS candidates by their scores so far lift others.
+Each has a standing from 0, the score of the first candidate that is not a seed, to 1, the best score.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from codelens.store.store import Store
 
 IN_FILE, USES, USED_BY = "file_hits", "uses_hits", "used_by_hits"
 COMPANY = (IN_FILE, USES, USED_BY)  # The features that this module measures
-SEEDS = 50  # Candidates that lift others, as for the walk
-LEAST_REST = 0.05  # Least share of all votes that the others of a candidate are taken to have
+SEEDS = 50  # Most candidates that lift others, the same number as for the walk
+LEAST_REST = 0.05  # Least value of the divisor: the share of all votes that are not the candidate's own
 _USES = frozenset(
     KINDS[kind]
     for kind in (
@@ -28,17 +28,17 @@ _USES = frozenset(
 
 
 class Company:
-    """The values of these features, and the best hit that each comes from."""
+    """The values of the company features, each with the best hit that caused it."""
 
     def __init__(self, candidates: Sequence[Candidate], store: Store | None) -> None:
-        """Without a store, only hits of the same file count."""
+        """Measure the features; without a store, only hits in the same file count, because edges are unknown."""
         ranked = rank_with_scores(candidates)
         self._rows = {candidate.unit.id: candidate.unit for _, candidate in ranked[:SEEDS]}
         self._best: dict[tuple[str, UnitId], UnitId] = {}
         best, low = ranked[0][0], ranked[min(SEEDS, len(ranked) - 1)][0]
         reach = best - low
         self._standing = {c.unit.id: (score - low) / reach for score, c in ranked[:SEEDS] if reach > 0 and score > low}
-        """Unit → where its score stands between the first candidate that does not count and the best, from 0 to 1."""
+        """Unit → its standing, above 0 and at most 1."""
         self.values: dict[str, dict[UnitId, float]] = {name: {} for name in COMPANY}
         """Feature → unit → value, from 0 to 1."""
         units = [candidate.unit for _, candidate in ranked]
@@ -67,14 +67,14 @@ class Company:
             self._best[feature, unit] = min(seeds, key=lambda seed: places[seed])
 
     def describe(self, feature: str, unit: UnitRow) -> str:
-        """The reason of a value."""
+        """Describe in words why a unit has a value for a feature."""
         best = self._best[feature, unit.id]
         name = f"{self._rows[best].qualified_name}, {'the best hit' if self._standing[best] == 1.0 else 'a good hit'}"
         return {IN_FILE: f"its file has {name}", USES: f"uses {name}", USED_BY: f"is used by {name}"}[feature]
 
 
 def add_company(candidates: Sequence[Candidate], weights: Mapping[str, float], store: Store | None) -> Company | None:
-    """Measure these features of all candidates, in place; None if they have no weight. Without a store, edges do not count."""
+    """Add the company features to all candidates, in place; None if they have no weight. Without a store, ignore edges."""
     if not candidates or not any(weights.get(name) for name in COMPANY):
         return None
     company = Company(candidates, store)

@@ -1,7 +1,7 @@
-"""The probability that a hit is what the query asks for, from its evidence: a score only orders the candidates of one query.
+"""Estimates the probability that a hit is what the query asks for; its score only orders the candidates of one query.
 
-A logistic regression (tools/weights/confidence.py) on made tasks, among them queries none of whose words the repository has.
-Below the floor there is no hit: typing correction turns any word into another, and a nearest vector always exists.
+The weights come from a logistic regression (tools/weights/confidence.py) on synthetic tasks, some of them queries without any
+word of the repository. Hits below the floor are dropped, because corrections and nearest vectors find something for any query.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from codelens.text.identifiers import fold_identifier
 if TYPE_CHECKING:
     from codelens.search.evidence import Evidence
 
-BIAS, FLOOR = "bias", "floor"  # The other rows of `[codelens.confidence]`
+BIAS, FLOOR = "bias", "floor"  # Rows of `[codelens.confidence]` that are not signs
 LEAST_RELATED = 0.5
-"""Share of the query's words, related ones in part, from which on a unit without any typed word may be a hit."""
+"""Least share of the query's words that a unit must contain to be a hit by related words; these count in part."""
 SIGNS = ("words", "named", "part", "resemblance", "verbatim", "instead")
 
 
 def measure_signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
-    """Sign → its value, 0 to 1, in absolute terms: none is a share of the best candidate."""
+    """Map each sign to its value, 0 to 1; the values do not depend on the other candidates."""
     folded = fold_identifier(unit.name)
     find = e.verbatim.get(unit.id)
     part = max((len(p) for p in e.parts if p in folded), default=0)
@@ -40,16 +40,16 @@ def measure_signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
 
 
 def estimate_weakness(first: Candidate, e: Evidence, unit: float, weights: Mapping[str, float]) -> float:
-    """The probability that no hit is what a query in prose asks for, from the first hit's score and the best cosine.
+    """Estimate the probability that no hit answers a query in prose, from the first hit's score and the best cosine.
 
-    `unit` is the best score that ranks alone can give: features are in this unit.
+    `unit` is the best score that ranks alone can give; the score is divided by it.
     """
     odds = weights[BIAS] + weights["score"] * first.score / unit + weights["nearness"] * e.best_cosine
     return 1.0 / (1.0 + math.exp(-odds))
 
 
 def estimate_confidence(unit: UnitRow, e: Evidence, weights: Mapping[str, float]) -> float:
-    """0 to 1."""
+    """Estimate the probability, 0 to 1, that a unit is what the query asks for."""
     odds = math.fsum(
         [weights[BIAS], *(weights.get(name, 0.0) * value for name, value in measure_signs(unit, e).items())]
     )

@@ -1,7 +1,7 @@
-"""Counts of the query's terms in the candidates, made once for a search and read by every feature.
+"""Counts the query's terms in the candidates, once for a search; all features read these counts.
 
-BM25F (Robertson, Zaragoza, Taylor 2004) is computed here over the postings of the candidates alone, field by field, for all of
-them, whichever channel found them: FTS5's own score knows one length for all fields and stops at a channel's cut.
+BM25F (Robertson, Zaragoza, Taylor 2004) is computed here field by field for every candidate, whichever channel found it. FTS5's
+own score does not suffice: it uses one length for all fields, and only the units within a channel's cut have one.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from codelens.text.terms import BEGINNING
 
 OF_AN_ACTION = 0.4
 """Factor on the idf of a verb like `add` or `fix`, which names the task and seldom the code. From a fitted prototype."""
-OF_AN_EXTRA = 0.3  # The same for abbreviations and corrected spellings
+OF_AN_EXTRA = 0.3  # Factor on the idf of abbreviations and corrected spellings
 OF_MESSAGES, MESSAGES_LENGTH_SHARE = 1.0, 0.5
-"""k and b of BM25 for the messages of past commits about a file. nDCG@10 of commits in a prototype: .408, .411, .411 for k of
-.25, .5 and 1; .407 and .409 for b of 0 and .5 (tasks .420 and .436), so that files that change often are not favored."""
+"""k and b of BM25 for the messages of a file's past commits. nDCG@10 on commits in a prototype: .408, .411, .411 for k of .25, .5
+and 1; .407 and .409 for b of 0 and .5 (tasks .420 and .436). A b above 0 avoids favoring files that change often."""
 MOST_OF_MESSAGES, SOME_MESSAGES = 0.2, 20
-"""Share of all messages, and a number; words that more of them have than both, such as "add", say nothing."""
-IN_FILE_LENGTH_SHARE = 0.5  # b for files, whose length is their number of units
+"""A word in more messages than this share of them, and than this number, is ignored: it is too common, such as "add"."""
+IN_FILE_LENGTH_SHARE = 0.5  # b of BM25 for files, whose length is their number of units
 _COMMIT_TYPES = frozenset(
     ["feat", "fix", "docs", "style", "refactor", "perf", "test", "tests", "build", "ci", "chore", "revert"]
-)  # The types that open conventional commits: they name a kind of change, not a part of the code
+)  # Types at the start of conventional commits, which name a kind of change and not a part of the code
 _AT = {name: place for place, name in enumerate(COLUMNS)}
 _NAMED = tuple(_AT[name] for name in ("name", "container"))
 
 
 class _Scales(dict[int, float]):
-    """Length of a field → the weight of one occurrence in it."""
+    """A cache: length of a field → weight of one occurrence in a field of this length."""
 
     def __init__(self, weight: float) -> None:
         self._weight, self.mean = weight, 1.0
@@ -54,7 +54,7 @@ class _Scales(dict[int, float]):
 
 
 class _TermsOfNames(dict[str, str]):
-    """Word of a name → the term of the query that it is a form of; empty if there is no such term."""
+    """A cache: word of a name → the query's term that it is a form of; empty if there is no such term."""
 
     def __init__(self, query: ExpandedQuery) -> None:
         self.stems = {strip_ending(t.text): t.text for t in reversed(query.words)}
@@ -66,8 +66,8 @@ class _TermsOfNames(dict[str, str]):
         self[word] = term
         return term
 
-    def find(self, name: str) -> tuple[Sequence[str], Sequence[str]]:
-        """(the words of a name, those of them that are forms of terms), single letters left out."""
+    def split_name(self, name: str) -> tuple[Sequence[str], Sequence[str]]:
+        """Split a name into (its words, those words that are forms of the query's terms), without single letters."""
         words, stems = _split_name(name)
         if not self._begun and self.stems.keys().isdisjoint(stems):
             return words, ()
@@ -82,19 +82,19 @@ def _split_name(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 @lru_cache(maxsize=10_000)
 def _parse_counts(counts: bytes) -> tuple[tuple[tuple[int, int], ...], bool]:
-    """((place of a field, count) for the fields that hold a word, whether name or container are among them)."""
+    """Parse the counts of one term: ((field number, count) of the fields with it, True if name or container is one)."""
     fields = tuple((field, n) for field, n in enumerate(counts) if n)
     return fields, any(field in _NAMED for field, _ in fields)
 
 
-Reading = Callable[[Store, Iterable[UnitId]], object]  # Work that reads units
+Reading = Callable[[Store, Iterable[UnitId]], object]  # A function that reads data about units of a store
 
 
 class Evidence:
-    """Evidence for one query. `gather` adds candidates; maxima are those of the first candidates that were gathered."""
+    """Evidence for one query. `gather` adds candidates; the maxima are taken over the candidates of its first call."""
 
     def __init__(self, run: SearchRun, findings: Findings, vector: bytes = b"") -> None:
-        """`vector`: the query's embedding, if vectors take part."""
+        """Read the query and count its terms in the index; `vector` is its embedding, empty to ignore vectors."""
         self.query, self._store, self._vector = run.terms, run.store, vector
         self._weights = tuple(run.profile.bm25f.get(column, 0.0) for column in COLUMNS)
         self.channels = frozenset(findings.matches)
@@ -107,20 +107,20 @@ class Evidence:
         self.found: dict[UnitId, Occurrences] = {}
         self.bm25: dict[UnitId, float] = {}
         self.related: dict[UnitId, float] = {}  # BM25F of the terms from the lexicon
-        self.said: dict[UnitId, float] = {}  # The share of the query's words, by rarity, that a unit holds
+        self.said: dict[UnitId, float] = {}  # Unit → share of the query's words, by rarity, that it contains
         self.related_names: dict[UnitId, float] = {}
-        """The same of its name and container, for words of which only related ones stand there."""
+        """Unit → share of the query's words, by rarity, of which its name and container have only related words."""
         self._shares: dict[tuple[int, ...], tuple[float, float]] = {}
-        """Places of terms → the values of the last two for units and names that hold just these."""
+        """Places of the terms that a unit or name contains → its values in `said` and `related_names`."""
         self._scales = [_Scales(weight) for weight in self._weights]
         self.cosine: dict[UnitId, float] = {}
         self.files: dict[DocumentId, float] = {}
         self._said_in_files: dict[DocumentId, float] = {}
         self.uses: dict[int, int] = {}
         self.messages: dict[DocumentId, tuple[float, int]] = {}
-        """File → (share of the query that the messages of its commits say, number of the message that says most)."""
+        """File → (score of its commits' messages as a share of the best possible, number of the best message)."""
         self._in_messages: Mapping[str, float] = {}
-        """Word of the query → its rarity in messages, for those that some messages have, but not too many."""
+        """Word of the query → its rarity in messages, for words that occur in messages but not in too many."""
         if run.profile.features.get("messages"):
             messages = self._store.messages
             total, files, said = messages.totals()
@@ -137,12 +137,12 @@ class Evidence:
         query = self.query
         self.query_words = collect_words(query)
         self._term_of = _TermsOfNames(query)
-        self.words_of_name = self._term_of.find
+        self.words_of_name = self._term_of.split_name
         self.names = {t.text: t for t in reversed(query.names)}
         self.folded = fold_identifier(query.text)
         holder, name = split_qualified(query.text)
         self.qualified = f"{holder}.{name}" if holder else ""
-        """The query with dots, if it is one qualified name as a whole."""
+        """The query as a dotted name, if all of it is one qualified name; else empty."""
         scope = re.match(r"[\w(/., -]{2,40}?\)?(?=!?: )", query.text)
         words = split_identifier(scope[0].replace("/", " ").replace("(", " ").replace(".", " ")) if scope else ()
         actions = load_words().action | _COMMIT_TYPES
@@ -150,7 +150,7 @@ class Evidence:
         self._path_words: dict[str, frozenset[str]] = {}
 
     def _count_terms(self) -> None:
-        """idf as Lucene has it, with 1 added: no term counts less than nothing."""
+        """Compute each term's idf by Lucene's formula; the added 1 keeps it from being negative."""
         actions, total = load_words().action, self._store.units.count()
         self.terms: list[str] = []
         self._stands_for: dict[int, tuple[int, ...]] = {}
@@ -158,7 +158,7 @@ class Evidence:
         self.rarity: list[float] = []
         self._instead = frozenset(t.text for t in self.query.extra if t.tier != "spelling")
         self.parts = [t.text for t in self.query.names if t.tier not in ("pair", "prefix")]
-        """Folded texts of the query that may be parts of a name: its names, and words that no unit has."""
+        """Folded texts of the query that may be parts of names: its names, and words that occur in no unit."""
         self.is_one_name = len(self.query.text.split()) == 1
         weighted = [(t, 1.0) for t in self.query.words]
         weighted += [(t, 1.0 if t.tier == "uses" else OF_AN_EXTRA) for t in self.query.extra]
@@ -176,10 +176,10 @@ class Evidence:
                 compute_idf(total, frequency) * share * (OF_AN_ACTION if term.origin.casefold() in actions else 1.0)
             )
         self.words = len({t.text for t in self.query.words})
-        """How many of `terms` the query itself says; they come first."""
+        """Number of `terms` that are the query's own words; they come first."""
         self.of_words = math.fsum(self.rarity[: self.words])
         self.asked = self.terms[: len(self.terms) - len(self._stands_for)]
-        """The terms without those of the lexicon, which come last; files are counted by these."""
+        """The terms without those of the lexicon, which come last; only these are counted in files."""
         self._strength = {t.text: t.strength for t in self.query.related}
         self.place = {term: place for place, term in enumerate(self.terms)}
         self._means: Sequence[float] = ()
@@ -188,11 +188,11 @@ class Evidence:
 
     @property
     def reading(self) -> Reading:
-        """The work of reading units with all that `gather` counts of them."""
+        """A function that reads from a store all that `gather` needs for some units."""
         return partial(_read, terms=self.terms, asked=self.asked, messages=self._in_messages, vector=self._vector)
 
     def gather(self, units: Iterable[UnitRow]) -> None:
-        """Count for these candidates too. Raises OutOfTime; the evidence is unusable afterwards."""
+        """Add the counts of more candidates. Raises OutOfTime, after which the evidence is unusable."""
         self._store.budget.check()
         new = [unit for unit in units if unit.id not in self.units]
         first = not self.units
@@ -236,8 +236,8 @@ class Evidence:
             self.best_found = min(1.0, self.best_bm25 / self.of_words) if self.of_words else 0.0
 
     def _weigh(self, occurrences: Mapping[UnitId, Occurrences]) -> None:
-        """Compute BM25F of the query's terms and of the related ones, and the shares of the query's words, by rarity, that each
-        unit and its name hold. A word counts in part where only a related one stands.
+        """Compute for each unit BM25F of the query's terms and of related terms, and the shares of the query's words, by rarity,
+        in the unit and in its name. A word counts in part if only a related word occurs.
 
         BM25F is Σ idf · tf / (k1 + tf), tf = Σ over fields of weight · count / (1 - b + b · length / mean length).
         """
@@ -258,8 +258,8 @@ class Evidence:
             self.related_names[unit] = self._compute_shares(tuple(named))[1]
 
     def _compute_shares(self, places: tuple[int, ...]) -> tuple[float, float]:
-        """The shares of the query's words that these terms say, and that only related ones of them say; computed once for all
-        units that hold the same terms."""
+        """Compute (share of the query's words that these terms cover, share that only related terms cover), by rarity. The
+        result is cached, because many units contain the same terms."""
         if places not in self._shares:
             said = {place: 1.0 for place in places if place < self.words}
             related: dict[int, float] = {}
@@ -274,7 +274,7 @@ class Evidence:
         return self._shares[places]
 
     def find_message(self, document: DocumentId) -> PastCommit:
-        """The commit whose message says most of the query, of those that changed a file in `messages`."""
+        """Find the commit with the best message among those that changed a file, which must be in `messages`."""
         return self._store.messages.commit(self.messages[document][1])[1]
 
     def _gather_files(self, documents: set[DocumentId]) -> None:
@@ -298,7 +298,7 @@ class Evidence:
         return in_unit is not None and any(self.terms[place] in self._instead for place in in_unit.counts)
 
     def share_in_scope(self, unit: UnitRow) -> float:
-        """The share of the words before the query's colon (`fix(parser): …`, `lib/parse.c: …`) that path or container say."""
+        """Compute the share of the words before the query's colon (`fix(parser): …`) that occur in path or qualified name."""
         if not self.scope:
             return 0.0
         if unit.path not in self._path_words:
@@ -309,11 +309,11 @@ class Evidence:
         return sum(w in name_words or w in self._path_words[unit.path] for w in self.scope) / len(self.scope)
 
     def share_in_file(self, document: DocumentId) -> float:
-        """The share of the query's words, by rarity, that the file's units hold together."""
+        """Look up the share of the query's words, by rarity, that occur in a file's units."""
         return self._said_in_files[document]
 
     def compute_rarity(self, words: Iterable[str]) -> float:
-        """The share of the query's words, by rarity, that these words of a name are forms of."""
+        """Compute the share of the query's words, by rarity, of which these words of a name are forms."""
         places = {self.place[self._term_of[w]] for w in words}
         return math.fsum(self.rarity[p] for p in sorted(places)) / self.of_words if self.of_words else 0.0
 

@@ -1,9 +1,9 @@
-"""The features of a candidate: each a value and the sentence that explains it.
+"""The features of a candidate: each has a value and a sentence that explains it.
 
-A score is the sum of weight × value over these, in addition to the channels' ranks; the weights are in weights.toml, by the
-kind of query. Values are about 0 to 1, so that weights compare. A value of 0 is not part of the sum.
+A score is the sum of weight × value of the features, added to the channels' ranks; weights.toml has the weights by kind of
+query. Values are about 0 to 1, so that weights can be compared. A value of 0 contributes nothing.
 
-A search measures dozens of features of a thousand candidates, so each feature is computed for all of them at once: a column.
+A search measures dozens of features of a thousand candidates, so each feature is computed as a column: for all of them at once.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from codelens.text.identifiers import fold_identifier, is_short_for, split_cache
 
 Value = TypeVar("Value")
 _fold = lru_cache(maxsize=20_000)(fold_identifier)
-"""`fold_identifier`, remembered: the candidates of one search share names with those of the next."""
+"""`fold_identifier` with a cache: the candidates of one search share names with those of the next."""
 
 
 class Pool:
-    """The candidates that are measured together, with what several features ask of each."""
+    """The candidates that are measured together, with the values that several features need."""
 
     def __init__(self, units: Sequence[UnitRow]) -> None:
         self.units = units
         self.ids = [unit.id for unit in units]
         self.documents = [unit.document for unit in units]
         self.symbols = [unit if unit.kind not in CHUNK_KINDS else None for unit in units]
-        """The unit, or None for a piece of text: its name is a file's or a heading."""
+        """For each candidate the unit, or None for a piece of text, whose name is that of a file or heading."""
         self.names = [unit.name if unit else "" for unit in self.symbols]
         self.roles = frozenset[str]().union(*{unit.roles for unit in units})  # The roles that any of them has
 
     @cached_property
     def folded(self) -> list[str]:
-        """The folded names of symbols; empty for pieces of text."""
+        """The folded name of each symbol; empty for pieces of text."""
         return self.map_names(_fold)
 
     def map_names(self, function: Callable[[str], Value]) -> list[Value]:
-        """The values of a function of the names of symbols, empty for pieces of text; it is called once for each name."""
+        """Apply a function to the name of each candidate, "" for pieces of text; it is called once for each different name."""
         known = {name: function(name) for name in set(self.names)}
         return [known[name] for name in self.names]
 
@@ -56,12 +56,12 @@ Sentence = Callable[[UnitRow, Evidence, float], str]
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """One row of the table below."""
+    """A feature: its name, the function that measures it, and the function that explains a value."""
 
     name: str
     column: Column
     says: Sentence
-    channel: str = ""  # The channel whose evidence it uses: without that channel the feature is left out
+    channel: str = ""  # The channel whose evidence it uses; the feature is left out if that channel did not run
 
 
 _ROLE_WORDS = {
@@ -78,25 +78,25 @@ ROLE_SAID = {
     "vendored": "in vendored code, a copy of another project's",
 }  # Role of a path that is a feature → its sentence
 ROLE_WORDS: Mapping[str, frozenset[str]] = {role: frozenset(words.split()) for role, words in _ROLE_WORDS.items()}
-"""Role of a path → words of a query that ask for just that."""
+"""Role of a path → words of a query that ask for files of this role."""
 FUNCTION_KINDS = ("function", "method")
 OTHER_CONTAINER = 0.5
-"""Value of an exact name, of 1, if the query names another container: `Class.method`, and this is another class's."""
+"""Value of an exact name if the query names another container: for `Class.method`, the method of another class."""
 SHORT_HOLDER = 0.75
-"""Value of a qualified name, of 1, if what stands before the name in the query may be short for its container: `ctx.JSON`, and
-this is Context.JSON. Of 200 such names drawn from eight repositories .425 were first without it, .735 at .5, .810 at .75."""
+"""Value of a qualified name if the query's part before the name may be short for its container, as `ctx.JSON` for Context.JSON.
+Of 200 such names drawn from eight repositories .425 were first without it, .735 at .5, .810 at .75."""
 OTHER_SPELLING = 0.8
-"""Value of a name, of 1, that is the query's but for case and separators: `view` where `View` was asked for."""
+"""Value of a name that differs from the query's only in case and separators, as `view` for `View`."""
 CERTAIN_CLASS = 0.9
-"""Weight of an equivalence class from which on a strong match goes to the top; only a person's own classes have it."""
-LONGEST_NAME = 80  # Characters of a query that may be a name as a whole
-SHORTEST_PART = 4  # Letters of a part of a name
-MOST_OF_A_PART = 2.0  # The raw score of a fragment that stands as typed in a name (search/channels/fuzzy.py)
-SHORT, LONG = 15, 60  # Lines of a definition that is called short, and of one that is called long
-SHORT_NAME = 2  # Words of a name that is called short
+"""Least weight of an equivalence class whose strong matches go to the top; only a user's own classes reach it."""
+LONGEST_NAME = 80  # Most characters of a query that may be one name as a whole
+SHORTEST_PART = 4  # Fewest letters of a part of a name
+MOST_OF_A_PART = 2.0  # The raw score of a fragment that occurs as typed in a name (search/channels/fuzzy.py)
+SHORT, LONG = 15, 60  # Most lines of a definition that is called short, fewest of one that is called long
+SHORT_NAME = 2  # Most words of a name that is called short
 SHORT_COMMIT = 7  # Digits of a commit's id in a sentence
-ALL_BUT = 0.9999  # Share that is called the whole
-MOST_PARTS = 6  # Words of a name after which further ones add nothing. From a fitted prototype.
+ALL_BUT = 0.9999  # Shares above this are called the whole
+MOST_PARTS = 6  # Words of a name that count; further ones add nothing. From a fitted prototype.
 
 
 def _look_up(values: Mapping[Key, float], pool: Sequence[Key]) -> Sequence[float]:
@@ -104,7 +104,7 @@ def _look_up(values: Mapping[Key, float], pool: Sequence[Key]) -> Sequence[float
 
 
 def _divide(values: Mapping[Key, float], whole: float, pool: Sequence[Key]) -> Sequence[float]:
-    """Each value as a share of the whole; nothing if the whole is 0."""
+    """Divide each value by the whole; empty if the whole is 0."""
     return [values.get(one, 0.0) / whole for one in pool] if whole else ()
 
 
@@ -164,7 +164,7 @@ def _explain_whole_name(unit: UnitRow, evidence: Evidence, value: float) -> str:
 
 def _measure_name_match(pool: Pool, e: Evidence) -> Sequence[float]:
     def score_name(name: str) -> float:
-        """F1 of the words of a name and those of the query."""
+        """Compute the F1 score of a name's words against the query's words."""
         words, matched = e.words_of_name(name)
         precision, recall = (len(matched) / len(words), e.compute_rarity(matched)) if matched else (0.0, 0.0)
         return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
@@ -173,9 +173,9 @@ def _measure_name_match(pool: Pool, e: Evidence) -> Sequence[float]:
 
 
 def _measure_name_part(pool: Pool, e: Evidence) -> Sequence[float]:
-    """The longest part of a name that the query has, as a share of the name.
+    """Measure the longest part of each name that the query contains, as a share of the name.
 
-    A whole name is `exact_name`'s; only where the query is one name, as `c.JSON`, it counts here too: no longer one is before it.
+    A whole name counts here only if the query is a single name, as `c.JSON`, so that longer names do not get ahead of it.
     """
     parts, alone = [part for part in e.parts if len(part) >= SHORTEST_PART], e.is_one_name
 
@@ -187,7 +187,7 @@ def _measure_name_part(pool: Pool, e: Evidence) -> Sequence[float]:
 
 
 def _measure_file_name(pool: Pool, e: Evidence) -> Sequence[float]:
-    """The share of the words of a file's name that the query has."""
+    """Measure the share of the words of a file's name that the query contains."""
     shares = {}
     for document, path in {unit.document: unit.path for unit in pool.units}.items():
         words, matched = e.words_of_name(path.rpartition("/")[2].partition(".")[0])
@@ -226,12 +226,12 @@ def _say(text: str) -> Sentence:
 
 
 def _compare(what: str, noun: str = "hit") -> Sentence:
-    """The value as a share of the best one."""
+    """Make a sentence that gives the value as a share of the best one."""
     return lambda _, __, v: f"{what} best" if v == 1.0 else f"{what} {v:.0%} as well as the best {noun}"
 
 
 def _make_role_feature(role: str) -> Feature:
-    """1 on such a path, where neither the query nor the original of `--like` asks for just that."""
+    """Make a feature that is 1 for paths with this role, unless the query or the original of `--like` asks for the role."""
 
     def measure_role(pool: Pool, e: Evidence) -> Sequence[float]:
         if role not in pool.roles or ROLE_WORDS[role] & e.query_words or role in e.roles_of_original:
@@ -251,7 +251,7 @@ def _make_typed_column(token: bool) -> Column:
 
 
 _TABLE = (
-    # What the words say
+    # Words
     Feature("bm25", lambda p, e: _divide(e.bm25, e.best_bm25, p.ids), _compare("matches the words"), "exact"),
     Feature(
         "related_words",
@@ -276,7 +276,7 @@ _TABLE = (
         _compare("its file matches the words", "file"),
         "exact",
     ),
-    # What the name and the path say
+    # Names and paths
     Feature("exact_name", _measure_exact_name, _explain_exact_name),
     Feature("whole_name", _measure_whole_name, _explain_whole_name),
     Feature(
@@ -291,7 +291,7 @@ _TABLE = (
     ),
     Feature("resemblance", lambda p, e: _look_up(e.resemblance, p.ids), _say("its name is in the query, misspelled")),
     Feature("name_part", _measure_name_part, lambda u, e, v: f"a part of the query is {v:.0%} of its name"),
-    Feature(  # the targets of a user's own class are the answer, whatever words and ranks say
+    Feature(  # targets of a user's own class are the answer, regardless of words and ranks
         "own_class",
         lambda p, e: _look_up({u: 1.0 for u, m in e.concepts.items() if m.raw_score >= CERTAIN_CLASS}, p.ids),
         lambda u, e, v: e.concepts[u.id].reason,
@@ -303,7 +303,7 @@ _TABLE = (
         lambda u, e, v: f"its place and name have {v:.0%} of {' '.join(e.scope)}",
     ),
     *map(_make_role_feature, ROLE_SAID),
-    # What vectors say; the last one, so far as the query's words are not found in any candidate
+    # Vectors; the last one counts as far as no candidate contains the query's words
     Feature("nearness", lambda p, e: _divide(e.cosine, e.best_cosine, p.ids), _explain_nearness, "vector"),
     Feature(
         "nearest",
@@ -317,7 +317,7 @@ _TABLE = (
         lambda u, e, v: f"meaning counts more, because the best match of words is {e.best_found:.0%} of a perfect one",
         "vector",
     ),
-    # What kind of thing it is
+    # Kinds of units
     _make_kind_feature("type", TYPE_KINDS, lambda u, e, v: u.kind),
     _make_kind_feature("function", FUNCTION_KINDS, lambda u, e, v: u.kind),
     _make_kind_feature("chunk", ("toplevel", "text"), _say("text outside of definitions")),
@@ -346,7 +346,7 @@ _TABLE = (
         lambda p, e: p.map_names(lambda name: min(len(split_cached(name)), MOST_PARTS) / MOST_PARTS),
         _explain_parts,
     ),
-    # What the rest of the code, and its history, say
+    # History, and the rest of the code
     Feature(
         "messages",
         lambda p, e: _look_up({document: share for document, (share, _) in e.messages.items()}, p.documents),
@@ -359,7 +359,7 @@ _TABLE = (
     ),
 )
 FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in _TABLE}
-"""Name → feature. That of the walk over the graph is added by search/walk.py, and those of search/company.py after it."""
+"""Name → feature. search/walk.py adds the feature of the walk over the graph, then search/company.py adds its features."""
 
 
 def measure(
@@ -369,9 +369,9 @@ def measure(
     budget: TimeBudget,
     explainers: Mapping[str, Callable[[UnitRow], str]] = {},
 ) -> None:
-    """Add the features of these candidates, in place: those that have a weight and whose channel takes part.
+    """Add to these candidates, in place, the features that have a weight and whose channel ran.
 
-    `explainers` give the reasons of features that are measured elsewhere. Raises OutOfTime with none of them added.
+    `explainers` explain features that are measured elsewhere. Raises OutOfTime before any feature is added.
     """
     pool = Pool([candidate.unit for candidate in candidates])
 

@@ -1,7 +1,7 @@
-"""A query → files in order: BM25 over what files say of themselves, and the nearest of their units' vectors, joined by ranks.
+"""Ranks files for a query: by BM25 over their paths, definitions and imports, and by vectors, joined by ranks.
 
-A file's vector is that of its unit that lies nearest to the query, so none is stored for files. Who writes a file's name or the
-end of its path means that file: a contribution of its own, so that ranks by meaning cannot outweigh it.
+A file is as near to the query as its own vector or the nearest of its units. A query that is a file's name or the end of its
+path means that file, so a match of names has a contribution of its own, which ranks by meaning cannot outweigh.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import index_terms
 
 FIELDS: Mapping[str, float] = {"concepts": 3.0, "path": 1.0, "names": 1.0, "imports": 0.5}
-"""Field → weight of a word in it. Chosen; `concepts` is the file's name with its folder."""
+"""Field → weight of a word in it; chosen, not fitted. `concepts` is the file's name with its folder."""
 LABELS: Mapping[str, str] = {"concepts": "name", "path": "folders", "names": "defines", "imports": "imports"}
 
 
 def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, tuple[float, str]]:
-    """File that contains any word of the query → (BM25F, reason such as 'BM25 4.20: name config; defines load, read')."""
+    """Map each file with a word of the query to (BM25F, reason such as 'BM25 4.20: name config; defines load, read')."""
     documents, names = store.files.read_totals()
     weights = dict.fromkeys((t.text for t in query.extra), OF_AN_EXTRA) | {t.text: 1.0 for t in query.words}
     store.foresee(
@@ -80,7 +80,7 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, tuple[
 
 
 def _count_in_fields(term: str, store: Store) -> Mapping[str, Mapping[DocumentId, int]]:
-    """Field → document → how often the term is in it."""
+    """Count a term's occurrences: field → document → count."""
     store.budget.check()
     importing = [document for document, text in store.files.find_imports(term) if term in index_terms(text).split()]
     return {
@@ -92,22 +92,22 @@ def _count_in_fields(term: str, store: Store) -> Mapping[str, Mapping[DocumentId
 
 
 MODES = ("hybrid", "keyword", "vector", "fuzzy")
-"""The modes. In `fuzzy` no channel runs: names alone count, which it always compares by their letters."""
+"""The modes. In `fuzzy` no channel runs: only file names count, and they are always compared letter by letter."""
 WITHOUT_ENDING = 0.5
-"""Value of a name, of 1, that is the file's without its ending: `gin` and gin.go: above all ranks but the first."""
+"""Value of a name that lacks only the file's ending, as `gin` for gin.go; it outweighs all ranks but the first."""
 _LINE = re.compile(r"(?::\d+){1,2}:?$")
-OTHER_CASE = 0.9  # Value of a name, of 1, that is the file's but for case
+OTHER_CASE = 0.9  # Value of a name that differs from the file's only in case
 LIKE_ITS_NAME = 0.8
-"""Value of a name, of 1, that is a part of the file's, or, divided by the number of typing mistakes, nearly the file's. With one
-mistake it goes before whatever is nearest in meaning to a word that does not exist."""
-SHORTEST_LIKE = 3  # Letters of a name that others may resemble
-MOST_OUTLINED = 12  # Names that stand for what a file defines. A line.
+"""Most value of a name that is a part of the file's; for a misspelled name, divided by the number of typing mistakes. With one
+mistake, the file still goes before the files that are nearest in meaning to the misspelled word."""
+SHORTEST_LIKE = 3  # Fewest letters of a name that is compared letter by letter
+MOST_OUTLINED = 12  # Most names of a file's definitions that its hit shows; they fill one line
 
 
 def rank_files(query: str | Query, store: Store, options: SearchOptions, settings: Settings) -> Ranking:
-    """Find and order all files, each with its contributions, as hits of the kind `file`.
+    """Find and rank the files that match a query, as candidates of the kind `file`.
 
-    Raises the errors of `rank`, and UsageError for options and modes that files do not have.
+    Raises the errors of `rank`, and UsageError for options and modes that do not apply to files.
     """
     for name, row in OPTIONS.items():
         if row.applies == (UNITS,) and getattr(options, name) != row.default:
@@ -167,7 +167,7 @@ def _score_files(
     named: Mapping[UnitId, tuple[float, str]],
     weights: Mapping[str, Any],
 ) -> list[Candidate]:
-    """The files that were found, with their contributions, the best first."""
+    """Make the candidates for all found files, with their contributions, best first."""
     options = run.options
     rows = files.read_units(findings.units | named.keys() | findings.literal)
     k = options.rrf_k or run.profile.rrf_k
@@ -182,7 +182,7 @@ def _score_files(
 
 
 def _read_weights(options: SearchOptions) -> dict[str, Any]:
-    """The table [PROFILE.files] of weights.toml, the default profile's where a profile has none, with --weights."""
+    """Read the profile's table `files` of weights.toml, or the default profile's if it has none, changed by --weights."""
     profiles = load_weights()
     row = profiles.get(options.profile, {}).get("files") or profiles["codelens"]["files"]
     if unknown := sorted(set(options.weights) - set(row["channels"])):
@@ -192,14 +192,14 @@ def _read_weights(options: SearchOptions) -> dict[str, Any]:
     return {**row, "channels": {**row["channels"], **options.weights}}
 
 
-NamesFound: TypeAlias = "dict[DocumentId, tuple[float, str]]"  # File → (how well its name fits, of 1; the reason)
+NamesFound: TypeAlias = "dict[DocumentId, tuple[float, str]]"  # File → (how well its name fits, from 0 to 1; reason)
 NameComparison: TypeAlias = "Callable[[Sequence[str], Iterable[tuple[DocumentId, str]]], NamesFound]"
-"""A function of names, and of the paths of files."""
+"""A function that compares names with the paths of files."""
 
 
 class FilesInScope:
-    """The files that may be found: all, without reading what they are; else those that the options let take part, and of
-    these, where there are conditions, those with a unit that satisfies them.
+    """The files that may be found: those that the options allow, with a unit that satisfies the query's conditions. If nothing
+    restricts them, all files may be found, and none is read in advance.
     """
 
     def __init__(self, run: SearchRun) -> None:
@@ -213,7 +213,7 @@ class FilesInScope:
         return {row.id: row for row in list_documents_in_scope(self._store, self._options, documents)}
 
     def find_rows(self, documents: Collection[DocumentId] | None = None) -> Mapping[DocumentId, DocumentRow]:
-        """The rows of those of these files that may be found; of all of them by default."""
+        """Read the rows of the given files that may be found; by default, of all files that may be found."""
         if self._chosen is None:
             return self._read_rows(documents)
         if documents is None:
@@ -221,7 +221,7 @@ class FilesInScope:
         return {document: self._chosen[document] for document in documents if document in self._chosen}
 
     def read_units(self, units: Collection[UnitId]) -> dict[UnitId, UnitRow]:
-        """Files as hits show them: the whole of each, with the names of what it defines as its doc."""
+        """Read files as units that hits can show: each is its whole file, with the names of its definitions as doc."""
         store, ids, rows = self._store, [DocumentId(-unit) for unit in units], {}
         store.foresee(
             ("documents.read_rows", (ids,)),
@@ -237,7 +237,7 @@ class FilesInScope:
         return rows
 
     def select_best(self, scores: Mapping[DocumentId, float], limit: int) -> list[DocumentId]:
-        """Files of these that may be found, the best first, ties by repository and path."""
+        """Select the `limit` best of these files that may be found, best first, ties by repository and path."""
         if self._chosen is None and len(scores) > limit:
             least = sorted(scores.values())[-limit]
             scores = {document: score for document, score in scores.items() if score >= least}
@@ -245,13 +245,13 @@ class FilesInScope:
         return sorted(rows, key=lambda d: (-scores[d], rows[d].repository, rows[d].path))[:limit]
 
     def measure_distances(self, vector: bytes, limit: int) -> dict[DocumentId, float]:
-        """The distances of their vectors, of the `limit` nearest at least."""
+        """Measure the distances of the files' vectors from a vector, at least of the `limit` nearest files."""
         if self._chosen is None:
             return self._store.vectors.find_nearest_files(vector, limit)
         return self._store.vectors.measure_files(vector, self._chosen)
 
     def compare(self, names: Sequence[str], comparison: NameComparison) -> dict[UnitId, tuple[float, str]]:
-        """Files whose paths fit one of these names → (value, reason)."""
+        """Map each file whose path fits one of these names to (value, reason)."""
         named: NamesFound = {}
         if self._chosen is not None:
             named = comparison(names, ((row.id, row.path) for row in self._chosen.values()))
@@ -263,21 +263,21 @@ class FilesInScope:
 
 
 def _compare_all(comparison: NameComparison, names: Sequence[str], store: Store, _: None) -> Part[tuple[float, str]]:
-    """Compare all files of one index; its documents take the place of units."""
+    """Compare the names with every file of one index; the result holds documents in place of units."""
     named = comparison(names, store.documents.list_paths())
     return Part(of={UnitId(document): found for document, found in named.items()})
 
 
 def find_files_by_words(files: FilesInScope, run: SearchRun, limit: int) -> ChannelResult:
-    """Best first, ties by path. The raw score is BM25F."""
+    """Find files by the query's words, best first, ties by path. The raw score is BM25F."""
     scores = rank_by_words(run.terms, run.store)
     order = files.select_best({document: score for document, (score, _) in scores.items()}, limit)
     return ChannelResult([Match(_number_as_unit(document), *scores[document]) for document in order])
 
 
 def find_files_by_meaning(files: FilesInScope, most_units: int, run: SearchRun, limit: int) -> ChannelResult:
-    """Files by their own vectors, of path, exports and imports; and by the nearest of so many units, where that is nearer.
-    Nearest first, ties by path. The raw score is the cosine.
+    """Find files by their own vectors (of path, exports and imports), or by the vector of a unit if that is nearer; the
+    `most_units` nearest units count. Nearest first, ties by path. The raw score is the cosine.
     """
     vector, least = query_vector(run)
     if not vector:
@@ -298,7 +298,7 @@ def find_files_by_meaning(files: FilesInScope, most_units: int, run: SearchRun, 
 
 
 def _find_possible_names(query: Query) -> Iterator[str]:
-    """Texts that may name a file: the whole query, and words with a dot or slash. A line behind a path does not count."""
+    """Find texts that may name a file: the whole query, and words with a dot or slash, without a line number at the end."""
     words = [
         w for w in (*query.words, *query.identifiers, *query.phrases) if "." in w.strip(".") or "/" in w.strip("/")
     ]
@@ -310,7 +310,7 @@ def _find_possible_names(query: Query) -> Iterator[str]:
 def _compare_endings(
     names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]
 ) -> dict[DocumentId, tuple[float, str]]:
-    """Documents whose path ends in a name → (value, reason). One word alone also names a file without its ending."""
+    """Map each document whose path ends in a name to (value, reason). A single word may leave out the file's ending."""
     named: dict[DocumentId, tuple[float, str]] = {}
     ends_sought = [(name, f"/{name}", f"/{name}".casefold(), " " not in name) for name in names]
     for document, below in paths:
@@ -329,7 +329,7 @@ def _compare_endings(
 def _compare_letters(
     names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]
 ) -> dict[DocumentId, tuple[float, str]]:
-    """Documents with a name like one of these → (value, reason). Endings do not count."""
+    """Map each document whose name is like one of these to (value, reason). File endings do not count."""
     from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
 
     sought = [(name, part) for name in names if len(part := _fold_file_stem(name)) >= SHORTEST_LIKE]
@@ -349,10 +349,10 @@ def _compare_letters(
 
 
 def _fold_file_stem(path: str) -> str:
-    """The letters and digits of a file's name before its endings."""
+    """Reduce a path to the letters and digits of the file's name, without its endings."""
     return fold_identifier(path.rpartition("/")[2].lstrip(".").partition(".")[0])
 
 
 def _number_as_unit(document: int) -> UnitId:
-    """A file stands among units by the number of its node in the graph."""
+    """Make the unit id that stands for a file: the number of its node in the graph."""
     return UnitId(make_document_node(document))

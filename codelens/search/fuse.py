@@ -1,7 +1,7 @@
-"""Joining the channels: reciprocal rank fusion, Σ weight / (k + rank) with ranks from 1, or fusion by raw scores.
+"""Joins the channels' rankings: reciprocal rank fusion, Σ weight / (k + rank) with ranks from 1, or fusion by raw scores.
 
-Raw scores of different channels do not compare, so each becomes a share: of the channel's best score (`weighted`), or of the
-range from its worst to its best (`minmax`). A full share counts as much as a first rank, so that features keep their weight.
+Raw scores of different channels cannot be compared, so each is divided: by the channel's best score (`weighted`), or by the
+range from its worst to its best (`minmax`). A share of 1 counts as much as a first rank, so that features keep their weight.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ FUSIONS = ("rrf", "weighted", "minmax")
 
 
 def normalise_weights(weights: Mapping[str, float], channels: Sequence[str]) -> dict[str, float]:
-    """The weights of these channels, divided by their sum."""
+    """Divide the weights of these channels by their sum."""
     total = math.fsum(weights.get(c, 0.0) for c in channels)
     return {c: weights.get(c, 0.0) / total if total else 0.0 for c in channels}
 
 
 def fuse_matches(run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> list[Candidate]:
-    """Fuse with the profile's weights and k, and the fusion that the options name."""
+    """Fuse the channels' matches with the profile's weights and k, and the fusion that the options name."""
     weights = normalise_weights(run.profile.channels, sorted(matches))
     return fuse_rankings(matches, weights, run.profile.rrf_k, find_rows(run, matches), run.options.fusion)
 
 
 def find_rows(run: SearchRun, matches: Mapping[str, Sequence[Match]]) -> dict[UnitId, UnitRow]:
-    """The rows of all matched units."""
+    """Read the rows of all matched units."""
     return run.store.units.read_rows({match.unit for ranking in matches.values() for match in ranking})
 
 
@@ -40,11 +40,11 @@ def fuse_rankings(
     units: Mapping[UnitId, UnitRow],
     fusion: str = "rrf",
 ) -> list[Candidate]:
-    """One candidate for each unit that any channel found, with a contribution for each channel that did.
+    """Make a candidate for each unit that a channel found, with a contribution from each of these channels.
 
     `fusion` is one of FUSIONS.
 
-    The order of the channels changes nothing: sums are exact (fsum), and contributions are kept in order of name.
+    The order of the channels does not matter: sums are exact (fsum), and contributions are in order of the channels' names.
     """
     candidates: dict[UnitId, Candidate] = {}
     for channel in sorted(rankings):
@@ -70,7 +70,7 @@ def _describe_part(channel: str, weight: float, k: int, rank: int, share: float 
 
 
 def _compute_shares(scores: Sequence[float], fusion: str) -> Sequence[float | None]:
-    """Share of each raw score, from 0 to 1; None if only ranks count. Equal scores all count as the best."""
+    """Compute the share of each raw score, from 0 to 1; None if only ranks count. If all scores are equal, each has share 1."""
     if fusion == "rrf" or not scores:
         return [None] * len(scores)
     best, worst = max(scores), min(scores) if fusion == "minmax" else 0.0

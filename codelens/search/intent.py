@@ -1,7 +1,7 @@
-"""The kind of a query, by a named rule, and the share of each set of learned weights that it takes.
+"""Detects the kind of a query by rules, and the share that each set of learned weights has in its ranking.
 
-Names, sentences, changes and descriptions need different weights, and the query does not declare its kind. Between the rules
-the shares change gradually, so that one more word never makes ranks jump.
+Names, sentences, changes and descriptions need different weights, and a query does not declare its kind. From one kind to the
+next the shares change gradually, so that one more word does not change the ranks abruptly.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from codelens.search.terms import load_words
 
 EVERYDAY = "everyday"
 SHAPES = ("identifier", "change", "task", "question", EVERYDAY)
-"""The sets of weights: a definition's name, a commit's subject that describes a change, a task of several sentences, a sentence of
-documentation, and a question whose words no candidate has."""
+"""The sets of weights, by kind of query: the name of a definition, a commit's subject, a task of several sentences, a sentence of
+documentation, and a question whose words no candidate contains."""
 INTENTS: Mapping[str, Mapping[str, float]] = {
     "identifier": {"identifier": 1.0},
     "path": {"identifier": 1.0},
@@ -26,19 +26,19 @@ INTENTS: Mapping[str, Mapping[str, float]] = {
     "change": {"change": 1.0},
     "task": {"task": 1.0},
     "question": {"question": 1.0},
-}  # Values of --intent → the shares of the sets. A path and a pattern name what they want, as an identifier does.
+}  # Value of --intent → share of each set. Paths and patterns name what they look for, as identifiers do.
 UNMET, ALL_UNMET = 0.75, 0.9
-"""Share of the words' BM25F that no candidate has, from which on a query counts as one in everyday words, and from which on
-entirely. Medians: .44 of messages, .63 of documentation's sentences, .69 of commits' subjects, .87 of concepts and symptoms."""
+"""Share of the words' BM25F that no candidate reaches: above the first, a query counts partly as one in everyday words, above the
+second entirely. Medians: .44 for messages, .63 for documentation, .69 for commits' subjects, .87 for concepts and symptoms."""
 SHORT, LONG = 10, 16
-"""Words up to which a query asks for one thing, and from which it tells of a task; between them it slides (ranking.md)."""
+"""Most words of a query that asks for one thing, and fewest of one that describes a task; between, both count (ranking.md)."""
 _PATH = re.compile(r"[\w.@~+-]*(?:/[\w.@~+-]+)+/?|[\w-]+(?:\.[\w-]+)*\.[A-Za-z][A-Za-z0-9]{0,4}")
 _WORD = re.compile(r"[A-Za-z']+")
 SHORTEST_VERB = 3  # Fewest letters of a verb in the third person, without its s
 LEAST_SHARE = 0.005  # Smaller shares are dropped, so that the printed shares are complete
 _ASKING = frozenset(("how", "what", "where", "which", "why", "when", "who", "does", "do", "is", "are", "can"))
 _PREFIX = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+")
-"""`fix(parser):` and `lib/parse.c:` come before the change in a commit's subject."""
+"""The prefix of a commit's subject before the change, such as `fix(parser):` or `lib/parse.c:`."""
 _ARTICLES = frozenset(("a", "an", "the"))
 _LINKING_WORDS = (
     "a an the of to is are be that this it its if for in on by with from as and or which when was has have not can will"
@@ -53,15 +53,15 @@ OF_DESCRIPTION = {
     "verb of change": -1.6,
     "prefix": -2.4,
 }
-"""Log odds that a text describes and does not ask for a change: a logistic regression on 3,293 commit subjects and 2,032 first
-sentences of documentation, of 56 repositories that nothing is measured on; it tells 87 % of them apart."""
+"""Sign → log odds that a text is a description and not a change: a logistic regression on 3,293 commit subjects and 2,032 first
+sentences of documentation, from 56 repositories that no benchmark uses; it classifies 87 % correctly."""
 SHARPNESS = 2.5
-"""Times the log odds: sets that are mixed by the odds themselves fit neither (commits .393, with 2.5 .396; documentation .515,
-.514, of repositories that were left out)."""
+"""Factor on the log odds. With a factor of 1 the sets are mixed too evenly: commits .393, with 2.5 .396; documentation .515 and
+.514 (on repositories that were left out)."""
 
 
 def detect_intent(query: Query, chosen: str = "") -> Intent | None:
-    """The intent that `asked` names, else the one found from the query; None if nothing ranks. Raises UsageError."""
+    """Make the intent that `chosen` names, or else detect it from the query; None if no words rank. Raises UsageError."""
     if chosen:
         if chosen not in INTENTS:
             raise UsageError(f"no intent '{chosen}'", f"--intent is one of {', '.join(INTENTS)}")
@@ -80,7 +80,7 @@ def detect_intent(query: Query, chosen: str = "") -> Intent | None:
 
 
 def _tell_prose(text: str, count: int) -> Intent:
-    """Tell sentences from subject lines by articles and the like; a sentence that opens with an imperative is a task."""
+    """Tell sentences from commit subjects by signs such as articles; a sentence that begins with an imperative is a task."""
     words = [word.casefold() for word in _WORD.findall(_PREFIX.sub("", text))] or [""]
     first, long = words[0], min(1.0, max(0.0, (count - SHORT) / (LONG - SHORT)))
     if first in _ASKING or text.endswith("?"):
@@ -107,9 +107,9 @@ def _tell_prose(text: str, count: int) -> Intent:
 
 
 def add_everyday_share(intent: Intent, found: float) -> Intent:
-    """The intent with the share of everyday words; `found` is the best share of the words' BM25F that a candidate has.
+    """Add the share of everyday words to an intent; `found` is the best share of the words' BM25F that a candidate has.
 
-    A single name stays what it is.
+    The intent of a single name is not changed.
     """
     share = min(1.0, max(0.0, (1.0 - found - UNMET) / (ALL_UNMET - UNMET)))
     if share < LEAST_SHARE or "identifier" in intent.shares:

@@ -1,11 +1,11 @@
-"""Words of a query → words that code may use instead of them, as terms with a strength. Every source gives rows of one table:
+"""Finds words that code may use instead of the query's words, as terms with a strength. They come from these sources:
 
-    alias          the user's own short forms, which replace what the lexicon has for the same word or phrase
-    abbreviation   short and long forms of the lexicon, marked ~
-    lexicon        what programmers call it: the same thing, something narrower (marked >), or what does it (marked @)
-    spelling       words of the index that are nearly an unknown word
+    alias          the user's own short forms, which replace the lexicon's entry for the same word or phrase
+    abbreviation   short and long forms in the lexicon, marked ~
+    lexicon        words that programmers use for it: synonyms, narrower words (marked >) or mechanisms (marked @)
+    spelling       words of the index that differ from an unknown word by a few letters
 
-lexicon.tsv has an entry a line: the stems of a phrase, the phrase, and its words, best first. Its lines are sorted.
+Each line of lexicon.tsv is an entry: the stems of a phrase, the phrase, and its related words, best first. Lines are sorted.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from codelens.store.texts import Texts
 from codelens.text.notation import parse_toml, read_own_file
 from codelens.text.terms import BEGINNING, index_terms, split_prefix, split_token, tokens
 
-ALIAS, ABBREVIATION, LEXICON = "alias", "abbreviation", "lexicon"  # Sources, which are the tiers of their terms
+ALIAS, ABBREVIATION, LEXICON = "alias", "abbreviation", "lexicon"  # Sources, also used as the tiers of their terms
 SAME, NARROWER, MECHANISM = "same", "narrower", "mechanism"
 RELATIONS = {"~": ABBREVIATION, ">": NARROWER, "@": MECHANISM}
-"""Marks of words in the lexicon; a word without a mark means the same."""
+"""Mark before a word in the lexicon → its relation; a word without a mark is a synonym."""
 SHIPPED = Path(__file__).with_name("lexicon.tsv")
-FEW_UNITS = 10  # Units that a word of the lexicon may have in the smallest index
-LONGEST_PHRASE = 4  # Words
+FEW_UNITS = 10  # Units that may contain a word of the lexicon in any index, even if that is a large share of it
+LONGEST_PHRASE = 4  # Most words of a phrase
 _SKIPPED = "a an the of its it to my our your their his her this that these those is are be was were am been being"
 SKIPPED = frozenset(_SKIPPED.split())  # Words that the phrases of the lexicon leave out
 
 
 Aliases = Mapping[str, tuple[str, ...]]
-"""Word or phrase, case folded → the words it also stands for, as written; none to remove the lexicon's."""
+"""Word or phrase, case folded → words that it stands for, as written; empty to remove the lexicon's entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class LexiconEntry:
-    """A word or phrase of the query, and the words that are related to it, best first."""
+    """A word or phrase of the query with its related words, best first."""
 
     phrase: str
     words: tuple[str, ...]  # The terms of the query that it consists of
@@ -51,14 +51,14 @@ class LexiconEntry:
 
 
 class Lexicon:
-    """The shipped entries, found by the stems of their phrases."""
+    """A lexicon file whose entries are found by the stems of their phrases."""
 
     def __init__(self, path: Path) -> None:
         self._lines = path.read_bytes().split(b"\n")
         self.stem = build_plain_phrases().stem
 
     def look_up(self, words: Iterable[str]) -> tuple[tuple[str, str], ...]:
-        """Pairs (word, relation) of the entry for a phrase, best first; empty for an unknown phrase."""
+        """Find the related words of a phrase as pairs (word, relation), best first; empty for an unknown phrase."""
         key = " ".join(map(self.stem, words)).encode() + b"\t"
         at = bisect_left(self._lines, key)
         if at == len(self._lines) or not self._lines[at].startswith(key):
@@ -68,7 +68,7 @@ class Lexicon:
 
 
 def read_entries() -> Iterator[tuple[str, list[str]]]:
-    """Pairs (phrase, its related words without marks) of the shipped lexicon; for training and checks."""
+    """Read the shipped lexicon as pairs (phrase, its related words without marks), for training and checks."""
     for line in SHIPPED.read_text("utf-8").splitlines():
         _, phrase, related = line.split("\t")
         yield phrase, [word.lstrip("~>@") for word in related.split()]
@@ -76,14 +76,14 @@ def read_entries() -> Iterator[tuple[str, list[str]]]:
 
 @cache
 def load_lexicon() -> Lexicon:
-    """lexicon.tsv, read once."""
+    """Read lexicon.tsv, once for the process."""
     return Lexicon(SHIPPED)
 
 
 def add_related_words(
     query: ExpandedQuery, store: Store, aliases: Aliases, weights: Mapping[str, float]
 ) -> ExpandedQuery:
-    """The query with related words. `weights` is a profile's table `related`; without it the lexicon gives short forms alone."""
+    """Add related words to the query. `weights` is a profile's table `related`; if empty, only short and long forms are added."""
     entries = list(find_entries(query, aliases, load_lexicon()))
     known = {word.text for word in query.words}
     extra = {term.text: term for term in query.extra}
@@ -101,7 +101,7 @@ def add_related_words(
 
 
 def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> Iterator[LexiconEntry]:
-    """The entries for phrases of the query, longest first, and for the words that are in none of these phrases."""
+    """Find the entries for phrases of the query, longest first, then for words outside of these phrases."""
     terms, taken = {term.text for term in query.words}, set[str]()
 
     def look_up(words: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -130,10 +130,10 @@ def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> It
 def select_related_terms(
     entries: Iterable[LexiconEntry], query: ExpandedQuery, store: Store, weights: Mapping[str, float]
 ) -> tuple[Term, ...]:
-    """The terms for the related words that are likeliest to help, at most `weights["most"]`.
+    """Select as terms the related words that are likeliest to help, at most `weights["most"]`.
 
-    A term is as strong as its relation and its place in the entry allow, and stronger if several entries give it. Those that
-    too many units have, or none, are left out.
+    The strength of a term depends on its relation and its place in the entry, and grows if several entries contain it. Terms
+    that occur in too many units, or in none, are left out.
     """
     asked = {term.text for term in (*query.words, *query.extra)}
     doubts, origins, stands_for = dict[str, float](), dict[str, list[str]](), dict[str, list[str]]()
@@ -156,20 +156,20 @@ def select_related_terms(
     return tuple(term for _, term in ordered[: int(weights["most"])])
 
 
-MIN_WORD_LETTERS = 5  # Letters. Shorter words have too many neighbours in any vocabulary.
+MIN_WORD_LETTERS = 5  # Fewest letters of a word that is corrected; shorter words have too many neighbours
 MOST_UNKNOWN = 200
-"""Words, and as many names, that are compared with those of the index: .7 ms each on Redis. Who pastes a page that has more
-looks for something else than slips."""
-LETTERS_PER_SLIP = 4  # One slip is forgiven for each four letters of a word, and of a name in the fuzzy channel
+"""Most unknown words, and most unknown names, that are compared with those of the index: .7 ms each on Redis. In a pasted page
+with more of them, typing mistakes do not matter."""
+LETTERS_PER_SLIP = 4  # One typing mistake is allowed for this many letters of a word, or of a name in the fuzzy channel
 MOST_SLIPS_IN_A_WORD = 2
-"""One fewer than in a name: prose has more words that are nearly others. The first letter is taken to be right."""
-LONGEST_ENDING = 3  # Letters of a mistyped ending that the stem of the right word does not have
-MOST_READ = 5  # Units that are searched for the whole word of a stem
-MOST_CORRECTIONS = 3  # Words of the index that stand in for one unknown word
+"""Most typing mistakes in a word, one fewer than in a name, because more words of prose resemble each other."""
+LONGEST_ENDING = 3  # Most letters of a mistyped ending that the stem of the right word does not have
+MOST_READ = 5  # Most units that are searched for the whole word of a stem
+MOST_CORRECTIONS = 3  # Most corrections of one unknown word
 
 
 def add_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
-    """The query with likely words for each unknown one; they help to find, and do not count as coverage."""
+    """Add likely corrections of unknown words to the query; they help to find units but do not count as coverage."""
     unknown = [t.text for t in query.words if len(t.text) >= MIN_WORD_LETTERS and t.text.isalpha()]
     unknown = [word for word in unknown if not store.postings.count_units(word)]
     if len(unknown) > MOST_UNKNOWN:
@@ -187,9 +187,9 @@ def add_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
 
 
 def _find_stems_like(word: str, store: Store) -> list[str]:
-    """Stems of the index that a word nearly is, commonest first among those with the fewest slips.
+    """Find stems of the index like an unknown word, with fewest typing mistakes first, then the commonest first.
 
-    Stems are compared, or the word itself if its ending is mistyped.
+    The stem of the word is compared, and the word itself in case its ending is mistyped.
     """
     from rapidfuzz import process  # 27 ms, and most queries have no mistake
     from rapidfuzz.distance import OSA
@@ -213,7 +213,7 @@ def _find_stems_like(word: str, store: Store) -> list[str]:
 
 
 def _find_whole_word(stem: str, typed: str, units: Iterable[UnitId], store: Store) -> str:
-    """The word of this stem whose length is nearest to the typed one's, in the names and texts of these units."""
+    """Find in the names and texts of these units the word with this stem whose length is nearest to the typed word's."""
     rows = store.units.read_rows(units)
     documents = {
         document.id: document for document in store.documents.read_rows({row.document for row in rows.values()})
@@ -225,18 +225,18 @@ def _find_whole_word(stem: str, typed: str, units: Iterable[UnitId], store: Stor
     return min(words, key=lambda word: (abs(len(word) - len(typed)), word), default=stem)
 
 
-LARGEST = 1_000_000  # Bytes of a file of aliases
+LARGEST = 1_000_000  # Most bytes of a file of aliases
 HINT = "a line for each alias: k8s = 'kubernetes', auth = 'authentication authorization'"
 
 
 def load_aliases(path: str) -> Aliases:
-    """The aliases of a person's own file. Raises SettingsError for one that cannot be read, or says something else."""
+    """Load the aliases of a user's file. Raises SettingsError if it cannot be read or is not a file of aliases."""
     return _parse_aliases(read_own_file(path, "aliases", HINT, LARGEST), path)
 
 
 @lru_cache(maxsize=4)
 def _parse_aliases(text: str, path: str) -> Aliases:
-    """An empty text removes what the lexicon has for the word."""
+    """Parse a file of aliases; an alias for an empty string removes the lexicon's entry for its word."""
     aliases = {}
     try:
         for phrase, meant in parse_toml(text).items():

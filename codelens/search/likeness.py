@@ -1,6 +1,6 @@
-"""An indexed place, or a text from outside → a query for things like it: its vector, its names, the names that it uses.
+"""Makes a query for code that resembles an indexed place or a given text, from its vector, its names and the names it uses.
 
-Units inside the place or around it are not hits: they resemble it only because they are the same text.
+Units inside or around the place are not hits: they resemble it only because they are the same text.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ from codelens.store.targets import UserTarget, resolve_target
 from codelens.text.terms import split_token, tokens
 from codelens.worktree.files import check_freshness
 
-SNIPPET = "-"  # The target that stands for a text from outside
-MOST_NAMES = 12  # Definitions whose names ask, the outermost and first of a file; more say nothing of it together
+SNIPPET = "-"  # The target that stands for a given text
+MOST_NAMES = 12  # Most names of definitions in a query, outermost and first ones; more would not characterise a file
 MINOR_KINDS = ("constant", "variable", "property")
-"""Kinds whose names do not characterise a file that has functions and types."""
+"""Kinds of definitions whose names come last, because functions and types characterise a file better."""
 MOST_USES = 25
-"""Terms of used names that ask: max_query_terms of Lucene's MoreLikeThis, which chooses them by tf · idf as well."""
+"""Most terms of used names in a query: max_query_terms of Lucene's MoreLikeThis, which also chooses them by tf · idf."""
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """A query for things like the original."""
+    """A query for code that resembles the original."""
 
     original: Original
     query: ExpandedQuery
-    itself: Mapping[UnitId, UnitRow]  # The units of the original, inside it and around it: they are not hits
+    itself: Mapping[UnitId, UnitRow]  # Units of the original, inside it or around it, which are not hits
     notices: tuple[Notice, ...] = ()
 
 
 def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | None) -> Likeness:
-    """`embedder`: that of the index; None where vectors take no part.
+    """Make the query for the target of --like. `embedder` is the index's; None to ignore vectors.
 
-    Raises TargetError where the target is nothing that is indexed, or several things.
+    Raises TargetError if the target is not indexed, or names several things.
     """
     notices = list[Notice]()
     itself: Sequence[UnitRow] = ()
@@ -98,9 +98,9 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
 def _make_query(
     names: Sequence[str], text: str, uses: Mapping[str, int], vector: bytes, store: Store, least: int
 ) -> ExpandedQuery:
-    """A query of the names and the text, and of the terms of used names with the most √times · idf, MOST_USES at most.
+    """Make a query of the names, the text, and the terms of used names with the highest √times · idf, at most MOST_USES.
 
-    `least` units must hold a term: what an indexed original alone says finds nothing.
+    A term must occur in at least `least` units, since a term that only the original contains finds nothing else.
     """
     query = expand([text] if text else [], names, names[0] if len(names) == 1 else text)
     counts: Counter[str] = Counter()
@@ -120,7 +120,7 @@ def _make_query(
 
 
 def _find_indexed(target: UserTarget, store: Store) -> tuple[DocumentRow, UnitRow | None]:
-    """The document, and the unit in it; None for all of the document."""
+    """Find the document of a target and the unit in it; the unit is None if the target is the whole document."""
     if target.document is None and target.unit is None:
         hint = "`codelens status --skipped` lists what was left out"
         raise TargetError(f"{target.text} is not in the index", hint=hint)
@@ -132,25 +132,25 @@ def _find_indexed(target: UserTarget, store: Store) -> tuple[DocumentRow, UnitRo
     return target.document or store.documents.read_rows([target.unit.document])[0], target.unit
 
 
-MOST_GUESSES = 6  # Languages that are tried, the index's most frequent first: each takes some 20 ms to load its grammar
+MOST_GUESSES = 6  # Most languages tried, the index's most frequent first; loading a grammar takes some 20 ms
 MOST_PARSED = 100_000
-"""Bytes. Longer text is not a snippet, and the grammar runs here without a worker process that could be killed."""
+"""Most bytes that are parsed. Longer text is not a snippet, and the parser runs without a worker process that could be killed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """Language, names and vector of a text."""
+    """The language, names and vector of a given text."""
 
     language: str
     names: Sequence[str]  # Names of its definitions, in order
-    uses: Mapping[str, int]  # Name → how often it is used; where no grammar fits, every token
-    vector: bytes  # Empty where none was asked for, or nothing is in the text
+    uses: Mapping[str, int]  # Name → number of its uses; if no grammar fits, every token counts as a name
+    vector: bytes  # Empty if there is no embedder, or nothing to embed
 
 
 def read_snippet(text: str, language: str, store: Store, embedder: Embedder | None) -> Snippet:
-    """`embedder`: that of the index; None for no vector.
+    """Parse and embed a text. `embedder` is the index's; None to make no vector.
 
-    `language` is guessed if empty: the first that takes the text without a fault and finds a definition in it.
+    An empty `language` is guessed: the first whose grammar parses the text without errors and finds a definition in it.
     """
     text, tried = dedent(text), [language]  # dedented: a method as it stands in its class
     if not language:
@@ -168,7 +168,7 @@ def read_snippet(text: str, language: str, store: Store, embedder: Embedder | No
 
 
 def _extract(text: str, tried: Sequence[str]) -> tuple[str, Extraction | None]:
-    """(language, what its grammar found); a single language is taken at its word, faults or not."""
+    """Parse a text: (language that fits, what its grammar found). A single language is taken even if parsing has errors."""
     utf8 = text.encode()
     if len(utf8) > MOST_PARSED:
         return PLAIN_TEXT, None
@@ -186,7 +186,7 @@ def _extract(text: str, tried: Sequence[str]) -> tuple[str, Extraction | None]:
 
 
 def _list_entries(utf8: bytes, units: Sequence[Unit]) -> list[EmbeddedFields]:
-    """One entry a definition; the body of one that holds others is theirs."""
+    """List the fields to embed for each definition; one that contains others has no body, since they contain it."""
     holding = {unit.parent for unit in units if not unit.local}
     return [
         EmbeddedFields(

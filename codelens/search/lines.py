@@ -1,7 +1,7 @@
-"""The search for lines: every line of the indexed text that satisfies a query, file by file, as grep finds them.
+"""Searches for lines: finds every line of the indexed text that satisfies a query, file by file, as grep does.
 
-parse query → files in scope → trigrams → text → lines. Nothing is ranked and nothing is cut: files come in the order of their
-paths, and one file, or one part of a large file, is in memory at a time.
+parse query → files in scope → trigrams → text → lines. Lines are neither ranked nor cut: files come in the order of their
+paths, and only one file, or one part of a large file, is in memory at a time.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from codelens.text.notebook import NOTEBOOK
 from codelens.worktree.files import check_freshness
 
 LONGEST_HELD = 4_000_000
-"""Characters of an unfinished line after which its beginning is searched for itself: a large file that is one line."""
-LINES = "lines"  # The name of this search among the channels of a result
+"""Most characters of an unfinished line that are held; a longer line, as in a large file of one line, is searched in pieces."""
+LINES = "lines"  # Name of this search among the channels of a result
 
 
 class Block(NamedTuple):
-    """A run of whole lines of a file, from line `first`, counted from 0, and those of its lines that match."""
+    """Consecutive whole lines of a file, starting at line `first` (from 0), with those lines that match."""
 
     first: int
     text: str
@@ -55,7 +55,7 @@ class Block(NamedTuple):
 
 @dataclass(slots=True)
 class LineSearch:
-    """One search for lines. Iterating over its files does the work."""
+    """One search for lines; iterating over its files does the work."""
 
     store: Store
     options: SearchOptions
@@ -65,17 +65,17 @@ class LineSearch:
     notices: list[Notice]
     roots: Mapping[RepositoryId, Path]
     conditions: Conditions
-    skip: int  # Matching lines that are still to be left out
-    left: int  # Matching lines that may still be given
-    reads: Sequence[str] = ("documents.read_snapshot",)  # The methods of the store that each file needs
+    skip: int  # Number of matching lines still to skip
+    left: int  # Number of matching lines that may still be returned
+    reads: Sequence[str] = ("documents.read_snapshot",)  # Methods of the store to prefetch for each file
     parts: Mapping[DocumentId, Collection[int]] = field(default_factory=dict)
-    """Document → the parts of a large file that may hold a match; empty for all of them."""
+    """Document → numbers of the parts of a large file that may contain a match; empty if all may."""
 
     @classmethod
     def start(
         cls, query: str | Query, store: Store, options: SearchOptions, settings: Settings, marked: bool = True
     ) -> LineSearch:
-        """Parse the query, unless that is done. Without `marked`, lines come with their first match alone.
+        """Prepare a search, and parse the query if it is a string. Without `marked`, each line has only its first match.
 
         Raises QueryError and UsageError.
         """
@@ -106,7 +106,7 @@ class LineSearch:
         )
 
     def find_files(self) -> Iterator[FileLines]:
-        """The files with a match, in order, each with its matching lines and the lines around these."""
+        """Find the files with a match, in order, each with its matching lines and the lines around them."""
         before, after = self.options.context_before, self.options.context_after
         for document in self.store.prefetch_each(self._list_candidates(), *self.reads):
             if self.left <= 0:
@@ -121,21 +121,21 @@ class LineSearch:
                 previous = block
 
     def find_files_without(self) -> Iterator[FileLines]:
-        """The files without a match, in order."""
+        """Find the files without a match, in order."""
         matching = {file.document for file in self.find_files()}
         for document in self._list_documents(None):
             if document.id not in matching and _Places(self, document).holds_for_file() is not False:
                 yield self._describe(document, iter(()))
 
     def _list_candidates(self) -> Sequence[DocumentRow]:
-        """The files that may have a match, in order."""
+        """List the files that may contain a match, in order."""
         expression = format_trigrams(self.wanted.plan()) if self.store.features().fuzzy else ""
         allowed = self.store.postings.find_documents(expression) if expression else None
         self.parts = allowed or {}
         return self._list_documents(allowed)
 
     def _list_documents(self, among: Collection[DocumentId] | None) -> Sequence[DocumentRow]:
-        """By path, or the last modified first."""
+        """List the documents in scope by path, or the last modified first; `among` restricts them, None allows all."""
         documents = list_documents_in_scope(self.store, self.options, among)
         if self.options.sort == "modified":
             documents = sorted(documents, key=lambda d: -d.stamp.mtime_ns)
@@ -155,7 +155,7 @@ class LineSearch:
         )
 
     def _read_blocks(self, document: DocumentRow) -> Iterator[Block]:
-        """The text of a file with the lines that match. Raises UsageError for a pattern that takes too long."""
+        """Read a file's text in blocks with the lines that match. Raises UsageError for a pattern that takes too long."""
         places = _Places(self, document)
         if places.holds_for_file() is False:
             return
@@ -163,7 +163,7 @@ class LineSearch:
         budget = TimeBudget(seconds) if seconds else TimeBudget()
         try:
             for first, text in _read_texts(document, self.store, self.parts.get(document.id, ())):
-                lines = find_lines(text, self.wanted, places.count_from(first), budget) if self.left > 0 else []
+                lines = find_lines(text, self.wanted, places.make_range_finder(first), budget) if self.left > 0 else []
                 if self.wanted.text is None:
                     lines = [places.mark_name(line, first, text) for line in lines]
                 yield Block(first, text, self._take_lines(lines))
@@ -175,14 +175,14 @@ class LineSearch:
             raise UsageError(fault, hint) from None
 
     def _take_lines(self, lines: list[FoundLine]) -> list[FoundLine]:
-        """The next lines without those that --offset and -m leave out."""
+        """Take from the next lines those that --offset and -m do not leave out, and count them."""
         taken = lines[self.skip : self.skip + self.left]
         self.skip -= min(self.skip, len(lines))
         self.left -= len(taken)
         return taken
 
     def answer(self, info: IndexInfo) -> SearchResult:
-        """All lines as one result, for formats that show units: hits without a score, in the innermost unit around the line."""
+        """Make one result of all lines, for formats that show units: each hit has the innermost unit around it and no score."""
         skip, left = self.options.offset, self.options.limit
         self.skip, self.left = 0, sys.maxsize
         self.reads = ("documents.read_snapshot", "units.list_in_document")
@@ -226,7 +226,7 @@ class LineSearch:
                 )
 
     def _find_units_around(self, file: FileLines, lines: Sequence[MatchedLine]) -> Iterator[UnitRow]:
-        """The innermost unit around each line, or the file."""
+        """Find the innermost unit around each line; outside of all units, the file itself as a unit."""
         units = iter(self.store.units.list_in_document(file.document))
         coming, around = next(units, None), list[UnitRow]()
         for line in lines:
@@ -242,9 +242,9 @@ class LineSearch:
 
 
 def _read_texts(document: DocumentRow, store: Store, parts: Collection[int]) -> Iterator[tuple[int, str]]:
-    """Pairs (first line, from 0; whole lines) of a file; of a large one only the `parts` named, if any are.
+    """Read a file as pairs (first line, from 0; whole lines); of a large file only the given `parts`, or all if empty.
 
-    Lines of a notebook are those that people see. A line that goes on in the next part is joined, up to LONGEST_HELD characters.
+    Lines of a notebook are those that users see. A line that continues in the next part is joined, up to LONGEST_HELD characters.
     """
     text = text_of(document, store)
     places, unfinished, first = text.places, "", 0
@@ -264,7 +264,7 @@ def _read_texts(document: DocumentRow, store: Store, parts: Collection[int]) -> 
 
 
 def _add_context(blocks: Iterable[Block], before: int, after: int) -> Iterator[MatchedLine]:
-    """The matching lines and the lines around them, each once."""
+    """Yield the matching lines and the lines around them, each once."""
     if not (before or after):
         for first, text, lines in blocks:
             for line in lines:
@@ -291,15 +291,15 @@ class _Places:
     def __init__(self, search: LineSearch, document: DocumentRow) -> None:
         self.search, self.document = search, document
         self.spans: dict[int, Sequence[tuple[int, int]] | None] = {}
-        self.named: dict[int, str] = {}  # Line, from 0 → the name on it, of the units that satisfy a query without text
+        self.named: dict[int, str] = {}  # Line, from 0 → name of the unit on it, for a query without text
 
     def holds_for_file(self) -> bool | None:
-        """True if the conditions of the whole query hold for this file; None if that differs within it."""
+        """Decide if the conditions of the whole query hold for this file; None if that depends on the part of the file."""
         wanted = self.search.wanted.file
         return True if wanted is None else self.search.conditions.decide(self.document, wanted).value
 
-    def count_from(self, first: int) -> Callable[[Node], Sequence[tuple[int, int]] | None]:
-        """The lines where a condition holds, counted from line `first`; None for the whole file."""
+    def make_range_finder(self, first: int) -> Callable[[Node], Sequence[tuple[int, int]] | None]:
+        """Make a function that finds the ranges of lines, relative to line `first`, where a condition holds; None for all."""
 
         def find_ranges(condition: Node) -> Sequence[tuple[int, int]] | None:
             if id(condition) not in self.spans:
@@ -310,14 +310,14 @@ class _Places:
         return find_ranges
 
     def mark_name(self, line: FoundLine, first: int, text: str) -> FoundLine:
-        """A line that names a unit, with the range of the name."""
+        """Set the range of a line to the unit's name on it, if a unit that satisfies the query is named there."""
         name = self.named.get(first + line.number, "")
         at = text.find(name, line.begin, line.end) - line.begin if name else -1
         return line._replace(ranges=((at, at + len(name)),)) if at >= 0 else line
 
     def _find_spans(self, condition: Node) -> Sequence[tuple[int, int]] | None:
-        """First and last lines, from 0, of the units that satisfy a condition; of a query without text, the lines that
-        name them."""
+        """Find (first line, last line), from 0, of each unit that satisfies a condition; for a query without text, only the
+        line with its name. None if the condition holds for the whole file."""
         value = self.search.conditions.decide(self.document, condition).value
         if value is not None:
             return None if value else ()

@@ -1,4 +1,4 @@
-"""Scored candidates → their final order. Whatever changes an order adds a contribution, or an event to the trace."""
+"""Puts scored candidates in their final order. Each step records its changes as contributions or as events of the trace."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from codelens.store.units import UnitSet
 from codelens.store.vectors import cosine
 
 NEAR = 0.5
-"""Share of the chance from which on an answer is called weak: below it, hits are shown though no word of the query is found, as
-`login` for "authentication flow"; "garbage collector pause" is above it in the sample repositories."""
-MOST_FURTHER = 4  # Further hits of one file after which the penalty no longer grows
+"""Hits are shown, even if none contains a word of the query, if the chance that none is right is below this share of the one at
+which an answer is called weak: `login` for "authentication flow" is shown, "garbage collector pause" finds nothing."""
+MOST_FURTHER = 4  # Number of further hits of one file after which the penalty no longer grows
 PLACE = 50.0
-"""Weight of a place, in best scores: the least difference between two units at a place is above all other parts."""
-POOL = 50  # Candidates that `--rerank` compares. It is fixed, so that the limit of a search changes no score.
+"""Weight of a place as a multiple of the best score, so large that places alone decide the order of units at a place."""
+POOL = 50  # Candidates that `--rerank` compares; fixed, so that a search's limit does not change scores
 PROSE = ("section", "text", *NOTE_KINDS, TODO)
-"""Kinds of units that are not code: Graph Memory's profile has another minimum for them."""
+"""Kinds of units that are not code, for which Graph Memory's profile has a minimum of its own."""
 
 
 def adjust_scores(ranking: Ranking) -> Ranking:
-    """Best first, after memory, factors of paths, the penalty for further hits of a file, and the expansion."""
+    """Apply memory, factors of paths, places, the penalty for further hits of a file, and the expansion; best first."""
     run, candidates, profile = ranking.run, ranking.candidates, ranking.run.profile
     if profile.memory and (recollection := run.recollection):
         recollection.add(candidates, run.terms, profile.of_memory)
@@ -58,7 +58,7 @@ def adjust_scores(ranking: Ranking) -> Ranking:
 
 
 def put_in_order(ranking: Ranking) -> Ranking:
-    """The candidates after --rerank, the minimum score, --sort and --reverse. Raises UsageError."""
+    """Apply --rerank, the minimum score, --sort and --reverse. Raises UsageError."""
     run, candidates = ranking.run, ranking.candidates
     if run.options.rerank:
         with run.budget.part(ORDER, "hits were not ranked again"):
@@ -74,7 +74,7 @@ def put_in_order(ranking: Ranking) -> Ranking:
 
 
 def finish_ranking(ranking: Ranking, candidates: list[Candidate]) -> Ranking:
-    """The ranking with its final order, which the trace keeps; with notices for what limits and time left out."""
+    """Set the final order of a ranking, record it in the trace, and add notices about what limits and time left out."""
     run = ranking.run
     run.trace.candidates = candidates
     run.notices.extend(limit_notices(run.budget))
@@ -82,7 +82,7 @@ def finish_ranking(ranking: Ranking, candidates: list[Candidate]) -> Ranking:
 
 
 def estimate_chance_of_none(ranking: Ranking) -> float | None:
-    """The probability that no candidate is what a query in prose asks for; None for other queries."""
+    """Estimate the probability that no candidate answers a query in prose; None for other queries."""
     run, candidates, findings = ranking.run, ranking.candidates, ranking.findings
     weights, intent = run.profile.weakness, run.trace.intent
     if (
@@ -101,7 +101,7 @@ def estimate_chance_of_none(ranking: Ranking) -> float | None:
 def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: Mapping[str, float]) -> None:
     """Multiply each score so far by the factor of each role of its path, unless the query asks for that role.
 
-    It suits sums that are never negative, such as ranks; a profile with features has features for this.
+    This suits scores that are never negative, such as sums of ranks; other profiles have features for the roles.
     """
     words = collect_words(terms) if factors else frozenset()
     for candidate in candidates if factors else ():
@@ -114,7 +114,7 @@ def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: 
 
 
 def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:
-    """Best first. Each further hit of a file gets `further` (below 0) once more, so that one file does not fill the page."""
+    """Rank the candidates, with `further` (below 0) added for each earlier hit of the file, so that no file fills the page."""
     ordered = rank_candidates(candidates)
     if not further:
         return ordered
@@ -129,9 +129,9 @@ def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candid
 
 
 def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The best candidates by their cosine with the query, then the others.
+    """Order the best POOL candidates by their cosine with the query; the others follow.
 
-    The best POOL get the score best · (1 + cosine), so they stay first. Without vectors the order stays, with a notice.
+    The score becomes best · (1 + cosine), so that these stay first. Without vectors, keep the order and add a notice.
     """
     ordered = rank_candidates(candidates)
     best = ordered[:POOL]
@@ -158,10 +158,10 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def drop_low_scores(ranking: Ranking) -> list[Candidate]:
-    """The candidates without those below --min-score: their confidence, or in a profile without it their share of the best score.
+    """Drop candidates below --min-score by their confidence, or in profiles without confidence by their share of the best score.
 
-    Without the option, all are dropped if none reaches the profile's floor, and in other profiles those below its minimum. What
-    satisfies conditions whatever its words is spared then.
+    Without the option, drop all if none reaches the profile's floor, or in other profiles those below its minimum; matches that
+    were found for satisfying the conditions stay.
     """
     run, candidates, given = ranking.run, ranking.candidates, ranking.run.options.min_score
     if any(candidate.judge for candidate in candidates):
@@ -185,7 +185,7 @@ def drop_low_scores(ranking: Ranking) -> list[Candidate]:
 
 
 def is_unlikely(ranking: Ranking) -> bool:
-    """True if no candidate reaches the profile's floor of confidence, and the answer is not worth showing all the same."""
+    """Decide if the answer is not worth showing: no candidate reaches the floor of confidence, and likely none is right."""
     profile, candidates, findings = ranking.run.profile, ranking.candidates, ranking.findings
     if findings.literal or "exact" not in findings.matches:
         return False
@@ -202,7 +202,7 @@ def drop_below(
     least_of: Callable[[Candidate], float],
     unit: float = 1.0,
 ) -> list[Candidate]:
-    """The candidates whose value is not below the least, with an event for each other that tells its value, in this unit."""
+    """Keep the candidates whose value is not below the least; add an event for each other, with its value divided by `unit`."""
     kept = []
     for candidate in candidates:
         if (value := value_of(candidate)) >= least_of(candidate):
@@ -214,7 +214,7 @@ def drop_below(
 
 
 def sort(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
-    """Candidates, given in the order of their scores, as --sort and --reverse demand. Raises UsageError."""
+    """Order the candidates, given by descending score, as --sort and --reverse demand. Raises UsageError."""
     options = run.options
     if options.sort == "path":
         candidates = sorted(candidates, key=lambda c: c.unit.content_order())

@@ -1,7 +1,7 @@
-"""query → scope → terms → channels → rank → order → hits: the one path that `search` and `why` run.
+"""Runs a search for `search` and `why`: query → scope → terms → channels → rank → order → hits.
 
-Every step writes what happens into the run's trace; explaining is printing it. Pools have fixed sizes, so what is shown
-never depends on how much is shown.
+Every step records what it does in the run's trace, which `why` explains. Pools have fixed sizes, so the limit of a search
+never changes its order.
 """
 
 from __future__ import annotations
@@ -28,17 +28,19 @@ from codelens.search.scope import note_missing_metadata
 from codelens.search.terms import expand, list_plain_texts
 from codelens.store.store import Store
 
-LITERAL_MODES = frozenset({"exact", "fuzzy"})  # Modes in which no word stands for another unless the user says so
+LITERAL_MODES = frozenset(
+    {"exact", "fuzzy"}
+)  # Modes that replace no word by a related one, except by the user's aliases
 UNKNOWN_WORDS = "unknown-words"  # Code of the notice that lists words of the query that the index does not have
-MOST_NAMED = 5  # Unknown words that the notice names; it counts the others
+MOST_NAMED = 5  # Most unknown words that the notice names; it counts the others
 COMMON_IN_UNITS = 0.3
-"""Share of all units. A more frequent term moves no rank among the first (its idf is under .9) and costs the most time."""
+"""Share of all units above which a term is common: it does not change the first ranks (its idf is under .9) and is the slowest."""
 
 
 def rank(
     query: str | Query, store: Store, options: SearchOptions, settings: Settings, profile: Profile | None = None
 ) -> Ranking:
-    """Find and order all candidates, by the profile that the options name or by the given one.
+    """Find and rank all candidates by the given profile, or else by the one that the options name.
 
     Raises QueryError (strict queries, broken patterns) and UsageError (options).
     """
@@ -72,8 +74,8 @@ def rank(
 
 
 def find_terms(run: SearchRun) -> SearchRun:
-    """The run with what it looks for: the original of --like, the place that the query is, and the terms of its words, with
-    related words and learned units; the trace lists them. Raises SettingsError for a faulty file of aliases.
+    """Find what the run looks for: the original of --like, the place that the query names, and the terms of its words with
+    related words and learned units. The trace lists the terms. Raises SettingsError for a faulty file of aliases.
     """
     run = replace(run, likeness=run.find_likeness())
     run = replace(run, places=find_places(run) if run.profile.takes("path") else {})
@@ -115,7 +117,7 @@ def find_terms(run: SearchRun) -> SearchRun:
 
 
 def mark_common(query: ExpandedQuery, store: Store) -> ExpandedQuery:
-    """The query with its `common` terms marked, unless it has no other term to search by."""
+    """Record the query's most frequent terms as `common`, unless it has no rarer term to search by."""
     most = COMMON_IN_UNITS * store.units.count()
     terms = dict.fromkeys(t.text for t in (*query.words, *query.extra))
     frequencies = store.postings.count_units_by_term(terms)
@@ -125,7 +127,7 @@ def mark_common(query: ExpandedQuery, store: Store) -> ExpandedQuery:
 
 
 def note_unknown_words(run: SearchRun, terms: ExpandedQuery) -> None:
-    """Add a notice of the query's words that no unit has, if there are any, with what was looked for instead."""
+    """Add a notice about the query's words that occur in no unit, if any, with their corrections."""
     if run.places or run.options.literal or run.options.regex:  # the number of a line need not occur
         return
     corrections: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""Candidates → hits: the place to jump to, the lines to show, and whether the file on disk is still the one indexed."""
+"""Turns candidates into hits: the place to jump to, the lines to show, and whether the file on disk has changed."""
 
 from __future__ import annotations
 
@@ -27,24 +27,22 @@ from codelens.text.lines import to_column_utf8, to_column_utf16
 from codelens.text.terms import BEGINNING
 from codelens.worktree.files import check_freshness
 
-SCANNED_LINES = 400  # Lines of a long unit in which the best lines are looked for
-SCANNED_CHARACTERS = 400  # Characters of a line in which words are marked: a longer line was not written by a person
+SCANNED_LINES = 400  # Most lines of a long unit in which the best lines are searched for
+SCANNED_CHARACTERS = 400  # Most characters of a line in which words are marked; longer lines are machine-made
 FEW_WORDS = 40
-"""Words of a query up to which a line is first searched for each of them. At 80, looking at its tokens is as fast. Measured."""
+"""Most words of a query for which each word is first searched for in the lines. With 80, splitting into tokens is as fast."""
 
-MOST_QUOTED = (
-    0.6  # Share of the query's words that stand together in a unit from which on the query is a text, as a message
-)
-MOST_MOVED = 10  # Places of notes that are reported. `codelens note list --lost` reports all of them.
+MOST_QUOTED = 0.6  # Least share of the query's words that a unit contains as a run for the query to be a quoted text, as a message
+MOST_MOVED = 10  # Most moved places of notes that are reported; `codelens note list --lost` reports all
 
 _TOKEN = re.compile(r"\w+")
 _COMMENT = re.compile(r"\s*(?://|/?\*|#|--|;|%|<!--|\"\"\"|'''|$)")
-"""A line that may belong to a comment."""
+"""The beginning of a line that may belong to a comment."""
 _LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
 
 
 def answer(ranking: Ranking, info: IndexInfo) -> SearchResult:
-    """The part of the final order that --limit and --offset show."""
+    """Make the result from the page of the final order that --offset and --limit select."""
     run, options = ranking.run, ranking.run.options
     page = ranking.candidates[options.offset : options.offset + options.limit]
     hits = _make_hits(ranking, page)
@@ -62,7 +60,7 @@ def answer(ranking: Ranking, info: IndexInfo) -> SearchResult:
 
 
 def _make_hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
-    """The hits; those for which there is no time come without lines, and point to where the unit is named or begins."""
+    """Make the hits of a page. Hits for which time runs out have no lines, and point to the unit's name or first line."""
     run = ranking.run
     store, options, first = run.store, run.options, run.options.offset + 1
     shown = sorted({c.unit.document for c in page})
@@ -122,8 +120,8 @@ def _read_rows_inside(
 
 
 def _add_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWords, inner: Sequence[UnitRow]) -> Hit:
-    """The hit with the exact place to jump to, and its snippet: the asked context, or the place and the lines of the unit that
-    say most. `inner` are the units in it, whose lines are theirs."""
+    """Add to a hit the exact place to jump to, and a snippet: the context that the options ask for, or the place and the unit's
+    best lines. Lines of the units in `inner`, which lie inside the unit, do not count."""
     run, findings = ranking.run, ranking.findings
     unit, options, lines = hit.unit, run.options, run.texts.lines(document)
     places = run.scope.find_places(unit, document)
@@ -165,8 +163,8 @@ def _add_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWor
 
 
 class QueryWords(dict[str, frozenset[str]]):
-    """Token of a line → the words of the query that it says: in any form (in the mode `exact` as written), alone or within a
-    name."""
+    """A cache: token of a line → words of the query that it contains, alone or within a name, in any form (in the mode `exact`
+    as written)."""
 
     def __init__(self, run: SearchRun) -> None:
         words = [t.text for t in run.terms.words]
@@ -179,7 +177,7 @@ class QueryWords(dict[str, frozenset[str]]):
             self._stems |= {self._stem(word): idf for word, idf in compute_idfs(run.store, whole).items()}
 
     def mark_lines(self, unit: UnitRow, lines: Sequence[str]) -> dict[int, tuple[Ranges, float]]:
-        """Line → (character ranges that say words of the query, the rarity of these words together), within the unit."""
+        """Map the unit's lines with words of the query to (character ranges of the words, sum of the words' rarities)."""
         lines_found: dict[int, tuple[Ranges, float]] = {}
         last = min(unit.end_line, unit.start_line + SCANNED_LINES)
         scanned = [line[:SCANNED_CHARACTERS] for line in lines[unit.start_line - 1 : last]]
@@ -219,9 +217,9 @@ def _place(
     places: Mapping[int, Ranges],
     quoted: bool,
 ) -> tuple[int, int]:
-    """(line, column): the text that was asked for, else the name of a definition, else the line that says most.
+    """Choose (line, column) to jump to: a text that was asked for, else a definition's name, else the best line.
 
-    If the unit has the query as it was typed (`quoted`), as a message, that is the text, whose words may be on several lines.
+    If the unit contains the query as typed (`quoted`), as a message, the best line goes before the definition's name.
     """
     if not places and not quoted and unit.name_line and unit.kind not in CHUNK_KINDS:
         return unit.name_line, unit.name_column
@@ -238,7 +236,7 @@ def _place(
 
 
 def _find_moved_places(run: SearchRun, page: Sequence[Candidate]) -> Sequence[Notice]:
-    """A notice for each place of the shown notes that moved or is lost, in the order of the hits."""
+    """Make a notice for each place in the shown notes that moved or is lost, in the order of the hits."""
     notes = dict.fromkeys(c.unit.document for c in page if c.unit.kind in NOTE_KINDS)
     if not notes:
         return ()

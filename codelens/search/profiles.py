@@ -1,4 +1,4 @@
-"""weights.toml and the options of a search → the numbers that rank it: a named profile, with what the options changed."""
+"""Loads the profile that ranks a search from weights.toml and the user's weights, and applies the options to it."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ from codelens.search.walk import WALK
 from codelens.text.notation import parse_toml, read_own_file
 
 SECTION = "features"
-FURTHER = "further"  # Weight of further hits of one file, which depends on the other candidates (search/order.py)
+FURTHER = (
+    "further"  # Weight of further hits of one file; no feature, since it depends on other candidates (search/order.py)
+)
 NAMES = (*FEATURES, WALK, *COMPANY, FURTHER)
 STAGES = ("seeds", "walk", "composite")  # Tables of a profile with a composite score
-WHAT_IF = ("keywords", *STAGES)  # Tables of such a profile of which a user's file may change single values
+WHAT_IF = ("keywords", *STAGES)  # Tables of such a profile whose values a user's file may change one by one
 PROFILE_FIELDS = frozenset(
     Profile.__annotations__
-)  # Tables and values of weights.toml that are a profile's as they are
+)  # Tables and values of weights.toml that become fields of a profile unchanged
 SIZES, KINDS_TABLE = "seeds.seeds", "kinds"
 EDGE_KINDS = frozenset((*KINDS, *IMPLIED_KINDS, UNKNOWN))
 MOST_SETTING = 1e9
 MOST = 1000.0
-"""Size of a weight. A value is at most about 1, and the best that all ranks can give is 1: a larger one is a mistake."""
-LARGEST = 1_000_000  # Bytes of such a file; one with every feature in every set has 6000
+"""Largest weight that is accepted. Features and the best fused rank are at most about 1, so a larger weight is a mistake."""
+LARGEST = 1_000_000  # Most bytes of a user's file of weights; one with every feature in every set has 6000
 HINT = "the setting `weights` names a file as `codelens eval tune --keep FILE` writes: [codelens.features], bm25 = { change = 1.5 }"
 
 
 def load_all_profiles(own: str = "") -> Mapping[str, Any]:
-    """Profile → section → number, with the user's tables in the place of shipped ones: features as a whole; of other tables,
-    only what is named. Raises SettingsError.
+    """Load profile → section → number. The user's table of features replaces the shipped one; other tables are merged, value
+    by value. Raises SettingsError.
     """
     replaced = read_own_weights(own)
 
@@ -51,12 +53,12 @@ def load_all_profiles(own: str = "") -> Mapping[str, Any]:
 
 
 def read_own_weights(own: str) -> Mapping[str, Mapping[str, Any]]:
-    """Profile → section → number, from a user's file; empty where none is named. Raises SettingsError."""
+    """Read profile → section → number from a user's file; empty if `own` names no file. Raises SettingsError."""
     return _parse_weights(read_own_file(own, "weights", HINT, LARGEST), own) if own else {}
 
 
 def _merge_table(shipped: Mapping[str, Any], table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A table with the values of another; the weights of kinds of edges are merged in turn."""
+    """Replace values of a shipped table by the user's; in the table of weights by kind of edge, each weight is replaced."""
     return {**shipped, **{key: _merge_table(shipped[key], v) if key == KINDS_TABLE else v for key, v in table.items()}}
 
 
@@ -72,7 +74,7 @@ def _parse_weights(text: str, own: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _check_profile(name: str, row: Any) -> Mapping[str, Any]:
-    """The values of a profile's tables. Raises ValueError."""
+    """Check the tables of a user's profile and return their values. Raises ValueError."""
     if name not in load_weights():
         raise ValueError(f"there is no profile '{name}'")
     shipped = load_weights()[name]
@@ -101,7 +103,7 @@ def _check_profile(name: str, row: Any) -> Mapping[str, Any]:
 
 
 def _check_setting(key: str, shipped: Any, value: Any) -> Any:
-    """A value of a stage, of the kind that the shipped one has. Raises ValueError."""
+    """Check that a value is of the same type as the shipped one, and return it. Raises ValueError."""
     if shipped is None:
         raise ValueError(f"there is no '{key}'")
     if isinstance(shipped, bool) or isinstance(value, bool):
@@ -141,13 +143,13 @@ def _check_weight(feature: str, value: Any) -> float:
 EXPANSIONS = ("none", "walk", "bfs")
 WALKS_LIKE = "codelens"
 EXPANDS_LIKE = "graph-memory"
-"""The profiles whose settings `--expand walk` and `--expand bfs` take where a profile has none of its own."""
+"""The profiles whose settings `--expand walk` and `--expand bfs` use if the profile has none of its own."""
 
 
 def load_profile(options: SearchOptions, own: str = "") -> Profile:
-    """The profile that the options name, changed as they say; `own` is the setting `weights`.
+    """Load the profile that the options name, and change it by the other options; `own` is the setting `weights`.
 
-    Raises UsageError for names that there are not, and SettingsError for a file of weights that cannot be taken.
+    Raises UsageError for unknown names, and SettingsError for a faulty file of weights.
     """
     profiles = load_all_profiles(own)
     if options.profile not in profiles:
@@ -177,7 +179,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
 
 
 def _set_expansion(profile: Profile, way: str, profiles: Mapping[str, Any]) -> Profile:
-    """The same with another way over the graph; as it is where none is named."""
+    """Change how the profile follows the graph, to a value of --expand; an empty string changes nothing."""
     if not way:
         return profile
     if way not in EXPANSIONS:
@@ -198,7 +200,7 @@ def _set_expansion(profile: Profile, way: str, profiles: Mapping[str, Any]) -> P
 
 
 def _set_depth(profile: Profile, options: SearchOptions) -> Profile:
-    """--depth, --decay and --min-score, for the ways that have them."""
+    """Apply --depth, --decay and --min-score to the profile's expansion or walk. Raises UsageError if it has none."""
     if options.decay is not None:
         if not profile.expansion:
             raise UsageError("--decay needs an expansion", "add --expand bfs")

@@ -1,6 +1,6 @@
-"""The history of a file or unit → how recent its last change is, in [0, 1], with the reason.
+"""Measures how recent the last change of a file or unit is, from 0 to 1, with the reason.
 
-The present is the time of the indexed commit, or one that somebody names: the clock would give another answer every day.
+The present is the time of the indexed commit, or the value of --now. With the clock, the answer would change every day.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from codelens.text.counts import quantity
 from codelens.worktree.place import locate_traces
 
 SECONDS_A_DAY = 86_400
-FADING = 0.005  # Recency is exp(-.005 days), half after 139 days: the seed of Marketplace's ranking
+FADING = 0.005  # Recency is exp(-.005 days), half after 139 days, as in the marketplace's ranking
 
 
 class ExplainedValue(NamedTuple):
-    """A value from 0 to 1, and in a person's words what it rests on."""
+    """A value from 0 to 1 with the reason for it in words."""
 
     value: float
     reason: str
 
 
 def measure_recency(history: History | None, present: int, named: bool = False) -> ExplainedValue | None:
-    """exp(-.005 days) from the file's last commit to the present (unix seconds); 1 for what lies after it.
+    """Compute exp(-.005 days) from the last commit to the present (unix seconds); 1 if the commit is later.
 
-    None for a file that no commit changed that was read. `named`: whether somebody named the present.
+    None if no known commit changed the file. `named` is true if the present comes from --now.
     """
     if history is None:
         return None
@@ -46,9 +46,9 @@ def measure_recency(history: History | None, present: int, named: bool = False) 
 
 
 def measure_recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[UnitId, ExplainedValue]:
-    """Unit → how recent the last change of its lines is, by the history of lines; of its file where that does not say it.
+    """Map each unit to the recency of the last change of its lines, or of its file if the lines' history is unknown.
 
-    Only units of repositories whose history was read. Raises OutOfTime.
+    Units of repositories whose history was not read are left out. Raises OutOfTime.
     """
     changes, store, now = LastChanges(run.store, run.texts), run.store, run.options.now
     by_file: dict[DocumentId, list[UnitRow]] = {}
@@ -77,15 +77,15 @@ def measure_recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[U
     return values
 
 
-BANDS = ((1, 1.0), (7, 0.8), (30, 0.5))  # (days, recency) up to and with so many days
-OLD = 0.2
-LEAST, MOST = 0.2, 0.95  # Confidence of one observation, and of MANY and more
+BANDS = ((1, 1.0), (7, 0.8), (30, 0.5))  # (most days, recency) for each band
+OLD = 0.2  # Recency after the last band
+LEAST, MOST = 0.2, 0.95  # Confidence of one observation, and of MANY or more
 MANY = 1000
-"""Chosen: knowing names the range alone. Between, confidence grows with the logarithm: ten times as many are as much surer."""
+"""Observations with the highest confidence; below, it grows with the logarithm. Chosen, as knowing gives only the range."""
 
 
 class RuntimeSignals(NamedTuple):
-    """Recency and confidence of one unit by run-time traces."""
+    """The recency and confidence of one unit according to run-time traces."""
 
     recency: ExplainedValue
     confidence: ExplainedValue
@@ -94,7 +94,7 @@ class RuntimeSignals(NamedTuple):
 def read_runtime_signals(
     units: Collection[UnitRow], store: Store, now: int | None, notices: list[Notice]
 ) -> Mapping[UnitId, RuntimeSignals]:
-    """Read the traces next to an index, if there are any; a damaged file adds a notice."""
+    """Read the units' signals from the traces next to an index, if there are any; add a notice if the file is damaged."""
     path = locate_traces(store.path)
     if not path.is_file():
         return {}
@@ -110,7 +110,7 @@ def read_runtime_signals(
 
 
 def summarize_runs(seen: ObservedRuns, present: int, named: bool = False) -> RuntimeSignals:
-    """1 within a day of the present, .8 within 7, .5 within 30, then .2; .2 for one observation to .95 for 1000 and more."""
+    """Compute recency (1 within a day, .8 within 7, .5 within 30, then .2) and confidence (.2 to .95) of observed runs."""
     days = max(0, present - seen.last) / SECONDS_A_DAY
     recency = next((value for most, value in BANDS if days <= most), OLD)
     whole = int(days)

@@ -1,7 +1,7 @@
-"""Recorded use and feedback → contributions to scores, and units that a query's words led to before.
+"""Adds contributions for recorded use and feedback to scores, and finds units that were used for a query's words before.
 
-Nothing here runs unless the options switch memory on. Units without records get nothing, so a cold start answers as without
-memory. The clock counts for the session alone, as the age of recorded stamps. The figures are those of the system `knowing`.
+It runs only if the options switch memory on. Units without records get no contribution, so an empty memory changes nothing. Only
+the boost of the session depends on the clock, by the age of recorded stamps. The figures are those of the system `knowing`.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from codelens.text.terms import tokens
 from codelens.worktree.place import locate_memory
 
 HALF_LIFE = 180.0  # Seconds after which a stamp counts half
-MOST_BOOST = 2.0
-FAINT_BOOST = 0.01
+MOST_BOOST = 2.0  # Largest sum of stamps that counts
+FAINT_BOOST = 0.01  # Sums of stamps below this count as 0
 LEAST_OBSERVED, MOST_OBSERVED = 2, 10
-"""Uses for a word below which it leads nowhere, and above which more say no more."""
-FIRST_WEIGHT, LAST_WEIGHT = 0.3, 0.8
-SHORTEST_WORD = 3  # Letters of a word that vocabulary may be learned from. Shorter ones are mostly noise.
+"""Number of a unit's uses for a word from which it is found by the word, and above which the weight no longer grows."""
+FIRST_WEIGHT, LAST_WEIGHT = 0.3, 0.8  # Weight of a unit with LEAST_OBSERVED uses, and with MOST_OBSERVED or more
+SHORTEST_WORD = 3  # Fewest letters of a word that is learned; shorter words are mostly noise
 _UNEXPECTED = frozenset(
     ("bug", "case", "code", "error", "feature", "file", "function", "issue", "method", "way", "work")
 )
-"""Words of requests that name no thing, in addition to the lists of words.toml. Chosen, after the kind that knowing leaves out."""
+"""Words of requests that are too general to learn, in addition to the lists of words.toml; chosen after knowing's example."""
 
 T = TypeVar("T")
 
 
 def find_learnable_words(texts: Iterable[str]) -> tuple[str, ...]:
-    """The words of a query's plain texts that vocabulary is learned from, by their stems: in order, each once, no noise."""
+    """Find the words of a query's plain texts that can be learned: their stems in order, each once, without noise."""
     lists = load_words()
     noise = lists.stop | lists.action | lists.generic | _UNEXPECTED
     words = (word for text in texts for token in tokens(text) for word in split_identifier(token))
@@ -52,15 +52,15 @@ def find_learnable_words(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def weigh_uses(times: int) -> float:
-    """.3 for two uses to .8 for ten and more, evenly between."""
+    """Compute the weight of a number of uses: .3 for two to .8 for ten or more, linear between."""
     share = (min(times, MOST_OBSERVED) - LEAST_OBSERVED) / (MOST_OBSERVED - LEAST_OBSERVED)
     return FIRST_WEIGHT + (LAST_WEIGHT - FIRST_WEIGHT) * share
 
 
 def weigh_session(stamps: Iterable[int], now: int) -> float:
-    """Σ exp(-age · ln 2 / 180 s) over the stamps, at most 2, as a share of that; 0 where the sum is under .01.
+    """Compute Σ exp(-age · ln 2 / 180 s) over the stamps, at most 2, divided by 2; 0 if the sum is under .01.
 
-    A stamp of later than `now` has not happened yet.
+    Stamps later than `now` are ignored.
     """
     ages = [now - at for at in stamps if at <= now]
     boost = min(MOST_BOOST, math.fsum(math.exp(-age * math.log(2) / HALF_LIFE) for age in ages))
@@ -68,7 +68,7 @@ def weigh_session(stamps: Iterable[int], now: int) -> float:
 
 
 class Recollection:
-    """The memory that one search may use: of one index, at one time."""
+    """The memory of one index as one search uses it, at one time."""
 
     def __init__(self, store: Store, options: SearchOptions, notices: list[Notice]) -> None:
         self._store, self._notices = store, notices
@@ -76,9 +76,9 @@ class Recollection:
         self._now = options.now
 
     def find_learned(self, texts: Sequence[str], allowed: Collection[UnitId] | None) -> tuple[Match, ...]:
-        """The units that were used for these words before, heaviest first; `allowed` says who may be found, None for all.
+        """Find the units that were used for these words before, heaviest first; None for `allowed` allows all units.
 
-        The raw score is the weight that the number of uses gives.
+        The raw score is the weight of the number of uses.
         """
         words = find_learnable_words(texts)
         learned: list[LearnedWord] = self._read(lambda memory: memory.learned(words, LEAST_OBSERVED), [])
@@ -92,7 +92,7 @@ class Recollection:
         return tuple(matches.values())
 
     def add(self, candidates: Sequence[Candidate], terms: ExpandedQuery, weights: Mapping[str, float]) -> None:
-        """Write what is remembered of each candidate, in place. `weights` are a profile's; what has none counts nothing."""
+        """Add contributions for the candidates' records, in place. Signals without a weight in `weights` are ignored."""
         known = self.recall([candidate.unit for candidate in candidates])
         judged = [c.unit for c in candidates if c.unit.id in known and known[c.unit.id].feedback]
         current = compute_digests(judged, self._store, Texts(self._store)) if judged else {}
@@ -106,13 +106,13 @@ class Recollection:
                 _add_feedback(candidate, valid, len(known[unit.id].feedback) - len(valid), words, weights)
 
     def recall(self, units: Iterable[UnitRow]) -> dict[UnitId, PlaceRecord]:
-        """Unit → what is remembered of it; empty where nothing is of any of them."""
+        """Map each unit to its records; empty if no unit has any."""
         wanted = list(units)
         recalled = self._read(lambda memory: memory.recall({unit.path for unit in wanted}), None)
         return {unit.id: recalled.find(place_of(unit)) for unit in wanted} if recalled and recalled.places else {}
 
     def _read(self, ask: Callable[[Memory], T], nothing: T) -> T:
-        """The answer of the memory; `nothing`, with a notice, if it cannot be read."""
+        """Return what `ask` reads from the memory, or `nothing` if there is none; add a notice if it cannot be read."""
         if not self._path.is_file():
             return nothing
         try:
@@ -128,8 +128,8 @@ class Recollection:
 def _add_feedback(
     candidate: Candidate, valid: Sequence[Feedback], expired: int, words: frozenset[str], weights: Mapping[str, float]
 ) -> None:
-    """Judgements count by the square of the likeness of their queries to the present one, whose words are given: a word that two
-    questions happen to share must not bring the answer of one to the other.
+    """Add a contribution for feedback. Each judgement counts by the squared likeness of its query to this one (`words`), because
+    a single word that two queries share says little.
     """
     judged = []
     for one in valid:

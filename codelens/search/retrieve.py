@@ -1,4 +1,4 @@
-"""A search's terms → what each channel finds, cut at fixed lengths. Units and files are found by the same loop."""
+"""Runs the channels for a search's terms and cuts their matches at fixed lengths, for units and for files."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ MODES: Mapping[str, tuple[str, ...]] = {
     for mode in ("hybrid", "keyword", "vector", "exact", "fuzzy")
 }  # Mode → its channels in the order they run
 ALONE = frozenset({"exact", "fuzzy"})
-"""Modes whose hits are what the channel finds: what only the walk reaches holds no word of the query."""
-MOST_BY_CLASS = 2  # Times the matches of `symbol` and `exact`: more matches by equivalence class would drown them
+"""Modes whose hits are only what their channel finds; a unit that only the walk reaches contains no word of the query."""
+MOST_BY_CLASS = 2  # Most matches by equivalence class, as a multiple of those of `symbol` and `exact` together
 OPTIONAL = frozenset({"fuzzy", "vector"})  # Channels that an index or a machine may lack
 MOST_WITHOUT = 1000
-"""Excluded units for which room is made: the `vector` channel may fetch three times its matches, 4096 at most."""
+"""Most extra matches fetched to replace excluded units; sqlite-vec gives at most 4096, and `vector` fetches up to three a match."""
 LITERAL_POOL = 5000
-"""Units that enter the ranking for their text alone; the first of each file always does, so that no file is lost. Every one of
-them becomes a candidate, which the search pays for in time."""
-OTHER_MARK = 0.9  # Value of a FIXME, of 1, for the query `TODO`. Only the order counts.
+"""Most units that are ranked only because they satisfy the conditions; the first of each file always is, so that no file is lost.
+Each becomes a candidate, which takes time."""
+OTHER_MARK = 0.9  # Value of a comment with another mark, such as FIXME for the query `TODO`; only the order counts
 
 MostMatches = Callable[[str, Mapping[str, Sequence[Match]]], int]
-"""Channel and the matches of those before it → how many matches it may give."""
+"""A function of a channel and the matches of the channels before it that returns how many matches it may have."""
 
 
 def select_channels(profile: Profile) -> Mapping[str, Channel]:
-    """Name → channel, as the profile has them."""
+    """Map names to the channels of a profile: one with keywords has its own `symbol` and `exact`."""
     if not profile.keywords:
         return CHANNELS
     from codelens.search.channels import keywords
@@ -60,7 +60,7 @@ def select_channels(profile: Profile) -> Mapping[str, Channel]:
 
 
 def choose_channels(run: SearchRun) -> list[Channel]:
-    """The channels of the mode that the profile uses. Raises UsageError for a mode without any."""
+    """Choose the channels of the mode that the profile uses. Raises UsageError if there are none."""
     profile, mode = run.profile, run.options.mode
     if mode not in MODES:
         raise UsageError(f"no mode '{mode}'", f"modes: {', '.join(MODES)}")
@@ -75,19 +75,19 @@ def choose_channels(run: SearchRun) -> list[Channel]:
 
 
 def limit_matches(cuts: Mapping[str, int], channel: str, matches: Mapping[str, Sequence[Match]]) -> int:
-    """The cut of a channel; classes give at most a multiple of what names and words found, unless those found nothing."""
+    """Return the most matches of a channel; `equivalence` is also limited by the matches of `exact` and `symbol`, if any."""
     count = sum(len(matches.get(other, ())) for other in ("exact", "symbol"))
     return min(cuts[channel], MOST_BY_CLASS * count) if channel == "equivalence" and count else cuts[channel]
 
 
 def retrieve(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> Findings:
-    """Run the channels, which do not need each other; each is cut at what `most` allows after those before it.
+    """Run the channels, which are independent, and cut the matches of each as `most` allows.
 
     Channels that this index or machine lacks do not run. A channel for which there is no time is left out, with a notice.
     """
 
     def find(channel: Channel, share: float) -> ChannelResult | EmbedderFault | None:
-        """The matches of a channel; None if there is no time for it."""
+        """Run a channel; returns None if there is no time for it."""
         limit = most(channel.name, {})
         with run.budget.part(share, f"{channel.name} was left out"), run.store.interrupting():
             try:
@@ -123,7 +123,7 @@ def retrieve(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> 
 
 
 def add_todos(run: SearchRun, findings: Findings) -> Findings:
-    """Add the TODO comments to the matches of `exact`, if the query is their mark; they are its targets."""
+    """If the query is a mark such as TODO, add the comments with such marks to the matches of `exact`, and as targets."""
     mark = find_todo_mark(run.query.node)
     if not mark or "exact" not in findings.matches:
         return findings
@@ -143,9 +143,9 @@ def add_todos(run: SearchRun, findings: Findings) -> Findings:
 def add_literal_matches(run: SearchRun, findings: Findings) -> Findings:
     """Add the units that satisfy all conditions to the matches of `fuzzy`, whether or not their words rank.
 
-    That applies if the query demands a text or has nothing but conditions. They come after what the words found, and no
-    minimum score removes any match of such a query. Inner units go before outer ones. Where there are too many, the first of
-    each file stays, so that no file is lost.
+    This applies if the query demands a text or consists only of conditions. The units come after matches of words, inner ones
+    before outer ones, and no minimum score removes a match of such a query. If there are too many, the first of each file
+    stays, so that no file is lost.
     """
     if run.within is None or run.likeness:
         return findings

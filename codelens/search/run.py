@@ -1,4 +1,4 @@
-"""One search: the numbers of its profile, what its stages share, and what the index can do for it."""
+"""One run of a search: its profile, the state that its stages share, and the abilities of its index."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from codelens.search.likeness import Likeness
     from codelens.search.recollection import Recollection
 
-LONGEST = 50_000  # Characters of a query that are read: ten pages of a stack trace. They take .3 CPU s.
-OUT_OF_TIME = "out-of-time"  # Code of the notice that lists what there was no time for
+LONGEST = 50_000  # Most characters of a query that are read, ten pages of a stack trace; they take .3 CPU s
+OUT_OF_TIME = "out-of-time"  # Code of the notice that lists what was left out for lack of time
 BELOW_MINIMUM = "below minimum"  # Stage of the trace's events for candidates that --min-score removed
-NOT_REACHED = "not reached"  # The same for those that an expansion did not reach, in a profile that shows no others
+NOT_REACHED = "not reached"  # Stage for candidates that an expansion did not reach, in a profile that shows no others
 AUTHORS_CUT = Notice(
     "history",
     f"author: covers the last {MOST_LINE_COMMITS:,} commits; older lines match no author (`git log --author` knows them)",
@@ -43,7 +43,7 @@ AUTHORS_CUT = Notice(
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """A named set of weights from weights.toml, with what the options changed."""
+    """A named set of weights from weights.toml, with the changes that the options make."""
 
     ranker: str  # A module of `search.rankers`
     rrf_k: int
@@ -54,29 +54,29 @@ class Profile:
     features: Mapping[str, float | Mapping[str, float]]
     """Feature → its weight, or its weight by set (`search.intent.SHAPES`), in units of the best possible fused score."""
     bm25f: Mapping[str, float] = field(default_factory=dict)
-    """Column → its weight in the BM25F of the candidates (`search.evidence`); where a profile has none, those of `fields`."""
+    """Column → its weight in the BM25F of the candidates (`search.evidence`); the same as `fields` if the profile has none."""
     graph: Mapping[str, Any] = field(default_factory=dict)  # Settings of the walk over the symbol graph
     composite: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Sections of a profile with a composite score (rankers/knowing.py); empty for one whose score is ranks and features."""
+    """Sections of a profile with a composite score (rankers/knowing.py); empty if its score consists of ranks and features."""
     expansion: Mapping[str, Any] = field(default_factory=dict)  # Settings of the breadth-first expansion
     minimum: Mapping[str, float] = field(default_factory=dict)  # Least shares of the best score, of text and of code
     confidence: Mapping[str, float] = field(default_factory=dict)
     """Sign of `search.confidence` → its log odds, with the floor; empty if hits have no confidence."""
     weakness: Mapping[str, float] = field(default_factory=dict)
-    """Log odds that an answer is weak, and the probability from which on it is called so; empty if none is."""
+    """Log odds that an answer is weak, and the least probability to call it weak; empty if no answer is called weak."""
     memory: Mapping[str, float] = field(default_factory=dict)
-    """Signal of memory → weight; empty if memory does not count. As it stands for a composite, else in the unit of features."""
+    """Signal of memory → weight, unscaled for a composite score, else in the unit of features; empty if memory does not count."""
     quality: Mapping[str, float] = field(default_factory=dict)
-    """Weights of the marketplace's signals, and the size of its pool; empty for a profile that has another formula."""
-    aliases: bool = False  # True if short forms, and nothing else, expand words
+    """Weights of the marketplace's signals, and the size of its pool; empty for a profile with another formula."""
+    aliases: bool = False  # True if words are expanded by short forms only
     related: Mapping[str, float] = field(default_factory=dict)
-    """Relation → how much a related word counts, with the limits of `search.lexicon`; empty if the lexicon takes no part."""
+    """Relation → weight of a related word, with the limits of `search.lexicon`; empty if the lexicon is not used."""
     keywords: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of keywords, which are looked for tier by tier; empty to look for all words of a query."""
-    prefix: bool = False  # True if each word of a query is the beginning of words
+    """Settings of keywords, which are searched tier by tier; empty to search for all words of a query."""
+    prefix: bool = False  # True if each word of a query finds all words that begin with it
     as_written: bool = False
-    """True if `exact` finds words and not their stems, and `fuzzy` whatever holds a word of the query as a part."""
-    own: str = ""  # The user's file that its numbers come from; empty for the shipped ones
+    """True if `exact` finds whole words instead of stems, and `fuzzy` finds everything that contains a word of the query."""
+    own: str = ""  # The user's file with its weights; empty for shipped weights
 
     @property
     def by_intent(self) -> bool:
@@ -88,7 +88,7 @@ class Profile:
         return any(shape in weight for weight in self.features.values() if not isinstance(weight, float | int))
 
     def select_weights(self, intent: Intent | None) -> Mapping[str, float]:
-        """Feature → what it weighs for such a query, without those of no weight."""
+        """Map each feature to its weight for a query of this intent, without features of weight 0."""
         unit, shares = 1.0 / (self.rrf_k + 1), intent.shares if intent else {}
         weights = {}
         for name, weight in self.features.items():
@@ -99,9 +99,9 @@ class Profile:
         return weights
 
     def takes(self, channel: str) -> bool:
-        """True if what this channel finds can become a candidate: it has a weight, or finds for another part of the profile.
+        """Decide if matches of a channel can become candidates: it has a weight, or another part of the profile uses it.
 
-        Seeds and gaps of a composite are filled by channels without weight, and a person's own classes have a feature.
+        A composite score also uses channels without weight for its seeds, and the user's own classes have a feature.
         """
         if not self.cuts.get(channel):
             return False
@@ -116,17 +116,17 @@ class Profile:
 
     @property
     def asks_graph(self) -> bool:
-        """True if an index without edges changes more than a bonus."""
+        """True if an index without edges changes more than a bonus: the profile has a composite score or an expansion."""
         return bool(self.composite or self.expansion)
 
 
 def ignore_units(units: Iterable[UnitId]) -> None:
-    """Prefetch nothing: a store of one index is asked when an answer is needed."""
+    """Prefetch nothing; a store of one index reads units when they are needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRun:
-    """One search, before anything is found. Stages return what they find; only notices and the trace are added to."""
+    """The input and shared state of one search. Stages return their results, and change only notices and the trace."""
 
     store: Store
     options: SearchOptions
@@ -140,17 +140,17 @@ class SearchRun:
     abilities: frozenset[str] = frozenset()  # Optional abilities of this index and machine: fuzzy, vector
     likeness: Likeness | None = None  # The original of --like; None for a search by a query alone
     places: Mapping[UnitId, QueryTarget] = field(default_factory=dict)
-    """Units at the place that the query is; empty for a query of words."""
+    """Units at the place that the query names, such as PATH:LINE; empty for a query of words."""
     terms: ExpandedQuery = field(default_factory=ExpandedQuery)
     prefetch: Callable[[Iterable[UnitId]], None] = ignore_units
-    """Tells a store of several indexes which units will be candidates."""
+    """A function that prefetches data about units that will be candidates, if the store has several indexes."""
     _vectors: list[bytes] = field(default_factory=list)  # The query's embedding, once it is computed
 
     @classmethod
     def start(
         cls, query: str | Query, store: Store, options: SearchOptions, settings: Settings, profile: Profile
     ) -> Self:
-        """Parse the query, unless that is done, and decide its conditions. Raises QueryError and UsageError."""
+        """Parse the query if it is a string, and decide its conditions. Raises QueryError and UsageError."""
         trace = Trace()
         query = read_query(query, options)
         if profile.prefix and not options.prefix and not options.files_only:
@@ -180,12 +180,12 @@ class SearchRun:
 
     @property
     def originals(self) -> Mapping[UnitId, UnitRow]:
-        """The units of the original that hits are to resemble, which are not hits themselves."""
+        """The units of the original of --like, which are not hits themselves."""
         return self.likeness.itself if self.likeness else {}
 
     @property
     def weights(self) -> Mapping[str, float]:
-        """Feature → weight, for a query of this intent."""
+        """The weight of each feature for this query's intent."""
         return self.profile.select_weights(self.trace.intent)
 
     @property
@@ -198,15 +198,15 @@ class SearchRun:
         return Recollection(self.store, self.options, self.notices)
 
     def make_scope_test(self) -> Callable[[UnitId], bool]:
-        """A predicate: may this unit be found?"""
+        """Make a predicate that is true for units that may be found."""
         return (lambda _: True) if self.within is None else frozenset(self.within).__contains__
 
     def notice(self, code: str, text: str) -> None:
-        """Add a line about the answer itself."""
+        """Add a notice about the answer."""
         self.notices.append(Notice(code, text))
 
     def find_abilities(self) -> frozenset[str]:
-        """The optional abilities, with a notice for each that is missing."""
+        """Find the optional abilities of this index and machine, and add a notice for each that is missing."""
         features, abilities, store, settings = self.store.features(), set[str](), self.store, self.settings
         if features.fuzzy:
             abilities.add("fuzzy")
@@ -230,7 +230,7 @@ class SearchRun:
         return frozenset(abilities)
 
     def find_likeness(self) -> Likeness | None:
-        """The code that `--like` names, which replaces the query's words; what is left of the query are its conditions."""
+        """Find the code that `--like` names, which replaces the query's words; only the query's conditions remain."""
         if not self.options.like:
             return None
         from codelens.search.likeness import find_likeness
@@ -249,7 +249,7 @@ class SearchRun:
         return likeness
 
     def find_embedder(self) -> Embedder | None:
-        """The embedder of the index's vectors: the one in the settings, else the one that built the index, else None."""
+        """Open the embedder of the index's vectors: the one in the settings, or the one that built the index; else None."""
         fingerprint = self.store.meta("embedder_fingerprint")
         with suppress(UsageError):
             embedder = open_embedder(self.settings.model, self.settings.allow_network)
@@ -262,9 +262,9 @@ class SearchRun:
         return None
 
     def query_vector(self) -> bytes:
-        """The query's embedding; empty without an embedder, or if the query says nothing. Raises EmbedderFault.
+        """Compute the query's embedding; empty without an embedder, or if nothing can be embedded. Raises EmbedderFault.
 
-        It is computed once: a model may be slow, or on the network.
+        The result is kept, because a model may be slow or on the network.
         """
         embedder = self.find_embedder()
         if self.terms.vector or embedder is None:
@@ -275,7 +275,7 @@ class SearchRun:
 
 
 def limit_notices(budget: TimeBudget) -> list[Notice]:
-    """Notices for what limits left out and what there was no time for; the budget forgets them."""
+    """Make notices about what limits and lack of time left out, and clear both lists of the budget."""
     notices = [Notice("limit", text) for text in dict.fromkeys(budget.limits)]
     if budget.cut:
         spent = f"the query's {budget.seconds:g} s of CPU were spent (setting query_seconds)"
@@ -285,9 +285,9 @@ def limit_notices(budget: TimeBudget) -> list[Notice]:
 
 
 def read_query(text: str | Query, options: SearchOptions) -> Query:
-    """Parse a query as the options demand, with the conditions of --meta and --kind. One that is parsed stays as it is.
+    """Parse a query as the options demand, and add the conditions of --meta and --kind. A parsed query is returned unchanged.
 
-    The first LONGEST characters are read, unless the query is one literal text or one pattern.
+    Only the first LONGEST characters are read, unless the query is a literal text or a pattern as a whole.
     """
     if isinstance(text, Query):
         return text
@@ -315,7 +315,7 @@ def read_query(text: str | Query, options: SearchOptions) -> Query:
 
 
 def find_absences(store: Store) -> list[Notice]:
-    """Make a notice for each tree that has left the place where it was indexed, and for what else the store is without."""
+    """Make a notice for each tree that is no longer where it was indexed, and for each message in the store's `missing`."""
     text = "{}: nothing of what was indexed is there; the index was moved without its tree"
     moved = [Notice("moved", text.format(row.root)) for row in store.strays()]
     return [*moved, *(Notice("missing", sentence) for sentence in store.missing)]

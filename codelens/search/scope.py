@@ -1,7 +1,7 @@
-"""The hard conditions of a query and its options → the units that may be found at all.
+"""Finds the units that satisfy the conditions of a query and its options: only these may be found.
 
-They are decided before anything is ranked, so that no channel's limit hides what passes them. What is cheapest goes
-first: path and language of a document, then trigrams, then what is known of a unit, and its text last.
+Conditions are decided before ranking, so that no channel's limit hides units that satisfy them. The cheapest come first:
+path and language of a document, then trigrams, then stored facts about a unit, and its text last.
 """
 
 from __future__ import annotations
@@ -57,43 +57,43 @@ from codelens.store.units import UnitSet
 from codelens.text.counts import quantity
 
 LONGEST_SOUGHT, MOST_SOUGHT = 100, 32
-"""Characters of a text, and texts of a conjunction, that the trigram index is asked for: more rule out hardly any further
-document, and each trigram costs a look-up. Texts decide afterwards."""
-NAMES_SHOWN = 20  # Repositories that a notice names
+"""Most characters of a text, and most texts of a conjunction, that are looked up in the trigram index. More exclude hardly any
+document, and each trigram costs a look-up; afterwards the documents' texts are checked."""
+NAMES_SHOWN = 20  # Most repositories that a notice names
 ELSEWHERE = "the folder that is searched"
-"""The condition that keeps out documents elsewhere: a PATH, or the working directory."""
+"""Name of the condition that excludes documents outside of a PATH or the working directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """The conditions that keep a unit out."""
+    """The conditions that exclude a unit."""
 
     condition: str
     text: str
     without: Sequence[str]
-    """Queries that ask the same without them; empty where an option demands them, or nothing would be left."""
+    """The query without these conditions; empty if an option sets them, or nothing would be left of the query."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """The units that take part, and why the others do not."""
+    """The units that may be found, with the conditions that exclude the others."""
 
     query: Query
     options: SearchOptions
     texts: Texts
     conditions: Conditions
-    units: UnitSet | None = None  # None where nothing is demanded: all take part
+    units: UnitSet | None = None  # None if there are no conditions, and all units may be found
     reach: Mapping[UnitId, Span] = field(default_factory=dict)
-    """Unit → the span that satisfies the query for it, if that is larger than the unit: see `SatisfyingUnits`."""
-    lacks_authors: bool = False  # The query asks for authors, and those of old lines are unknown
+    """Unit → the span that satisfies the query for it, if larger than the unit; see `SatisfyingUnits`."""
+    lacks_authors: bool = False  # True if the query asks for authors, and those of old lines are unknown
 
     @property
     def demands_text(self) -> bool:
-        """True if the query demands a text."""
+        """True if the query demands that a unit contains a text."""
         return demands_text(self.query.node)
 
     def find_blame(self, unit: UnitRow) -> Blame | None:
-        """The conditions that keep this unit out; None if it takes part."""
+        """Find the conditions that exclude this unit; None if it may be found."""
         if self.units is None:
             return None
         conditions, (document,) = self.conditions, self.texts.store.documents.read_rows([unit.document])
@@ -119,7 +119,7 @@ class SearchScope:
         return Blame(", ".join(map(describe, blamed)), text, [describe(rest) + case] if rest is not None else [])
 
     def find_places(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
-        """Line → character ranges where the query's phrases and patterns hit the unit."""
+        """Map each line of the unit to the character ranges where the query's phrases and patterns match."""
         leaves = [leaf for leaf in find_positive_leaves(self.query.node) if is_exact(leaf)]
         if not leaves:
             return {}
@@ -141,7 +141,7 @@ class SearchScope:
 
 
 def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> SearchScope:
-    """Decide the conditions, as far as the budget goes. Raises UsageError for options that name what there is not."""
+    """Find the units that satisfy the conditions, within the budget. Raises UsageError for options with unknown names."""
     conditions = read_conditions(store, query, options, texts, settings)
     scope = SearchScope(query, options, texts, conditions)
     restricting = options.repositories, options.languages, options.languages_not, options.globs, options.paths
@@ -165,7 +165,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
 
 
 def read_conditions(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> Conditions:
-    """The conditions of a query, with what it needs to decide them."""
+    """Collect the conditions of a query with the data that is needed to decide them."""
     rows = store.documents.list_repositories()
     case = options.case if query.case == "auto" else query.case
     return Conditions(
@@ -180,8 +180,8 @@ def read_conditions(store: Store, query: Query, options: SearchOptions, texts: T
 def _satisfy_conditions(
     store: Store, roots: RootNames, conditions: Conditions, options: SearchOptions, texts: Texts
 ) -> Part[Span]:
-    """The units of one index that satisfy the conditions, with `SatisfyingUnits.reach`; counts are the files, those for which
-    there was no time, and whether their history is cut."""
+    """Find the units of one index that satisfy the conditions, with `SatisfyingUnits.reach`. The counts are (files, files for
+    which there was no time, 1 if their history is incomplete)."""
     node, budget, texts = conditions.node, store.budget, texts.for_store(store)
     matching = replace(conditions.matching, budget=budget)
     conditions = replace(
@@ -204,7 +204,7 @@ def _satisfy_conditions(
             if value:
                 whole.append(document.id)
         expression = format_trigrams(plan_literals(node)) if store.features().fuzzy else ""
-        parts: Mapping[DocumentId, Collection[int]] = {}  # the only parts of large files that allow the query
+        parts: Mapping[DocumentId, Collection[int]] = {}  # parts of large files that may satisfy the query
         if expression:
             with store.interrupting():
                 allowed = store.postings.find_documents(expression)
@@ -220,7 +220,7 @@ def _satisfy_conditions(
 
 
 def find_unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
-    """A notice for each `repo:` value that names no repository of the index."""
+    """Make a notice for each `repo:` value that fits no repository of the index."""
     names = list(scope.conditions.repositories.values())
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return [
@@ -231,13 +231,13 @@ def find_unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
 
 
 def _list_asked_repositories(leaves: Iterable[Leaf]) -> list[str]:
-    """The values of `repo:`, each once."""
+    """List the values of `repo:` conditions, each once."""
     filters = [leaf for leaf in leaves if isinstance(leaf, Filter) and leaf.field == "repo"]
     return list(dict.fromkeys(value for one in filters for value in one.values))
 
 
 def note_missing_metadata(query: Query, scope: SearchScope) -> list[Notice]:
-    """A notice where `meta:` asks for what no row of the person's table has."""
+    """Make a notice if `meta:` asks for a column that the user's table lacks."""
     leaves = [f for f in find_positive_leaves(query.node) if isinstance(f, Filter) and f.field == "meta"]
     names = [compared[1] for leaf in leaves for value in leaf.values if (compared := COMPARISON.fullmatch(value))]
     columns = {column.lower(): column for column in scope.conditions.metadata.columns}
@@ -254,9 +254,9 @@ def list_documents_in_scope(
     among: Collection[DocumentId] | None = None,
     names: Mapping[int, str] | None = None,
 ) -> list[DocumentRow]:
-    """The documents, of all or `among` these, that the options let take part; in order of repository and path.
+    """List the documents, of all or `among` these, that the options allow, by repository and path.
 
-    `names`: those of repositories, if they are not the store's own.
+    `names` are names of repositories to use instead of the store's.
     """
     if options.repositories and names is None:
         names = {row.id: row.name for row in store.documents.list_repositories()}
@@ -269,7 +269,7 @@ def list_documents_in_scope(
 
 
 def _find_excluding_option(document: DocumentRow, repository: str, options: SearchOptions) -> str:
-    """The option that keeps a document out; empty if none does."""
+    """Find the option that excludes a document; empty if no option does."""
     if options.repositories and repository not in options.repositories:
         return ELSEWHERE
     if options.languages and document.language not in {resolve_language(n) for n in options.languages}:
@@ -288,12 +288,12 @@ def _find_excluding_option(document: DocumentRow, repository: str, options: Sear
 
 
 def has_condition_on(node: Node | None, *fields: str) -> bool:
-    """True if a condition is on one of these fields."""
+    """Decide if any condition is on one of these fields."""
     return any(isinstance(leaf, Filter) and leaf.field in fields for leaf in list_leaves(node))
 
 
 def format_trigrams(plan: Plan) -> str:
-    """The full-text expression of a plan; empty if it requires nothing."""
+    """Format a plan as a full-text expression for the trigram index; empty if it requires nothing."""
     if isinstance(plan, Substring):
         return build_trigram_query(plan.text[:LONGEST_SOUGHT])
     if not isinstance(plan, AllOf | AnyOf):
@@ -306,7 +306,7 @@ def format_trigrams(plan: Plan) -> str:
 
 
 def _split_by_line(text: str, first: int, indent: int, ranges: Sequence[tuple[int, int]]) -> dict[int, Ranges]:
-    """Ranges in a unit's text → ranges in the lines of its document. A range over several lines counts in its first."""
+    """Map ranges in a unit's text to ranges in the lines of its document. A range over several lines is cut to its first."""
     starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
     by_line: dict[int, list[tuple[int, int]]] = {}
     for start, end in sorted(ranges):
@@ -318,7 +318,7 @@ def _split_by_line(text: str, first: int, indent: int, ranges: Sequence[tuple[in
 
 
 def make_file_unit(document: DocumentRow, repository: str, store: Store, doc: str = "") -> UnitRow:
-    """A file as hits show it. Among units it stands by the number of its node in the graph."""
+    """Make a unit that represents a whole file; its id is the number of the file's node in the graph."""
     size, lines = store.files.read_extent(document.id)
     return UnitRow(
         id=UnitId(make_document_node(document.id)),

@@ -1,4 +1,4 @@
-"""Documents of the index → what is shown of files as such: a list of them, or one with its text."""
+"""Lists indexed files, and reads the text of one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from codelens.worktree.files import check_freshness
 
 
 def list_files(store: Store, options: SearchOptions) -> list[IndexedFile]:
-    """The documents that the options, without any query, let take part; by repository and path."""
+    """List the files that the options allow, without a query, by repository and path."""
     repositories = {row.id: row for row in store.documents.list_repositories()}
     files = [_describe_file(d, repositories[d.repository]) for d in list_documents_in_scope(store, options)]
     return sorted(files, key=lambda file: (file.repository, file.path))
 
 
 def read_source(store: Store, path: str, repository: str = "") -> SourceFile:
-    """The text of a path below a root. Raises TargetError where it is not indexed, or several repositories have it."""
+    """Read the file at a path below a root. Raises TargetError if it is not indexed, or several repositories have it."""
     repositories = {row.id: row for row in store.documents.list_repositories()}
     documents = [
         d for d in store.documents.find_by_path(path) if not repository or repositories[d.repository].name == repository
@@ -35,7 +35,7 @@ def read_source(store: Store, path: str, repository: str = "") -> SourceFile:
 
 
 def find_passage(store: Store, target: str) -> tuple[SourceFile, UnitRow | None, int]:
-    """The file of a PATH, PATH:LINE or name; the symbol of that name, or around the line; its first line, or that line.
+    """Find a PATH, PATH:LINE or name: (file, symbol of that name or around the line, first line of the symbol or that line).
 
     Raises TargetError.
     """

@@ -1,11 +1,11 @@
-"""A parsed query → the terms that the channels look for, by tier.
+"""Expands a parsed query into the terms that the channels look for, by tier.
 
     exact       names in back-ticks
     compounds   identifiers as written (getUser, get_user, Class.method), and pairs of neighbouring words joined
     components  the words of compounds, and single words
     prefix      beginnings of names and words, written with a star, which the term keeps (deploy*)
 
-Related words (search/lexicon.py) add further terms. Each term knows its origin, for the trace.
+search/lexicon.py adds terms for related words. Each term records its origin for the trace.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from codelens.text.identifiers import fold_identifier, split_identifier, split_q
 from codelens.text.terms import BEGINNING, find_prefix, split_prefix, split_token, tokens
 
 MOST_TERMS, MOST_BEGINNINGS = 1000, 100
-"""Words of the index, and as many names, that a query asks for, and those of them that end in a star: the first ones. On Redis
-1,000 words take some 1.5 CPU s and 2,000 twice that; a page of a stack trace, 5,000 characters, has 300 to 500."""
-SHORTEST_STEM = 3  # Letters that remain at least when an ending is removed: `using` is not a form of `us`
+"""Most words, and most names, of a query that are searched, and most words with a star; the first ones are taken. On Redis 1,000
+words take some 1.5 CPU s and 2,000 twice that; a page of a stack trace, 5,000 characters, has 300 to 500."""
+SHORTEST_STEM = 3  # Fewest letters that remain when an ending is removed: `using` is not a form of `us`
 MIN_COMPOUND_PART = 3
-"""Characters of a word that may be joined with its neighbour, and one of the two has a character more."""
+"""Fewest characters of a word that is joined with its neighbour; one of the two must have at least one more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """words.toml."""
+    """The word lists of words.toml."""
 
     stop: frozenset[str]
     action: frozenset[str]
@@ -44,13 +44,13 @@ class Words:
 
 @cache
 def load_words() -> Words:
-    """The word lists of words.toml, read once."""
+    """Read the word lists of words.toml, once for the process."""
     table = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
     return Words(*(frozenset(table[name].split()) for name in ("stop", "action", "generic")))
 
 
 def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> ExpandedQuery:
-    """`texts`: the plain parts of the query in order; `identifiers`: those in back-ticks; `whole`: all of it as written."""
+    """Expand a query into terms, from its plain `texts` in order, its `identifiers` in back-ticks, and the `whole` as written."""
     lists = load_words()
     names: dict[str, Term] = {}
     words: dict[str, Term] = {}
@@ -98,7 +98,7 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
 
 
 def split_text(text: str) -> list[str]:
-    """Tokens, with dotted and scoped names kept whole: Class.method, a::b, ptr->field, name(); the star of a beginning stays."""
+    """Split a text into tokens. Dotted and scoped names stay whole (Class.method, a::b, ptr->field, name()), and so do stars."""
     for mark in ("::", "->", "#", "()"):
         text = text.replace(mark, "." if mark != "()" else " ")
     pieces: list[str] = []
@@ -117,7 +117,7 @@ def split_text(text: str) -> list[str]:
 
 
 def is_compound(token: str, parts: Sequence[str]) -> bool:
-    """True for an identifier of several parts: get_user, getUser, Class.method."""
+    """Decide if a token is an identifier of several parts: get_user, getUser, Class.method."""
     return "." in token or ("_" in token.strip("_")) or (len(parts) > 1 and not token.islower())
 
 
@@ -134,23 +134,23 @@ def _add_identifier(identifier: str, tier: str, origin: str, names: dict[str, Te
 
 
 def may_join(left: str, right: str) -> bool:
-    """True if two neighbouring words may be one name."""
+    """Decide if two neighbouring words may form one name together."""
     return min(len(left), len(right)) >= MIN_COMPOUND_PART and max(len(left), len(right)) > MIN_COMPOUND_PART
 
 
 def list_plain_texts(query: Query) -> list[str]:
-    """The texts of a query that rank: its words, and the words of its phrases, in which a star is only a star."""
+    """List the texts of a query that rank: its words and phrases. A star in a phrase has no meaning and is removed."""
     return [p.text.replace("*", " ") if isinstance(p, Phrase) else p.text for p in query.ranking_texts]
 
 
 def collect_words(terms: ExpandedQuery) -> frozenset[str]:
-    """The query's words as written, in lower case, and as terms of the index."""
+    """Collect the query's words, both as written (in lower case) and as terms of the index."""
     return frozenset(t.origin.casefold() for t in terms.words) | frozenset(t.text for t in terms.words)
 
 
 @lru_cache(maxsize=10_000)
 def strip_ending(word: str) -> str:
-    """A word without its commonest English ending, for comparing single words; the index itself stems by Porter."""
+    """Strip a common English ending from a word, to compare single words; the index itself uses Porter stems."""
     for ending in ("ing", "ies", "ed", "es", "er", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= SHORTEST_STEM:
             return word[: -len(ending)]
@@ -158,12 +158,12 @@ def strip_ending(word: str) -> str:
 
 
 PROPOSED = 2000
-"""Units with one of the rarest terms are enough to find the best among: of the best 300 of each of twenty queries on Django, 5,600
-in all, one unit held only commoner words; and scoring so few takes half of the time."""
+"""Number of units with the rarest terms that suffices to find the best units. Of the best 300 for each of twenty queries on Django,
+5,600 in all, one contained only commoner words; and scoring so few units takes half of the time."""
 
 
 def choose_rarest(frequencies: Mapping[str, int]) -> list[str]:
-    """The terms that propose units: the rarest ones, until units enough have one of them; empty if all terms are needed."""
+    """Choose the rarest terms, until PROPOSED units contain one of them; empty if all terms are needed."""
     ordered = sorted((frequency, term) for term, frequency in frequencies.items())
     units = 0
     for place, (frequency, _) in enumerate(ordered, start=1):
@@ -174,21 +174,21 @@ def choose_rarest(frequencies: Mapping[str, int]) -> list[str]:
 
 
 LENGTH_SHARE, SATURATION = 0.6, 1.2
-"""b of BM25, how much the length of a text counts (from a fitted prototype), and k1, the usual one; for units and their fields."""
+"""b of BM25, how much the length of a text counts (from a fitted prototype), and k1 with its usual value; for units and fields."""
 
 
 def compute_idfs(store: Store, terms: Iterable[str]) -> dict[str, float]:
-    """Term → its rarity in the index."""
+    """Compute the idf of each term in the index."""
     total, frequencies = store.units.count(), store.postings.count_units_by_term(terms)
     return {term: compute_idf(total, frequency) for term, frequency in frequencies.items()}
 
 
 EXACT_CAP = 60
-"""Units of one name that are taken: one that more bear (get, init) ranks nothing by itself. Chosen; knowing has no cap."""
+"""Most units that are taken for one name, because a more frequent name (get, init) says little. Chosen; knowing has no cap."""
 
 
 def describe_name(term: Term) -> str:
-    """The letters of a term as the query has them, or with the part of the query that they are from."""
+    """Describe a name that the query contains: as written, or its letters with the part of the query that they come from."""
     letters, origin = term.text.removesuffix(BEGINNING), term.origin.removesuffix(BEGINNING).strip("`")
     last = split_qualified(origin)[1]
     if fold_identifier(last) == letters and last.isidentifier():
@@ -197,7 +197,7 @@ def describe_name(term: Term) -> str:
 
 
 def name_lookup(term: Term, within: UnitSet | None) -> tuple[str, str, UnitSet | None, int]:
-    """The arguments of `named_as`."""
+    """Make the arguments of the store's `units.find_likeliest` for a term: (name, holder, units allowed, most units)."""
     holder, name = split_qualified(term.origin.removesuffix(BEGINNING))
     if fold_identifier(name) != term.text:  # a word of a name, or two words joined
         holder, name = "", term.text.removesuffix(BEGINNING)

@@ -1,7 +1,7 @@
-"""Finds parts of a query that stand in the code as they were typed: runs of words, and tokens such as versions, flags and routes.
+"""Finds parts of a query that occur in the code as typed: runs of words, and tokens such as versions, flags and routes.
 
-The words' index knows no order and no punctuation. The trigrams of texts name the documents that may hold a run; their texts
-decide. A find belongs to all units around it, and counts less in a long one.
+The index of words ignores order and punctuation. So the trigram index finds documents that may contain a text, and their texts
+are searched. A find counts for all units around it, and less in a long unit.
 """
 
 from __future__ import annotations
@@ -28,23 +28,26 @@ from codelens.store.units import UnitSet
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING
 
-WINDOW = 3  # Words of the shortest run that counts in a longer query. From a trial on messages.
-MOST_WINDOWS, MOST_TOKENS = 24, 8  # Windows and tokens of a query that are looked for: the first ones
+WINDOW = 3  # Words of a window, the shortest run that counts in a longer query; from a trial on messages
+MOST_WINDOWS, MOST_TOKENS = 24, 8  # Most windows and tokens of a query that are searched; the first ones are taken
 MOST_DOCUMENTS = 20
-"""Documents that are read, those with the most windows first. 10, 20 and 40 measured the same; one costs about .2 ms."""
-MOST_OF_PASTED = 60  # The same for a text that is looked for as a whole
-MOST_NAMED = 50  # Definitions of a name that are looked at
-MOST_FINDS = 20  # Places of one text in one document that count
-PARTLY_READ, PARTLY_FOUND = 20, 5  # The same two where every word of the query may be a part: the words are common then
-LONGEST_FRAGMENT = 200  # Characters of a query that may be a part of a line
-PASTED_WORDS, PASTED_CODE = 4, 15  # Words of a message, and characters of a line of code
-SHORTEST = 3  # Characters of a token, as the trigrams need them
+"""Most documents that are read, those with the most windows first. 10, 20 and 40 measured the same; each takes about .2 ms."""
+MOST_OF_PASTED = 60  # Most documents that are read for a text that is searched as a whole
+MOST_NAMED = 50  # Most definitions of a name that are read
+MOST_FINDS = 20  # Most places of one text in one document that count
+PARTLY_READ, PARTLY_FOUND = (
+    20,
+    5,
+)  # Most documents and places if the query's words may be parts of others, which is frequent
+LONGEST_FRAGMENT = 200  # Most characters of a query that may be a part of a line
+PASTED_WORDS, PASTED_CODE = 4, 15  # Fewest words of a pasted message, and fewest characters of a pasted line of code
+SHORTEST = 3  # Fewest characters of a token, as trigrams require
 USUAL_LINES = 50  # A find in a unit of n lines counts 1 / √(1 + n / this)
-OTHER_CASE, INSIDE = 0.85, 0.7  # Value of a token, of 1, that occurs only in other case, and only within longer words
-AROUND = 0.5  # Share of a find for each definition further out than the innermost: that one says it
+OTHER_CASE, INSIDE = 0.85, 0.7  # Value of a token that occurs only in another case, or only within longer words
+AROUND = 0.5  # Factor on a find for each step outward from the innermost definition around it
 _EDGES = ".,;:!?()[]{}<>\"'`"
 _GAP = r"[\s\"'`+\\.,:;]{1,40}"
-"""Characters between two words of a run after its first window: a string may go on in the next line."""
+"""Pattern of the characters between two words of a run after its first window: a string may continue in the next line."""
 _CODE = re.compile(r"[(){}\[\]=;<>\"+*/&|]")
 _FLAG = re.compile(r"--?([^\W_][\w-]+)")
 _MARKED = re.compile(r"\d|[^\W\d]*[^\w\s]")
@@ -53,7 +56,7 @@ IDENTIFIER = re.compile(r"[^\W\d]\w*(?:(?:\.|::|->|#)[^\W\d]\w*)*[?!]?(?:\(\))?"
 
 @dataclass(frozen=True, slots=True)
 class VerbatimMatch:
-    """The best text of the query that a unit holds as it was typed."""
+    """The best part of the query that a unit contains as typed."""
 
     value: float  # 0 to 1: the share of the query's words, less in a long unit
     text: str
@@ -62,15 +65,15 @@ class VerbatimMatch:
 
 
 class VerbatimMatches(NamedTuple):
-    """The parts of a query that stand in the code as they were typed."""
+    """The units that contain parts of a query as typed."""
 
     finds: Mapping[UnitId, VerbatimMatch] = {}  # Unit → the best find in it
-    fragment: str = ""  # As of `find_fragment`
-    of_fragment: Mapping[UnitId, VerbatimMatch] = {}
+    fragment: str = ""  # The result of `find_fragment`
+    of_fragment: Mapping[UnitId, VerbatimMatch] = {}  # Unit → the best find of the fragment in it
 
 
 def find_verbatim(run: SearchRun) -> VerbatimMatches:
-    """The finds of the fragment, of tokens and of runs of words. Raises OutOfTime."""
+    """Find the query's fragment, tokens and runs of words in the code. Raises OutOfTime."""
     if not run.store.features().fuzzy:
         return VerbatimMatches()
     words, fragment = split_as_typed(run), find_fragment(run)
@@ -100,15 +103,15 @@ def find_verbatim(run: SearchRun) -> VerbatimMatches:
 
 
 def split_as_typed(run: SearchRun) -> list[str]:
-    """The words of the query without the marks around them."""
+    """Split the query into words without the punctuation around them."""
     plain = (text.encode("utf-8", "replace").decode() for text in run.terms.texts)  # no half of a surrogate pair
     return [piece.strip(_EDGES) or piece for text in plain for piece in text.split()]
 
 
 def find_fragment(run: SearchRun) -> str:
-    """The query, if it may be a part of a line: it is long or looks like code, or no unit has one of its words as a word.
+    """Return the query if it may be a part of a line: it is long, looks like code, or has a word that no unit contains.
 
-    Empty otherwise, and without trigrams.
+    Empty otherwise, or if the index has no trigrams.
     """
     texts = run.terms.texts if not run.options.literal else ()
     filtered = any(isinstance(leaf, Filter) for leaf in list_leaves(run.query.node))
@@ -128,19 +131,19 @@ def find_fragment(run: SearchRun) -> str:
 
 
 def is_pasted(text: str) -> bool:
-    """True if the text may be copied from code: it has many words, or marks that only code has."""
+    """Decide if a text may be copied from code: it has many words, or characters that only code has."""
     return len(text.split()) >= PASTED_WORDS or is_code(text)
 
 
 def is_code(text: str) -> bool:
-    """True if a text has marks that only code has."""
+    """Decide if a text has characters that only code has."""
     return len(text) >= PASTED_CODE and _CODE.search(text) is not None
 
 
 def find_parts(
     run: SearchRun, parts: Sequence[str], first: Collection[DocumentId]
 ) -> Mapping[UnitId, Mapping[str, VerbatimMatch]]:
-    """Unit → part → where it stands there; parts are in lower case. Of documents that hold as many those in `first` are read."""
+    """Find texts, given in lower case: unit → part → its find. Among documents with as many parts, those in `first` are read."""
     searched = list(dict.fromkeys(part for part in parts if len(part) >= SHORTEST))
     if not run.store.features().fuzzy:
         return {}
@@ -153,10 +156,10 @@ def find_parts(
 
 
 def find_tokens(words: Sequence[str], run: SearchRun) -> list[str]:
-    """The words that mean themselves: with digits or marks inside, as 4.17.1, --smart-case, /users/:id and X-Request-Id have.
+    """Find the words to search as typed: with digits or marks inside, such as 4.17.1, --smart-case, /users/:id, X-Request-Id.
 
     A name that is defined outside of tests is left out, because its uses would count as much as its definition. A plain word that
-    no unit has is one: it may be a part of a longer word.
+    occurs in no unit is included, because it may be a part of a longer word.
     """
     tokens = dict.fromkeys(
         word for word in words if len(word) >= SHORTEST and BEGINNING not in word and _is_token(word, run)
@@ -183,7 +186,7 @@ def split_last_name(word: str) -> str:
 
 
 def find_windows(words: Sequence[str]) -> list[tuple[int, int]]:
-    """(first word, number of words) of the shortest runs that count, without those of stop words alone."""
+    """List the windows, runs of WINDOW words that are not all stop words or short, as (first word, number of words)."""
     stop, size = load_words().stop, min(WINDOW, len(words))
     if size < 2:
         return []
@@ -195,24 +198,28 @@ def find_windows(words: Sequence[str]) -> list[tuple[int, int]]:
     return places[:MOST_WINDOWS]
 
 
-Place = tuple[int, float, str, bool]  # Byte of the document, number of words, text, and whether it is a token
+Place = tuple[
+    int, float, str, bool
+]  # (byte in the document, number of words or value of a token, text, True for a token)
 Places = Callable[[Sequence[str], "_Document"], Iterator[Place]]
-"""Texts that a document may hold → the places of those that it holds."""
+"""A function that finds the places of texts in a document."""
 
 
 class Search(NamedTuple):
-    """Texts that are looked for in the documents that hold most of them."""
+    """Texts to search for, in the documents that contain most of them."""
 
     texts: Sequence[str]
-    ways: Sequence[tuple[Places, Collection[str]]]  # (how places are found, of which texts), each with finds of its own
-    most: int = MOST_DOCUMENTS
+    ways: Sequence[
+        tuple[Places, Collection[str]]
+    ]  # (function that finds places, texts to find with it); results stay apart
+    most: int = MOST_DOCUMENTS  # Most documents that are read
 
 
 def _find_in_documents(
     run: SearchRun, searches: Sequence[Search], words: int, first: Collection[DocumentId] = ()
 ) -> list[dict[UnitId, VerbatimMatch]]:
-    """For each way of each search: unit → the best find in it, in the order of the documents. Of documents that hold as many
-    texts those in `first` are read. Raises OutOfTime.
+    """Run searches; returns for each way of each search: unit → the best find in it, in the order of the documents. Among
+    documents with as many texts, those in `first` are read. Raises OutOfTime.
     """
     if not searches:
         return []
@@ -247,8 +254,8 @@ def _look_for(
     words: int,
     texts: Texts,
 ) -> Part[dict[tuple[int, int, int], VerbatimMatch]]:
-    """The documents of each search, and unit → its best finds by (place of the document among these, way, place among the units of
-    the document).
+    """Run searches on one index: the documents that were read, and unit → its best finds by (place of the document among these,
+    way, place of the unit among the document's).
     """
     texts, chosen = texts.for_store(store), InOrder[DocumentId]([], [], at=-2)
     allowed, preferred = None if within is None else store.files.find_holding(within), frozenset(first)
@@ -291,7 +298,7 @@ def _look_for(
 
 
 class _Document:
-    """The text of a document, or of some parts of a large one, in which texts are looked for."""
+    """The text to search in a document, or some parts of the text of a large one."""
 
     def __init__(self, text: DocumentText, numbers: Sequence[int], budget: TimeBudget) -> None:
         self._text = text
@@ -303,7 +310,7 @@ class _Document:
             self._parts.append((max(span.start, self._text.bom), self._text.stored(span)))
 
     def find_places(self, text: str, whole: bool, exact: bool = False) -> Iterator[tuple[int, int, str]]:
-        """(byte, end in the part, part) of the first finds of a text, which is in lower case unless `exact`."""
+        """Find the first MOST_FINDS places of a text, lower-case unless `exact`: (byte, end within the part, the part)."""
         left = MOST_FINDS
         searched = [part for _, part in self._parts] if exact else self.lower_parts(text.isascii())
         for (start, part), among in zip(self._parts, searched, strict=True):
@@ -316,8 +323,8 @@ class _Document:
                     left -= 1
 
     def lower_parts(self, of_ascii: bool) -> list[str]:
-        """The parts with all letters, or those of ASCII alone, in lower case: in a text with any other, all take ten times
-        as long."""
+        """Return the parts in lower case: only ASCII letters if `of_ascii`, else all, which takes ten times as long for texts
+        with others."""
         if of_ascii not in self._lowered:
             self._lowered[of_ascii] = [_lower(part, of_ascii) for _, part in self._parts]
         return self._lowered[of_ascii]
@@ -333,7 +340,7 @@ def _lower(text: str, of_ascii: bool) -> str:
 
 
 def _stands_alone(text: str, among: str, at: int, end: int) -> bool:
-    """True if no word goes on before or after it, and no version number after it."""
+    """Decide if a find at `at` to `end` is a whole word, and no version number continues after it."""
     if _is_letter(text[0]) and at and _is_letter(among[at - 1]):
         return False
     if not _is_letter(text[-1]):
@@ -347,7 +354,7 @@ def _is_letter(character: str) -> bool:
 
 
 def _find_tokens(tokens: Sequence[str], document: _Document) -> Iterator[Place]:
-    """Places at which a token stands as a whole; where it never does, in other case; else within longer words."""
+    """Find the places of each token as a whole word; if there are none, in another case; else within longer words."""
     for token in tokens:
         lowered = token.lower()
         for text, whole, exact, value in (
@@ -381,7 +388,7 @@ def _find_runs(
     words: Sequence[str],
     following: Sequence[re.Pattern[str]],
 ) -> Iterator[Place]:
-    """Places at which a window stands, with as many of the words after it as go on. `windows`: text → number of the next word."""
+    """Find the places of windows, each with as many of the following words as match. `windows`: text → number of the next word."""
     for window in present:
         after = windows[window]
         size = window.count(" ") + 1
@@ -395,7 +402,7 @@ def _find_runs(
 def _add(
     store: Store, document: DocumentId, places: Iterator[Place], words: int, matches: dict[UnitId, VerbatimMatch]
 ) -> None:
-    """Credit each find to the units around it."""
+    """Add each find to the units around it, if it is better than the unit's best so far."""
     spans: Sequence[tuple[UnitId, int, int, int, int]] | None = None
     for place, count, text, token in places:
         share = count if token else count / words

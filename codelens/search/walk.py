@@ -1,7 +1,7 @@
-"""Relevance spread over the symbol graph, from the best candidates to related units: by a walk, or breadth first.
+"""Spreads relevance over the symbol graph, from the best candidates to related units: by a walk, or breadth first.
 
-The walk asks the store for edges around the nodes that hold mass, in rounds, so its work grows with the neighbourhood of the
-seeds. Units that only the walk found become candidates; each candidate that it reached gets a contribution.
+The walk reads edges in rounds, around the nodes that have mass, so its work grows with the neighbourhood of the seeds. Units
+that only the walk finds become candidates; each candidate that it reaches gets a contribution.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from codelens.search.evidence import Reading, read_rows
 from codelens.store.store import Store
 
 LEAST, SPAN = 1e-4, 9.2
-"""Constant added to a share before its logarithm is taken, and minus the logarithm of that constant: the value is from 0 to 1.
-Among logarithm, square root and plain share, the logarithm measured best together with the other features."""
+"""Constant added to a share before its logarithm is taken, and minus its logarithm; so the value is from 0 to 1.
+Of logarithm, square root and plain share, the logarithm measured best together with the other features."""
 NEARLY = 0.3
-"""Share of epsilon where a walk is rehearsed: dead ends elsewhere send mass, too. Measured over 24 repositories: at .8 some names
-take 15 rounds and not 11; .3 costs a seventh more CPU time."""
+"""Factor on epsilon for a rehearsed walk, because mass also comes from other indexes. Measured over 24 repositories: with .8 some
+names take 15 rounds instead of 11; .3 takes a seventh more CPU time."""
 MORE = 1.25
-"""Times the units that may join are read where a walk is rehearsed: it goes farther than the walk, so the last of these differ."""
-WALK = "walk"  # The feature that the walk gives
+"""Factor on the number of units that may join, for a rehearsed walk: it goes farther than the walk, so its last units differ."""
+WALK = "walk"  # Name of the walk's feature
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +39,8 @@ class SpreadSettings:
     seeds: int
     restart: float
     epsilon: float
-    nodes: int  # Most nodes whose edges are asked for
-    joining: int  # Most units that join the candidates for their mass alone
+    nodes: int  # Most nodes whose edges are read
+    joining: int  # Most units that become candidates only by their mass
     backward: float  # Weight of an edge against its direction, as a share of its weight along it
     precise: float
     """Weight of an edge from a language server's index, as a share of the weight of other edges of its kind."""
@@ -60,11 +60,11 @@ class SpreadResult:
 def spread(
     ranked: Sequence[tuple[float, Candidate]], spreading: SpreadSettings, store: Store, reading: Reading = read_rows
 ) -> SpreadResult | None:
-    """Walk from the best candidates, given best first with their scores so far; None where there is nothing to start from.
-    `reading` says what will be read of units that join.
+    """Walk from the best candidates, given best first with their scores so far; None if there are no seeds. `reading` is used
+    to prefetch data about units that may join.
 
-    A seed's part is the square of where its score stands between the first that is not a seed any more and the best, so that the
-    first few lead (ranking.md's recipe), whatever all of them have in common.
+    The weight of a seed is the square of its standing: 0 at the score of the first candidate that is not a seed, 1 at the best.
+    So the first few dominate (see ranking.md), regardless of what their scores have in common.
     """
     walkable = ((c, score) for score, c in ranked if c.unit.kind not in UNWALKED_KINDS)
     symbols = list(islice(walkable, spreading.seeds + 1))
@@ -94,8 +94,8 @@ def _walk(store: Store, seeds: Mapping[int, float], spreading: SpreadSettings, e
 def _walk_ahead(
     store: Store, candidates: Mapping[int, float], spreading: SpreadSettings, whole: float, reading: Reading
 ) -> None:
-    """Read what a walk will read of one of several indexes, and the units that may join. `candidates`: unit → weight as a seed,
-    of `whole` over all indexes."""
+    """Prefetch what a walk will read from one of several indexes, and the units that may join. `candidates`: unit → weight as
+    a seed; `whole` is the sum of these weights over all indexes."""
     if seeds := {unit: weight for unit, weight in candidates.items() if weight}:
         share = math.fsum(seeds.values()) / whole
         mass = _walk(store, seeds, spreading, NEARLY * spreading.epsilon / share).mass
@@ -104,7 +104,7 @@ def _walk_ahead(
 
 
 def measure_nearness(walk: SpreadResult) -> dict[UnitId, float]:
-    """Unit → its share of the most that the walk holds anywhere, with what restarts bring; 1 for the seeds."""
+    """Map each unit to its mass, restarts included, as a share of the largest mass of a node; 1 for the seeds."""
     most = max(walk.pushed.mass.values(), default=1.0)
     near = {node: held / most for node, held in cast("dict[UnitId, float]", walk.pushed.mass).items()}
     return near | dict.fromkeys(map(UnitId, walk.seeds), 1.0)
@@ -117,7 +117,7 @@ def join_by_mass(
     store: Store,
     may_be_found: Callable[[UnitId], bool],
 ) -> list[Candidate]:
-    """New candidates for the symbols with most mass that no channel found, of those that take part."""
+    """Make candidates for the symbols with most mass that no channel found and that may be found."""
     known = {c.unit.id for c in candidates}
     new = {u: m for u, m in walk.mass.items() if u not in known and may_be_found(u)}
     rows = store.units.read_rows(_select_heaviest(new, spreading.joining))
@@ -126,7 +126,7 @@ def join_by_mass(
 
 
 def _select_heaviest(mass: Mapping[UnitId, float], number: int) -> list[UnitId]:
-    """So many units with the most mass; more, where several hold the last's."""
+    """Select the `number` units with most mass, and any that tie with the last."""
     if len(mass) <= number:
         return [*mass]
     least = sorted(mass.values(), reverse=True)[number - 1]
@@ -136,9 +136,9 @@ def _select_heaviest(mass: Mapping[UnitId, float], number: int) -> list[UnitId]:
 def add_walk(
     candidates: Sequence[Candidate], walk: SpreadResult, restart: float, weight: float, store: Store
 ) -> WalkPaths:
-    """Add the walk's part to the score of each candidate that it reached. The result finds the reasons for those that are read.
+    """Add the walk's feature to each candidate that it reached; returns the paths of the walk, which explain the values.
 
-    The value is the logarithm of its share of the walk's most, scaled to be 1 for all of it and about 0 for a ten thousandth.
+    The value is the logarithm of a unit's mass as a share of the largest, scaled to 1 for a share of 1 and about 0 for 1e-4.
     """
     ways = WalkPaths(walk, restart, store, candidates)
     masses = [walk.mass.get(candidate.unit.id) for candidate in candidates]
@@ -148,7 +148,7 @@ def add_walk(
 
 
 class WalkPaths:
-    """How the mass of a walk came to a unit, in words. Nodes are numbered by content here, which decides between equal ways."""
+    """Paths by which the mass of a walk came to units. Nodes are numbered by content, which decides between equal paths."""
 
     def __init__(self, walk: SpreadResult, restart: float, store: Store, candidates: Sequence[Candidate]) -> None:
         self._found = walk
@@ -156,16 +156,16 @@ class WalkPaths:
         self._store = store
         self._candidates = candidates
         self._ways: dict[UnitId, Sequence[UnitId]] = {}
-        self.most = max(walk.mass.values(), default=0.0)  # The most mass that came to a unit
+        self.most = max(walk.mass.values(), default=0.0)  # The largest mass that came to a unit
 
     def describe(self, unit: UnitRow) -> str:
-        """How the walk came to a unit."""
+        """Describe in words how the walk came to a unit."""
         if unit.id not in self._ways:
             self.find([unit])
         return describe_walk(self._ways[unit.id], self._names, self._found.around)
 
     def find(self, units: Iterable[UnitRow]) -> None:
-        """Find the stations of the ways to these units, those that the walk reached, and read their names."""
+        """Find the paths to those of these units that the walk reached, and read the names of the units on them."""
         nodes, wanted = self._nodes, [unit.id for unit in units if unit.id in self._found.mass]
         numbers = nodes.number_nodes(wanted)
         for unit in wanted:
@@ -180,7 +180,7 @@ class WalkPaths:
 
     @cached_property
     def _senders(self) -> Mapping[int, int]:
-        """Node → the neighbour that sent it most of what arrived."""
+        """For each node the neighbour that sent it the most mass."""
         mass = {self._nodes.number[n]: m for n, m in self._found.pushed.mass.items() if n in self._nodes.number}
         most: dict[int, tuple[float, int]] = {}
         for source, row in sorted(self._rows.items()):
@@ -205,7 +205,7 @@ class WalkPaths:
 
     @cached_property
     def _rows(self) -> dict[int, list[tuple[int, float]]]:
-        """The neighbours that the walk read, by number."""
+        """For each node whose edges the walk read, its neighbours with their weights; nodes are numbers."""
         number, read = self._nodes.number, self._found.pushed.rows
         return {
             number[node]: sorted((number[o], weight) for o, weight in row if o in number)
@@ -239,12 +239,12 @@ _VERBS = {
     "owned_by": "is owned by",
     "authored_by": "was written by",
 }
-"""Kind of edge → how its source and its target go together, with the target at `{}` or at the end; for other kinds, the kind is the
-verb."""
+"""Kind of edge → phrase for how its source relates to its target, which stands at `{}` or at the end; for other kinds, the kind
+itself is the verb."""
 
 
 def describe_walk(way: Sequence[UnitId], names: Mapping[UnitId, str], around: WeightedNeighbours) -> str:
-    """How a walk came to a unit, by its stations: 'reached from Flask.run, which calls make_server, which calls it'."""
+    """Describe the path of a walk to a unit: 'reached from Flask.run, which calls make_server, which calls it'."""
     if len(way) == 1:
         return "one of the hits that the walk starts from"
     kinds = [around.find_main_kind(source, target) for source, target in pairwise(way)]
@@ -252,7 +252,7 @@ def describe_walk(way: Sequence[UnitId], names: Mapping[UnitId, str], around: We
 
 
 def _describe_way(stations: Sequence[str], edges: Sequence[tuple[str, bool]]) -> str:
-    """The stations of a way, whose last is 'it', and the kind of each edge between, with whether it points along the way."""
+    """Describe a path in words; `edges` are (kind, True if the edge points along the path), and the last station is 'it'."""
     stations = [station.removeprefix("symbol:") for station in stations]
     said = [f"reached from {stations[0]}"]
     for name, (kind, along) in zip((*stations[1:-1], "it"), edges, strict=True):
@@ -268,18 +268,18 @@ class ExpansionSettings:
 
     seeds: int
     depth: int
-    minimum: float  # Share of the best score that a seed, and whatever is reached, must have
-    decay: float | None = None  # Share of the score that every edge keeps; None for a share by kind
+    minimum: float  # Least score of seeds and reached units, as a share of the best score
+    decay: float | None = None  # Share of the score that is kept at every edge; None for a share by kind of edge
     closed: bool = False  # True if only the seeds and what they reach are results
 
 
 def add_expansion(
     candidates: Sequence[Candidate], expanding: ExpansionSettings, store: Store, may_be_found: Callable[[UnitId], bool]
 ) -> tuple[list[Candidate], frozenset[UnitId]]:
-    """(the candidates and those that joined them, best first; the seeds and all that they reach).
+    """Expand the best candidates along edges: (old and new candidates, best first; the seeds and all units they reach).
 
-    Each that inherited has a contribution that says from where: it is raised to the seed's score times the share that the edges
-    keep, if that is more than it has. `may_be_found` says which units may join.
+    A reached unit is raised to the seed's score times the share that the edges keep, if that is more than its own score; a
+    contribution tells from where. Only units for which `may_be_found` is true may join.
     """
     best = candidates[0].score if candidates else 0.0
     if best <= 0:
@@ -312,7 +312,7 @@ def add_expansion(
 
 
 class _ResolvedEdges:
-    """The ways on from nodes, for `expand`: resolved edges both ways and nesting, files as stations between."""
+    """A callable that reads steps from nodes for `expand`: resolved edges in both directions, and nesting, including files."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

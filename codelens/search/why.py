@@ -1,4 +1,4 @@
-"""Why a target has its rank, or which stage lost it: read off the trace of the very search that was asked about."""
+"""Explains why a target has its rank, or which stage of the search lost it, from the trace of that search."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from codelens.text.identifiers import split_identifier
 from codelens.worktree.place import list_own_files
 from codelens.worktree.walk import explain_path
 
-MOST_AT_ONCE = 4  # Remedies that are tried at once where each round of questions takes its time
-DEEP = 100_000  # How far down a channel is looked at for a match that its cut lost
+MOST_AT_ONCE = 4  # Most remedies that are tried in parallel if the store has several indexes
+DEEP = 100_000  # Most matches of a channel that are searched for a unit that its cut lost
 VECTOR_DEEP = 1_300
-"""The same for `vector`: sqlite-vec gives 4096 neighbours at most, of which the channel wants three a match."""
+"""Most matches of `vector` that are searched: sqlite-vec gives at most 4096 neighbours, and the channel fetches three a match."""
 
 
 def explain(
@@ -47,9 +47,9 @@ def explain(
     options: SearchOptions,
     settings: Settings,
 ) -> WhyResult:
-    """The search, and for each target (or each hit shown) its place in it. With --files-only a symbol stands for its file.
+    """Run a search and explain the place of each target, or of each hit shown. With --files-only a symbol stands for its file.
 
-    Raises TargetError for names that fit nothing and for files that do not exist.
+    Raises TargetError for unknown names and for files that do not exist.
     """
     with store.spending(settings.query_seconds):
         query = read_query(query, options)
@@ -70,7 +70,7 @@ def explain(
 
 
 def explain_place(target: str, order: Sequence[Candidate], place: int) -> Explanation:
-    """The explanation of the candidate at a place of the order, from 0."""
+    """Explain the candidate at a 0-based position in the ranking."""
     above = order[place - 1] if place > 0 else None
     below = order[place + 1] if place + 1 < len(order) else None
     for candidate in filter(None, (above, order[place], below)):
@@ -79,7 +79,7 @@ def explain_place(target: str, order: Sequence[Candidate], place: int) -> Explan
 
 
 def explain_not_indexed(target: UserTarget, store: Store, settings: Settings) -> Loss:
-    """Why a file is in no index: the rule by which the walk skips it. Raises TargetError if no tree has such a file."""
+    """Explain why a file is not indexed, by the rule that skips it. Raises TargetError if no indexed tree has such a file."""
     path = target.path
     for repository in store.documents.list_repositories():
         if target.repository not in ("", repository.name):
@@ -105,7 +105,7 @@ def explain_not_indexed(target: UserTarget, store: Store, settings: Settings) ->
 
 
 def explain_loss(target: UserTarget, loss: Loss) -> Explanation:
-    """The explanation of a target that is not a candidate."""
+    """Make the explanation of a target that is not a candidate."""
     return Explanation(target.text, None, None, None, None, loss)
 
 
@@ -114,18 +114,18 @@ _WAYS_TO_INDEX = {
     "hidden": "index with --hidden",
     "too large": "raise max_file_size in .codelens.toml",
     **dict.fromkeys(("minified", "generated", "vendored"), "set include_vendored = true in .codelens.toml"),
-}  # Reason of a skip → what brings the file into the index
+}  # Reason why a file was skipped → how to get it indexed
 
 
 class _Explainer:
-    """The questions about one ranking, in the order of the pipeline's stages."""
+    """Explains targets of one ranking, by the stages of the pipeline in their order."""
 
     def __init__(self, store: Store, options: SearchOptions, settings: Settings, ranking: Ranking) -> None:
         self._store, self._options, self._settings = store, options, settings
         self._ranking, self._run = ranking, replace(ranking.run, prefetch=ignore_units)
 
     def explain(self, target: UserTarget) -> Explanation:
-        """The place of the target in the order, or what it was lost by."""
+        """Explain the target's place in the ranking, or the stage that lost it."""
         unit, document = target.unit, target.document
         if unit is None and document is not None:
             return explain_loss(target, self._explain_no_unit(target, document))
@@ -146,7 +146,7 @@ class _Explainer:
         return explain_loss(target, loss)
 
     def _explain_no_unit(self, target: UserTarget, document: DocumentRow) -> Loss:
-        """Why nothing is at a line of an indexed file, or in all of it."""
+        """Explain why no unit is at a line of an indexed file, or anywhere in it."""
         if document.fault:
             return Loss("parse failed", f"{target.path}: {document.fault}", MEND)
         what = "it is empty" if target.line is None else f"no unit covers its line {target.line}"
@@ -160,7 +160,7 @@ class _Explainer:
         return Loss("not a symbol", f"{target.path}: {what}", remedy)
 
     def _explain_candidate(self, target: UserTarget, place: int) -> Explanation:
-        """The explanation of a candidate at a place of the order, from 0, perhaps on another page."""
+        """Explain the candidate at a 0-based position in the ranking, which may be on another page."""
         explained = explain_place(target.text, self._ranking.candidates, place)
         before = self._options.offset
         if before <= place < before + self._options.limit:
@@ -196,7 +196,7 @@ class _Explainer:
         query = self._find_first_that_works(unit, self._list_additions(unit, asked))
         if event is not None:
             loss = Loss(event.stage, event.text, _say(query), query)
-        elif cut := self._cut(unit):
+        elif cut := self._find_nearest_cut(unit):
             channel, place, most = cut
             loss = Loss(
                 "cut", f"{channel} ranks it {place}, and gives {quantity(most, 'match', 'matches')}", _say(query), query
@@ -211,7 +211,7 @@ class _Explainer:
         return loss if query or options.like else self._add_other_options(loss, unit, plain)
 
     def _describe_distance(self, unit: UnitRow) -> str:
-        """Its cosine and the least one that the channel `vector` takes, where no other channel ran; else nothing."""
+        """Describe a unit's cosine and the least that the channel `vector` takes; empty unless only this channel ran."""
         if tuple(self._run.trace.cuts) != ("vector",):
             return ""
         try:
@@ -224,7 +224,7 @@ class _Explainer:
         return f"its cosine is {cosine(distances[unit.id]):.3f}; nothing below {least:.3f} is near"
 
     def _add_other_options(self, loss: Loss, unit: UnitRow, options: SearchOptions) -> Loss:
-        """The loss with a query that shows the unit under these options, if there is one."""
+        """Add to a loss a query that shows the unit with these options, if there is one."""
         asked = self._run.query.text
         queries = [asked, *self._list_additions(unit, [asked])]
         if options == self._options or not (query := self._find_first_that_works(unit, queries, options)):
@@ -233,8 +233,8 @@ class _Explainer:
         remedy += f", ask: {query}" if query != asked or not loss.remedy else ""
         return replace(loss, remedy=remedy, remedy_query=query, remedy_options=options)
 
-    def _cut(self, unit: UnitRow) -> tuple[str, int, int] | None:
-        """(channel, rank, cut) of the channel that would give it first, were its list longer."""
+    def _find_nearest_cut(self, unit: UnitRow) -> tuple[str, int, int] | None:
+        """Find the channel that missed the unit by the fewest ranks: (channel, rank, cut); None if no channel finds it."""
         best: tuple[str, int, int] | None = None
         cuts = self._run.trace.cuts
         if self._run.within is not None:  # the remedies' searches had other scopes
@@ -278,10 +278,10 @@ class _Explainer:
     # Remedies
 
     def _list_additions(self, unit: UnitRow, queries: Sequence[str], rank: int | None = None) -> list[str]:
-        """Changed queries, in the order in which a person would try them; `rank` is the unit's if it is a candidate.
+        """List changed queries in the order in which a user would try them; `rank` is the unit's if it is a candidate.
 
-        A candidate gains by a filter: `-is:test` if tests are above it, its kind, its folder. Otherwise words of its name
-        are added, then the name as it is written. No query repeats a word. With --like words rank nothing: none are added.
+        For a candidate, filters are added first: `-is:test` if tests are above it, its kind, its folder. Then words of its name
+        are added, and then the name as written. No query repeats a word. With --like, no words are added, since none rank.
         """
         if self._options.like:
             return []
@@ -312,14 +312,14 @@ class _Explainer:
         return [*dict.fromkeys(query.strip() for query in changed), exact, f"{exact} {here}", here]
 
     def _find_first_that_works(self, unit: UnitRow, queries: Sequence[str], other: SearchOptions | None = None) -> str:
-        """The first of these queries that shows the unit under the same, or the other, options; empty if none does, or there is
-        no time.
+        """Find the first of these queries that shows the unit, with the same or the other options; empty if none does or time
+        runs out.
         """
         options, store = other or self._options, self._store
         first, last = options.offset + 1, options.offset + options.limit
 
         def rank_by(query: str) -> Ranking | None:
-            """None if --strict-query or the like forbids the query: then it helps nobody."""
+            """Rank by a changed query; None if an option such as --strict-query forbids it."""
             with suppress(CodelensError), store.spending(self._settings.query_seconds, apart=True):
                 return rank(query, store, options, self._settings)
             return None
@@ -344,7 +344,7 @@ MEND = "mend the file, or report the grammar; its text is searched all the same"
 
 
 def _drop_option(options: SearchOptions, condition: str) -> SearchOptions:
-    """The options without the one that keeps a unit out; of several patterns, without the one that does."""
+    """Remove from the options the one that excludes a unit; of several globs, only the one that does."""
     flag, _, value = condition.partition(" ")
     if flag == "-g":
         globs = tuple(g for g in options.globs if (f"'{g}'" != value if value else g.startswith("!")))
@@ -358,10 +358,10 @@ def _say(query: str) -> str:
 
 
 class _FileExplainer(_Explainer):
-    """The same questions about a ranking of files."""
+    """Explains targets of a ranking of files."""
 
     def explain(self, target: UserTarget) -> Explanation:
-        """A symbol stands for its file."""
+        """Explain the target's file, or the file of a symbol."""
         document = target.unit.document if target.unit else target.document.id if target.document else None
         if document is None:
             return explain_loss(target, explain_not_indexed(target, self._store, self._settings))
