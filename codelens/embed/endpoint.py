@@ -24,10 +24,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
 
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})  # Statuses that are tried again
-FIRST_WAIT, LONGEST_WAIT = (
-    0.5,
-    30.0,
-)  # Seconds before the second try, doubled each time; longest wait, whatever the server asks for
+FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # Seconds before the second try, doubled each time; longest wait of all
 MOST_BYTES = 64_000_000  # Size limit of an answer; a batch of 64 vectors of 4096 numbers takes about 6 MB
 MOST_TOLD = 200  # Characters of a server's error message that are shown
 _BLOCK = 65536

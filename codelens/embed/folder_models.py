@@ -232,13 +232,13 @@ class GraphEmbedder(FolderEmbedder):
     def _embed(self, text: str) -> bytes:
         tokens = self._tokenizer.encode(text.lower() if self._settings.lower_case else text)
         try:
-            return to_int8_vector(self._pool(tokens))
+            return to_int8_vector(self._pool_output(tokens))
         except UsageError:
             raise
         except Exception as fault:  # the runtime has many classes of errors, whose texts do not help people
             raise UsageError(f"the model {self._path} fails: {_format_fault(fault)}", "use another model") from None
 
-    def _pool(self, tokens: Encoding) -> list[float]:
+    def _pool_output(self, tokens: Encoding) -> list[float]:
         """Pool the output to one vector: the graph's own, the first token's, or the mean of all attended tokens."""
         import numpy as np
 

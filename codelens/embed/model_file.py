@@ -51,7 +51,7 @@ class ModelFile:
         self.path = path
         at, view, parts = len(MAGIC) + 4, memoryview(self._map), []
         length = int.from_bytes(self._map[at - 4 : at], "little")
-        start = _align(at + length)
+        start = _round_up_to_alignment(at + length)
         try:
             self.header: Mapping[str, Any] = parse_json(self._map[at : at + length])
             n, self.dimensions = int(self.header["rows"]), int(self.header["dimensions"])
@@ -59,7 +59,7 @@ class ModelFile:
                 parts.append(view[start : start + size])
                 if len(parts[-1]) != size:
                     raise ValueError("it ends too early")
-                start = _align(start + size)
+                start = _round_up_to_alignment(start + size)
             self.factors = tuple(float(f) for f in self.header["factors"])
             self.keys, self.rows = parts[0].cast("Q"), parts[3].cast("b")
             self.query_weights, self.code_weights = parts[1].cast("H"), parts[2].cast("H")
@@ -122,8 +122,8 @@ def write_model(path: Path, card: Mapping[str, Any], table: ModelTable) -> None:
     text = json.dumps(header, ensure_ascii=False, sort_keys=True).encode()
     out = bytearray(MAGIC + len(text).to_bytes(4, "little") + text)
     for part in parts:
-        out += bytes(_align(len(out)) - len(out)) + part
-    out += bytes(_align(len(out)) - len(out))
+        out += bytes(_round_up_to_alignment(len(out)) - len(out)) + part
+    out += bytes(_round_up_to_alignment(len(out)) - len(out))
     names = "\n".join(table.names[i] for i in order).encode("utf-8", "surrogatepass")
     out += zstd.compress(names, 19)
     partial = path.with_name(path.name + ".part")
@@ -131,7 +131,7 @@ def write_model(path: Path, card: Mapping[str, Any], table: ModelTable) -> None:
     partial.replace(path)
 
 
-def _align(size: int) -> int:
+def _round_up_to_alignment(size: int) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 

@@ -35,7 +35,7 @@ def find_model(setting: str) -> Path | None:
 
 
 def own_models() -> dict[str, Path]:
-    """List the models in the user's folder as name → file, sorted by name."""
+    """Map the names of the models in the user's folder to their files, sorted by name."""
     folder = find_user_place("models")
     try:
         files = sorted(folder.glob(f"*{MODEL_ENDING}")) if folder else []

@@ -153,15 +153,15 @@ class _Build:
             _close(store)
         renew(path)
         for left in (self.building, self._compacted):  # by a rebuild that was given up
-            _delete(left)
-        return self._complete(reports)
+            _delete_index_files(left)
+        return self._complete_reports(reports)
 
     def _add_trust_notice(self) -> None:
         if not self.run.settings.trust_indexes and not can_sign():
             text = "no key can be stored in your data folder: searches refuse this index unless CODELENS_TRUST_INDEXES=1 is set"
             self._notices.append(Notice("unmarked", text))
 
-    def _complete(self, reports: Sequence[IndexReport]) -> tuple[IndexReport, ...]:
+    def _complete_reports(self, reports: Sequence[IndexReport]) -> tuple[IndexReport, ...]:
         """Add the index's size, and the notices about the whole index, to the reports."""
         size = self.path.stat().st_size
         return tuple(replace(each, index_bytes=size, notices=(*self._notices, *each.notices)) for each in reports)
@@ -182,15 +182,15 @@ class _Build:
         self.is_committed = lambda: read_file_id() != before
         reports = (self._build_from_copy() if may_copy else []) or self._build_beside()
         renew(self.path)
-        return self._complete(reports)
+        return self._complete_reports(reports)
 
     def _build_from_copy(self) -> list[IndexReport]:
         """Copy the index of another checkout, update the copy, and move it into place. Returns no reports if no index can be
-        copied. A killed run leaves only its copy, which the next replaces. An unfinished build is continued instead."""
+        copied. A killed run leaves only a copy, which the next run replaces. An unfinished build goes on instead."""
         if self.building.exists() and not self.run.copy_from:
             return []
         copied = self._compacted
-        _delete(copied)
+        _delete_index_files(copied)
         try:
             source, notices = copy_index(self.run, self.roots[0], copied)
             if source is None:
@@ -207,7 +207,7 @@ class _Build:
             _verify_copy(copied, self.path)
             _swap_in(copied, self.building, self.path)
         finally:
-            _delete(copied)
+            _delete_index_files(copied)
         read = report.added + report.changed
         text = f"the index began as a copy of {source}; {read} of {report.seen} files were read"
         self._notices += [Notice("copied", text), *notices]
@@ -246,7 +246,7 @@ class _Build:
                     if is_fit and known <= set(self.roots):
                         return store, store.units.count() > 0
                 store.close()
-        _delete(self.building)
+        _delete_index_files(self.building)
         store = Store.write(self.building, self.path)
         with store.writing():
             store.set_meta("state", "building")
@@ -282,7 +282,7 @@ def _verify_copy(compacted: Path, path: Path) -> None:
         store.verify()
 
 
-def _delete(file: Path) -> None:
+def _delete_index_files(file: Path) -> None:
     file.unlink(missing_ok=True)
     for suffix in BESIDE:
         file.with_name(file.name + suffix).unlink(missing_ok=True)
@@ -291,17 +291,17 @@ def _delete(file: Path) -> None:
 def _swap_in(compacted: Path, building: Path, path: Path) -> None:
     """Replace the old index by a closed file. Raises IndexBusy if readers still use the old index's log."""
     if path.exists() and not put_to_rest(path):
-        _delete(compacted)
+        _delete_index_files(compacted)
         raise IndexBusy(f"readers hold {path}; the new index is ready at {building.name}", "run the same command again")
     compacted.replace(path)
-    _delete(building)
+    _delete_index_files(building)
 
 
 def remove_index(path: Path) -> None:
     """Delete the index at `path` and the files that belong to it. Raises IndexBusy while another process writes it."""
     with writer_lock(path):
         for file in (path, *(path.with_name(path.name + suffix) for suffix in (BUILDING, COMPACTED))):
-            _delete(file)
+            _delete_index_files(file)
 
 
 def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool:
@@ -351,18 +351,18 @@ def copy_index(run: IndexRun, root: Path, into: Path) -> tuple[Path | None, list
     raised. Only an index that codelens made for this user is copied."""
     repository = open_repository(root)
     if run.copy_from:
-        index = _index_at(run.copy_from)
+        index = _locate_index(run.copy_from)
         try:
             if repository is None:
                 raise UsageError(f"{root} is not the top of a git repository")
-            _copy(run, index, repository, into)
+            _copy_one_index(run, index, repository, into)
         except CodelensError as fault:
             raise type(fault)(str(fault), _HINT) from None
         return index, []
-    if repository is None or run.index != _index_at(root):
+    if repository is None or run.index != _locate_index(root):
         return None, []
 
-    def count_from(index: Path) -> float:
+    def count_differing_files(index: Path) -> float:
         """Count the files that differ between the commits of the two checkouts."""
         with suppress(GitError):
             commits = (read_head_commit(top) for top in (index.parent.parent, root))
@@ -370,22 +370,22 @@ def copy_index(run: IndexRun, root: Path, into: Path) -> tuple[Path | None, list
         return math.inf
 
     notices: list[Notice] = []
-    indexes = [index for top in list_other_checkouts(repository) if (index := _index_at(top)).is_file()]
-    for index in sorted(indexes, key=count_from) if len(indexes) > 1 else indexes:
+    indexes = [index for top in list_other_checkouts(repository) if (index := _locate_index(top)).is_file()]
+    for index in sorted(indexes, key=count_differing_files) if len(indexes) > 1 else indexes:
         try:
-            _copy(run, index, repository, into)
+            _copy_one_index(run, index, repository, into)
             return index, notices
         except CodelensError as fault:
             notices.append(Notice("not-copied", f"the index of another checkout was not copied: {fault}"))
     return None, notices
 
 
-def _index_at(path: Path) -> Path:
+def _locate_index(path: Path) -> Path:
     path = path.resolve()
     return path / INDEX_FOLDER / INDEX_NAME if path.is_dir() else path
 
 
-def _copy(run: IndexRun, index: Path, repository: Repository, into: Path) -> None:
+def _copy_one_index(run: IndexRun, index: Path, repository: Repository, into: Path) -> None:
     """Copy one index. Raises what opening it raises, and UsageError if it does not fit."""
     if not index.is_file():
         raise NoIndex(f"no index at {index}")

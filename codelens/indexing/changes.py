@@ -185,14 +185,14 @@ class RepositoryUpdate:
         if isinstance(result, Skip):
             if state:
                 self.store.remove_document(state.id)
-            self._skip(result, state)
+            self._count_skip(result, state)
             return path
         self.transaction.begin()
         try:
             self.store.add_document(self.repository.id, result, state.id if state else None)
             self.invalidation.added += 1
         except UnfinishedFile as fault:
-            self._skip(Skip(path, SkipReason.UNREADABLE, str(fault), result.seen.stamp), state)
+            self._count_skip(Skip(path, SkipReason.UNREADABLE, str(fault), result.seen.stamp), state)
         self.transaction.count_document(result.seen.stamp.size)
         return path
 
@@ -201,7 +201,7 @@ class RepositoryUpdate:
             self.run.progress(Progress(phase, done, total, path))
 
     def note(self, state: DocumentState) -> None:
-        """Note the names that other documents may use of this one, before it is replaced or removed."""
+        """Note what other documents may link to in this document, before it is replaced or removed."""
         self.transaction.begin()
         self.invalidation.note_document(state.id)
 
@@ -211,7 +211,7 @@ class RepositoryUpdate:
             self.transaction.begin()
             self.store.documents.set_stamp(state.id, seen.stamp)
 
-    def _skip(self, skip: Skip, state: DocumentState | None) -> None:
+    def _count_skip(self, skip: Skip, state: DocumentState | None) -> None:
         """Correct the counts for a file that is skipped for its content."""
         self.plan.skips.append(skip)
         if state:

@@ -89,7 +89,7 @@ def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | No
     language = detect_language(path, raw)
     text = TextMap(decoded)
     is_moved = job.moved and job.moved.content_hash == read.content_hash
-    extraction = (is_moved and _rename(job, decoded)) or extract(text, path, language, job.grammar_fault)
+    extraction = (is_moved and _rename_extraction(job, decoded)) or extract(text, path, language, job.grammar_fault)
     texts = list_searched_texts(text, language, extraction.units)
     mapped = to_original(extraction, text, decoded)
     vectors, file_vector = embed_document(path, language, extraction, texts, embedder)
@@ -119,7 +119,7 @@ def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | No
     )
 
 
-def _rename(job: Job, decoded: DecodedText) -> Extraction | None:
+def _rename_extraction(job: Job, decoded: DecodedText) -> Extraction | None:
     """Put the new file name into the chunks of the old extraction. Returns None if the file must be extracted again."""
     path, old = job.seen.path, from_original(pickle.loads(job.moved.extraction), decoded) if job.moved else None
     if not job.moved or not old or classify_path(path) or any(u.kind in NOTE_KINDS for u in old.units):
@@ -131,7 +131,7 @@ def _rename(job: Job, decoded: DecodedText) -> Extraction | None:
 
 
 def build_postings(path: str, units: Sequence[Unit], texts: Sequence[str]) -> tuple[Posting, ...]:
-    """Build, for each unit and its text, the terms that it is found by."""
+    """Build each unit's postings, the terms that it is found by, from its text at the same position."""
     concepts, above = map(index_terms, place_words(path))
     quoted, postings = find_quoted_units(units), []
     for place, (unit, text) in enumerate(zip(units, texts, strict=True)):

@@ -68,12 +68,12 @@ def read_cells(text: TextMap, path: str, grammar_fault: str) -> Extraction | Non
         if cell.kind == "code":
             # IPython's own lines, like `%matplotlib` or `!pip`, become comments for the parser.
             plain = _MAGIC.sub(rb"\1#", cell.source.utf8) if language == "python" else cell.source.utf8
-            code = extract(_map_utf8(plain), path, language, grammar_fault)
+            code = extract(_build_utf8_map(plain), path, language, grammar_fault)
             title = ".".join(heading.name for heading in pages.above)
             units = tuple(replace(u, container=title) if u.kind in CHUNK_KINDS else u for u in code.units)
             pages.add(replace(code, units=units), cell.source)
             continue
-        cell_text = _map_utf8(cell.source.utf8)
+        cell_text = _build_utf8_map(cell.source.utf8)
         units = tuple(build_sections(cell_text, pages.name, MARKDOWN, pages.above))
         sections = Extraction("", units, find_mentions(cell_text, MARKDOWN, units), ())
         pages.add(add_quoted(sections, cell_text, MARKDOWN), cell.source)
@@ -83,7 +83,7 @@ def read_cells(text: TextMap, path: str, grammar_fault: str) -> Extraction | Non
     return Extraction("", *contents, min(pages.faults, default=""), tuple(pages.bindings))
 
 
-def _map_utf8(utf8: bytes) -> TextMap:
+def _build_utf8_map(utf8: bytes) -> TextMap:
     return TextMap(DecodedText(utf8.decode("utf-8", "replace"), "utf-8", 1.0, 0))
 
 
@@ -144,7 +144,7 @@ def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") ->
     if symbols.fault in ("", PARTLY):
         with suppress(GrammarMissing):
             todos = find_todos(text, language, symbols.units)
-    merged = _merge(symbols, [*chunks, *todos])
+    merged = _merge_chunks(symbols, [*chunks, *todos])
     if row.chunks != "headings":
         return merged
     merged = replace(merged, references=find_mentions(text, language, merged.units))
@@ -165,7 +165,7 @@ def _try_symbols(text: TextMap, language: str, definitions_only: bool = False) -
         return replace(NOTHING, fault=f"{type(error).__name__}: {error}")
 
 
-def _merge(symbols: Extraction, chunks: Sequence[Unit]) -> Extraction:
+def _merge_chunks(symbols: Extraction, chunks: Sequence[Unit]) -> Extraction:
     """Sort chunks among the symbols, and renumber parents and references."""
     if not chunks:
         return symbols
@@ -193,13 +193,13 @@ def find_quoted_units(units: Sequence[Unit]) -> frozenset[int]:
 
 
 def list_searched_texts(text: TextMap, language: str, units: Sequence[Unit]) -> list[str]:
-    """List for each unit the text that finds it, as its author wrote it."""
+    """List for each unit the text by which searches find it, as its author wrote it."""
     texts = list_own_texts(text, units)
     return list(map(as_written, texts)) if language == NOTEBOOK else texts
 
 
 def list_own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
-    """List for each unit its body, or all its text if it has none, without the units inside; local ones stay in."""
+    """List each unit's body, or all of its text if it has no body. Units inside are cut out, except local ones."""
     holes: list[list[Span]] = [[] for _ in units]
     over = 0  # The last chunk before this unit, which may span it
     quoted = find_quoted_units(units)

@@ -36,7 +36,7 @@ def read_text(
 ) -> ReadText | Skip | UnchangedFile:
     """Read and decode one file; UnchangedFile if it has the `known_hash`. Raises OSError."""
     let_clock_tick(seen.stamp.mtime_ns, seen.stamp.ctime_ns)
-    raw = _read(root / seen.os_path, settings.max_file_size)
+    raw = _read_at_most(root / seen.os_path, settings.max_file_size)
     if len(raw) > settings.max_file_size:
         return Skip(seen.path, SkipReason.TOO_LARGE, "grew over the limit while indexing", seen.stamp)
     if reason := classify_bytes(seen.path, raw, settings.include_vendored):  # first: the rules may have changed
@@ -74,7 +74,7 @@ def open_regular(path: Path) -> BinaryIO:
     return file
 
 
-def _read(path: Path, limit: int) -> bytes:
+def _read_at_most(path: Path, limit: int) -> bytes:
     """Read a file, but at most one byte more than the limit."""
     with open_regular(path) as file:
         size = min(limit, os.fstat(file.fileno()).st_size)

@@ -47,13 +47,13 @@ def link_update(update: RepositoryUpdate) -> tuple[Notice, ...]:
         precise, linker = PreciseIndexes(store, repository.id, tree_indexes.files), None
     if documents or invalidation.has_changes:  # a removed file may have held members of types that stay
         update.transaction.begin()
-        _link(update, current_linker(), documents, precise)
+        _link_documents(update, current_linker(), documents, precise)
         store.edges.drop_unused_externals()
     update.transaction.set_meta(key, tree_indexes.state)
     return (*tree_indexes.notices, *(precise.notices if precise else ()))
 
 
-def _link(
+def _link_documents(
     update: RepositoryUpdate, linker: Linker, documents: Collection[DocumentId], precise: PreciseIndexes | None
 ) -> None:
     store, run = update.store, update.run

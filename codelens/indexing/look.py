@@ -139,7 +139,7 @@ class _Look:
             document = self._store.documents.find_at(self._row.id, path)
             checked += document is None or self._compare_content(document)
         for path in folders[:MOST_FOLDERS]:
-            self._list(path)
+            self._find_new_entries(path)
         is_whole = checked == files and len(lines) == times <= most and len(folders) <= MOST_FOLDERS
         new, changed, deleted = (tuple(sorted(paths)) for paths in (self._new, self._changed, self._deleted))
         if new or changed or deleted:
@@ -163,7 +163,7 @@ class _Look:
             (self._deleted if now is Freshness.DELETED else self._changed).add(document.path)
         return True
 
-    def _list(self, folder: str) -> None:
+    def _find_new_entries(self, folder: str) -> None:
         """Find the new and the replaced entries of a folder."""
         below = "" if folder == _ROOT else folder
         try:
@@ -180,13 +180,13 @@ class _Look:
                 path += "/"
                 if documents.is_skipped(repository, path) or documents.holds_below(repository, path):
                     continue
-                if self._takes(below, entry) and self._holds_files(path):
+                if self._would_read(below, entry) and self._holds_files(path):
                     self._new.add(path)
             elif entry.is_file(follow_symlinks=False):
                 if document := documents.find_at(repository, path):
                     if path not in self._changed:
                         self._compare_content(document)
-                elif not documents.is_skipped(repository, path) and self._takes(below, entry):
+                elif not documents.is_skipped(repository, path) and self._would_read(below, entry):
                     self._new.add(path)
 
     def _holds_files(self, folder: str) -> bool:
@@ -200,7 +200,7 @@ class _Look:
             except OSError:
                 continue
             for entry in entries:
-                if self._takes(here, entry):
+                if self._would_read(here, entry):
                     if not entry.is_dir(follow_symlinks=False):
                         return True
                     waiting.append(here + escape_path(entry.name) + "/")
@@ -208,7 +208,7 @@ class _Look:
         return False
 
     def _read_entries(self, folder: str) -> list[os.DirEntry[str]]:
-        """Read a folder's entries, sorted, as many as may still be read. Raises OSError."""
+        """Read a folder's entries, sorted, but no more than the limit still allows. Raises OSError."""
         with os.scandir(f"{self._root}/{folder}") as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
         read = entries[: self._names]
@@ -216,7 +216,7 @@ class _Look:
         self._names -= len(read)
         return read
 
-    def _takes(self, folder: str, entry: os.DirEntry[str]) -> bool:
+    def _would_read(self, folder: str, entry: os.DirEntry[str]) -> bool:
         """True if a run would read this file or enter this folder by the rules alone, without git's list of tracked files."""
         if self._filter is None:
             from codelens.indexing.walk_rules import apply_stored_rules

@@ -181,8 +181,10 @@ def find_code_blocks(utf8: bytes, language: str) -> list[CodeBlock]:
     for info, first, last, guessed in find(lines):
         code_name = find_code_language(info)
         if code_name and last > first:
-            margin = min((_indent(line) for _, line in lines[first:last] if line.strip()), default=0)
-            spans = [(start + min(margin, _indent(line)), start + len(line)) for start, line in lines[first:last]]
+            margin = min((_measure_indent(line) for _, line in lines[first:last] if line.strip()), default=0)
+            spans = [
+                (start + min(margin, _measure_indent(line)), start + len(line)) for start, line in lines[first:last]
+            ]
             ends = [utf8.find(b"\n", end) + 1 or len(utf8) for _, end in spans]
             code = excerpt((utf8[start:end], start, end) for (start, _), end in zip(spans, ends, strict=True))
             blocks.append(CodeBlock(code_name, code, guessed))
@@ -205,7 +207,7 @@ Opening = tuple[bytes, int, Callable[[bytes], object]]
 def _find_delimited_blocks(
     lines: Sequence[Line], opens: Callable[[Sequence[Line], int], Opening | None]
 ) -> Iterator[Block]:
-    """Find blocks that start with a line that `opens` recognizes, and end with a closing line or the text."""
+    """Find blocks that start with a line that `opens` recognizes, and end at a closing line or at the text's end."""
     i = 0
     while i < len(lines):
         opening = opens(lines, i)
@@ -220,7 +222,7 @@ def _find_delimited_blocks(
         i += 1
 
 
-def _open_markdown(lines: Sequence[Line], i: int) -> Opening | None:
+def _match_markdown_opening(lines: Sequence[Line], i: int) -> Opening | None:
     opening = _CODE_FENCE.match(lines[i][1])
     if not opening:
         return None
@@ -233,7 +235,7 @@ def _open_markdown(lines: Sequence[Line], i: int) -> Opening | None:
     return opening[3], i + 1, closes
 
 
-def _open_asciidoc(lines: Sequence[Line], i: int) -> Opening | None:
+def _match_asciidoc_opening(lines: Sequence[Line], i: int) -> Opening | None:
     source, fence = _SOURCE.match(lines[i][1]), _CODE_FENCE.match(lines[i][1])
     if fence and fence[3].strip():
         return fence[3], i + 1, lambda line: line.rstrip() == fence[2]
@@ -245,7 +247,7 @@ def _open_asciidoc(lines: Sequence[Line], i: int) -> Opening | None:
     return (source[1], i + 1, lambda line: line.rstrip() == listing[1]) if listing else None
 
 
-def _open_org(lines: Sequence[Line], i: int) -> Opening | None:
+def _match_org_opening(lines: Sequence[Line], i: int) -> Opening | None:
     begin = _ORG_BEGIN.match(lines[i][1])
     return (begin[1], i + 1, _ORG_END.match) if begin else None
 
@@ -260,23 +262,23 @@ def _find_restructured_blocks(lines: Sequence[Line]) -> Iterator[Block]:
         i += 1
         if not directive and not literal:
             continue
-        indent = _indent(line)
+        indent = _measure_indent(line)
         while i < len(lines) and directive and _OPTION.match(lines[i][1]):
             i += 1
         first = i
-        while i < len(lines) and (not lines[i][1].strip() or _indent(lines[i][1]) > indent):
+        while i < len(lines) and (not lines[i][1].strip() or _measure_indent(lines[i][1]) > indent):
             i += 1
         named_language = directive[1].decode("utf-8", "replace").strip() if directive else ""
         yield named_language or default or FALLBACK, first, i, not named_language
 
 
-def _indent(line: bytes) -> int:
+def _measure_indent(line: bytes) -> int:
     return len(line) - len(line.lstrip(b" \t"))
 
 
 _BLOCK_SYNTAXES: dict[str, Callable[[Sequence[Line]], Iterator[Block]]] = {
-    "markdown": lambda lines: _find_delimited_blocks(lines, _open_markdown),
+    "markdown": lambda lines: _find_delimited_blocks(lines, _match_markdown_opening),
     "restructuredtext": _find_restructured_blocks,
-    "asciidoc": lambda lines: _find_delimited_blocks(lines, _open_asciidoc),
-    "org": lambda lines: _find_delimited_blocks(lines, _open_org),
+    "asciidoc": lambda lines: _find_delimited_blocks(lines, _match_asciidoc_opening),
+    "org": lambda lines: _find_delimited_blocks(lines, _match_org_opening),
 }

@@ -70,7 +70,7 @@ def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resu
             ]
             tally.notices = (*nested, *tally.notices)
             tally.wrote |= before.get(root) != repositories[root].name
-            report = _report(store, repositories[root], run, tally)
+            report = _build_report(store, repositories[root], run, tally)
             reports.append(replace(report, resumed=resumed, seconds=time.perf_counter() - started))
         clock = PhaseClock()
         embedded, changed = finish_run(store, run, transaction)
@@ -93,7 +93,7 @@ def add_finish_time(report: IndexReport, clock: PhaseClock) -> IndexReport:
     return replace(report, cpu_seconds={**report.cpu_seconds, "finish": round(seconds, 3)})
 
 
-def _report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally) -> IndexReport:
+def _build_report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally) -> IndexReport:
     tally.kinds = kinds = store.kept_kinds(row) or store.units.count_kinds(row.id)
     no_chunks = {*NOTE_KINDS, TODO}
     skipped = store.documents.count_by_column("reason", row.id)

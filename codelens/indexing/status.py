@@ -113,7 +113,7 @@ def explain(index: Path, root: Path, path: str, settings_of: Loader) -> SeenFile
 
 
 def build_walk_filter(index: Path, root: Path, settings: Settings, settings_of: Loader | None) -> Callable[[str], bool]:
-    """Build a test whether a run would reach a path below the root; without `settings_of`, a run by the rules of the last one."""
+    """Build a test whether a run would reach a path below the root. Without `settings_of`, the rules of its last run apply."""
     if settings_of:
         settings = _load_settings(index, root, settings_of)
     elif rules := _read_last_rules(index, root):

@@ -29,17 +29,13 @@ if TYPE_CHECKING:
     from codelens.processes.pool import WorkerPool
 
 AHEAD_JOBS = 256  # Files that the workers may be ahead of the consumer
-AHEAD_BYTES = (
-    3_000_000  # The same limit in bytes of source: a result has about four times as many, so at most 12 MB wait
-)
+AHEAD_BYTES = 3_000_000  # The same limit in bytes of source: results are four times as long, so at most 12 MB wait
 QUEUED = 4  # Jobs that a worker holds, so that it need not wait while this process writes to the database
 BYTES_A_WORKER = 400_000  # Bytes of source that one worker derives in the time that another takes to start
 JOBS_A_WORKER = 100  # The same in number of files, for trees of small files
 MOST_WORKERS = 8  # Limit unless the setting `jobs` is larger; with more, the writing process is the limit
 WALL_FACTOR, WALL_EXTRA = 10.0, 20.0  # A worker is killed after parse_seconds × 10 + 20 s; the CPU limit comes first
-KEPT_BYTES = (
-    1_000_000  # Bytes of a repository after which workers stay for the next; after more, linking needs the memory
-)
+KEPT_BYTES = 1_000_000  # Bytes of a repository after which workers stay for the next; else linking needs the memory
 
 Result = DerivedDocument | Skip | UnchangedFile  # The result of one file
 
@@ -48,7 +44,7 @@ class KeptWorkers:
     """The worker processes of a run, which serve one small repository after another. Close them at the end."""
 
     def __init__(self, repositories: int = 1, wall_seconds: float | None = None) -> None:
-        """Serve this number of repositories; after the last one, no workers are kept."""
+        """Keep the workers until this number of repositories has ended."""
         self._left, self._wall_seconds = repositories, wall_seconds
         self._settings: Settings | None = None
         self._pool: WorkerPool | None = None

@@ -234,7 +234,7 @@ class IndexTraces:
         return IngestResult(spans, matched, len(symbols), nameless, unknown, tuple(known))
 
     def list_observations(self) -> Mapping[Place, ObservedRuns]:
-        """List symbol → its observations, most recent first. Raises TracesFault."""
+        """Map each symbol to its observations, most recent first. Raises TracesFault."""
         with Traces.reading(self.path) as traces:
             observations = traces.everything()
         return dict(sorted(observations.items(), key=lambda item: (-item[1].last, item[0])))

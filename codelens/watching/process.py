@@ -27,7 +27,7 @@ class WatchProcess:
             stderr=subprocess.PIPE,
             cwd=str(Path.cwd()),  # the command line looks for settings in the same folder as we do
         )
-        self._reader = Thread(target=self._read, args=(tell,), name="codelens-watch-reader", daemon=True)
+        self._reader = Thread(target=self._read_lines, args=(tell,), name="codelens-watch-reader", daemon=True)
         self._reader.start()
 
     def is_alive(self) -> bool:
@@ -45,7 +45,7 @@ class WatchProcess:
             self._process.wait()
         self._reader.join(END_SECONDS)
 
-    def _read(self, tell: Callable[[Mapping[str, Any]], None] | None) -> None:
+    def _read_lines(self, tell: Callable[[Mapping[str, Any]], None] | None) -> None:
         """Read to the end even without a listener: a full pipe would block the process."""
         assert self._process.stderr
         with self._process.stderr as lines:

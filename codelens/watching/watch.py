@@ -188,7 +188,7 @@ class Watch:
             batches = yield_ticks(self._stop) if self._poll else yield_changes(self._roots.list_present(), self._stop)
             try:
                 with closing(batches):
-                    self._follow(batches)
+                    self._update_after_changes(batches)
             except NoEvents as fault:
                 self._poll = POLL_SECONDS
                 self._emit(WatchStep.POLLING, f"no file events ({fault}): walking every {POLL_SECONDS:g} s instead")
@@ -196,7 +196,7 @@ class Watch:
                 self._stop.wait(RETRY_SECONDS)
                 self._check_roots()
 
-    def _follow(self, batches: Iterator[frozenset[str]]) -> None:
+    def _update_after_changes(self, batches: Iterator[frozenset[str]]) -> None:
         """Update after changes, until the watch must be set up again."""
         for batch in batches:
             if self._begun and not self._index.exists():

@@ -153,6 +153,7 @@ def rewrite_runs(runs: Sequence[LineRun], hunks: Sequence[LineChange], commit: i
     place = 0  # lines of the old side already copied
 
     def take(lines: int, keep: bool) -> None:
+        """Copy or drop this number of old lines."""
         while lines > 0:
             run = rest.pop() if rest else LineRun(lines, 0)
             taken = min(lines, run.lines)

@@ -156,7 +156,7 @@ _MARKS = (
     (b"\xfe\xff", "utf-16-be"),
 )
 _LOOKED_AT = 8_000  # Bytes in which a NUL makes a file binary; git uses the same number
-HEAD = 4 * _LOOKED_AT  # Bytes of a file's start that are examined: those of _LOOKED_AT characters of up to four bytes
+HEAD = 4 * _LOOKED_AT  # Bytes from which _LOOKED_AT characters can be decoded, whatever the encoding
 _CONTROLS = bytes({*range(32), 127} - {8, 9, 10, 11, 12, 13, 26, 27})
 """Control characters that text does not contain. Tab, line ends, form feed, backspace, escape and DOS's end mark may."""
 _PLAIN_SHARE = 0.02  # Share of the units that must be ASCII letters, digits or blanks: even Chinese prose has line ends
@@ -213,7 +213,7 @@ def count_controls(raw: bytes) -> int:
 
 
 def _guess_utf16(head: bytes, size: int) -> str:
-    """Name the UTF-16 encoding of a text without a mark, by the side of most NULs: high halves of ASCII. Empty for others."""
+    """Guess the byte order of UTF-16 without a mark by the NULs, which are the high halves of ASCII; empty if it is not."""
     looked_at = head[:_LOOKED_AT]
     low, high = looked_at[0::2].count(0), looked_at[1::2].count(0)
     encoding = "utf-16-le" if high > low else "utf-16-be"

@@ -98,5 +98,5 @@ def unescape_path(text: str) -> str:
 
 
 def encode_escaped_path(text: str) -> bytes | None:
-    """Encode the path's own bytes if its text needed escapes, else None."""
+    """Encode a path to its own bytes if its text has escapes; None if it has not."""
     return os.fsencode(unescape_path(text)) if "\\x" in text else None

@@ -45,12 +45,12 @@ class Head:
 
     @property
     def terms(self) -> str:
-        """The terms of `HistoryRead.terms` for this head."""
+        """A hash of what limits this history; see `HistoryRead.terms`."""
         return hash_terms(RULES, str(MOST_LOG_COMMITS), self.below, *sorted(self.cut))
 
 
 def hash_terms(*parts: str) -> str:
-    """Hash everything except the head that decides what is read, to 16 hex digits."""
+    """Hash to 16 hex digits everything, apart from the head, that decides what is read."""
     import hashlib  # loads OpenSSL
 
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
@@ -143,7 +143,7 @@ def read_changes(
 
 
 def _read_commit_times(head: Head, until: float, *options: str) -> dict[str, int]:
-    """Read commit → time, newest first."""
+    """Map each commit to its time, newest first."""
     output = run_git_within(head, until, "rev-list", "--timestamp", *options, head.commit, "--")
     rows = (line.split() for line in output.decode("ascii").splitlines())
     return {commit: min(int(at), LATEST) for at, commit in rows}
@@ -183,7 +183,7 @@ def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], un
 
 
 def collect_histories(commits: Sequence[PastCommit]) -> dict[str, History]:
-    """Collect path → history for all paths of these commits, also deleted ones. A renamed file keeps its earlier history."""
+    """Map each path of these commits, also a deleted one, to its history. A renamed file keeps its earlier history."""
     now: dict[str, str] = {}  # path at the time of a commit → its present path
     by_path: dict[str, list[PastCommit]] = {}
     for commit in commits:

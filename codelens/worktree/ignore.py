@@ -121,13 +121,13 @@ class TrackedFiles:
 
     def holds(self, path: bytes) -> bool:
         """True if git tracks exactly this path: a file or a submodule."""
-        return self.lead + path[self.cut :] in self._list()
+        return self.lead + path[self.cut :] in self._list_tracked()
 
     def holds_below(self, path: bytes) -> bool:
-        self._list()
+        self._list_tracked()
         return self.lead + path[self.cut :] in self._folders
 
-    def _list(self) -> frozenset[bytes]:
+    def _list_tracked(self) -> frozenset[bytes]:
         if self._files is None:
             output = b""
             if (self.repository.git_folder / "index").exists():

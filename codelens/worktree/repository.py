@@ -19,7 +19,7 @@ LONGEST_RULES = 4_000_000  # Bytes of configuration and ignore files. The larges
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A work tree with its git folder. `common` is the folder that linked worktrees share; without any, the git folder itself."""
+    """A work tree with its git folder. `common` is the folder shared by linked worktrees; without these, the git folder."""
 
     top: Path
     git_folder: Path

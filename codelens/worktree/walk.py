@@ -97,7 +97,7 @@ class _Walker:
     def descend(self, enters: Callable[[_Folder], bool]) -> Iterator[SeenFile | Skip]:
         """Walk depth first into the folders for which `enters` is true. An explicit stack, so that no tree is too deep."""
         enters(self._top)
-        stack = [self._decide(self._top)]
+        stack = [self._decide_entries(self._top)]
         while stack:
             step = next(stack[-1], None)
             if step is None:
@@ -105,16 +105,16 @@ class _Walker:
             elif not isinstance(step, _Folder):
                 yield step
             elif enters(step):
-                stack.append(self._decide(step))
+                stack.append(self._decide_entries(step))
 
-    def _decide(self, folder: _Folder) -> Iterator[SeenFile | Skip | _Folder]:
+    def _decide_entries(self, folder: _Folder) -> Iterator[SeenFile | Skip | _Folder]:
         """Yield the decisions about a folder's entries, in order; one Skip if the folder as a whole is left out."""
         entered = self._enter(folder)
         if isinstance(entered, Skip):
             yield entered
             return
         here, entries = entered
-        for key, is_folder, entry in sorted(map(_sort_key, entries), key=lambda row: row[0]):
+        for key, is_folder, entry in sorted(map(_build_sort_key, entries), key=lambda row: row[0]):
             if entry.name != ".git" and entry.path not in self._own:
                 yield self._judge_entry(entry, key[:-1] if is_folder else key, is_folder, here)
 
@@ -210,7 +210,7 @@ class WalkFilter(_Walker):
         """True if the walk reads this file, or enters this folder. `folder` is relative to the root, empty for it."""
         if entry.name == ".git" or entry.path in self._own or (here := self._find_folder(folder)) is None:
             return False
-        return not isinstance(self._judge_entry(entry, os.fsencode(entry.name), _sort_key(entry)[1], here), Skip)
+        return not isinstance(self._judge_entry(entry, os.fsencode(entry.name), _build_sort_key(entry)[1], here), Skip)
 
     def _find_folder(self, path: str) -> _Folder | None:
         """Find a folder with the rules for its entries; None if it is left out. An unreadable folder adds no rules of its own."""
@@ -219,12 +219,12 @@ class WalkFilter(_Walker):
             known += name + "/"
             if known not in self._folders:
                 folder = self._judge_name(name, os.fsencode(name), True, here) if here else self._top
-                self._folders[known] = self._read(folder) if isinstance(folder, _Folder) else None
+                self._folders[known] = self._read_folder(folder) if isinstance(folder, _Folder) else None
             if (here := self._folders[known]) is None:
                 return None
         return here
 
-    def _read(self, folder: _Folder) -> _Folder | None:
+    def _read_folder(self, folder: _Folder) -> _Folder | None:
         entered = self._enter(folder)
         if not isinstance(entered, Skip):
             folder = entered[0]
@@ -240,7 +240,7 @@ def _is_real_folder(path: str) -> bool:
         return False
 
 
-def _sort_key(entry: os.DirEntry[str]) -> tuple[bytes, bool, os.DirEntry[str]]:
+def _build_sort_key(entry: os.DirEntry[str]) -> tuple[bytes, bool, os.DirEntry[str]]:
     """Build (the name, with a slash after a folder's as in its files' paths; whether it is a folder; the entry). A link is not
     a folder, nor is a mount point of Windows: both could lead anywhere."""
     try:
