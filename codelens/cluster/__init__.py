@@ -1,1 +1,1 @@
-"""Many indexes as one: each holds some repositories, and a search over them gives what one index of all would."""
+"""Search several indexes as if they were one. Each holds some repositories; answers are those of a single index of all."""

@@ -1,8 +1,8 @@
-"""The calls that a search makes on a store, and how the answers of shards become that of the whole.
+"""Describe how each store method is sent to shards, and how their answers are merged into one.
 
-A call is derived from the types of the method. Ids and names in its arguments say which shards are asked, each with its own;
-ids and repositories in its answer get the numbers and names of the whole; and the kind of the answer says how several are
-merged. `store.merging.set_merge_rule` marks the exceptions.
+The description is derived from the method's type hints. Ids and names in the arguments select the shards, and each shard gets
+only its own. Ids and repositories in an answer are translated to those of the whole cluster. The type of the answer decides
+how several answers are merged. `store.merging.set_merge_rule` marks the exceptions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAPPINGS = (dict, abc.Mapping)
 
 
 def _strip(hint: Any) -> Any:
-    """A type without `| None`, and the id that a plain number stands for."""
+    """Remove `| None` from a type, and replace an annotated plain number by the id type that it stands for."""
     if get_origin(hint) in (Union, UnionType):
         hint = next(part for part in get_args(hint) if part is not NoneType)
     if get_origin(hint) is Annotated:
@@ -43,23 +43,23 @@ def _strip(hint: Any) -> Any:
 
 
 def _find_element_type(hint: Any) -> Any:
-    """The type of the elements of a collection, or of the keys of a mapping; None for other types."""
+    """Find the type of a collection's elements or of a mapping's keys; None for other types."""
     hint = _strip(hint)
     if hint is UnitSet:
         return UnitId
     return _strip(get_args(hint)[0]) if get_origin(hint) in (*COLLECTIONS, *MAPPINGS) else None
 
 
-ROW_IDS = (UnitId, DocumentId, _strip(MessageId))  # Ids that are numbered shard by shard
+ROW_IDS = (UnitId, DocumentId, _strip(MessageId))  # Types of ids that each shard numbers by itself
 
 # Arguments
 
 Parts = Mapping[int, Any]  # Shard → its part of an argument
-Cut = Callable[[Numbers, Any], Parts | None]  # Argument → parts of shards; None to ask all
+Cut = Callable[[Numbers, Any], Parts | None]  # Argument → each shard's part of it; None to ask all shards
 
 
 def cut_ids(whole: Numbers, ids: Any) -> Parts | None:
-    """Units or documents, alone or as keys of a mapping, or the roots of repositories."""
+    """Split units or documents (a collection or the keys of a mapping), or the roots of repositories, by shard."""
     if isinstance(ids, RootNames):
         return whole.names_by_root()
     if not isinstance(ids, dict):
@@ -72,28 +72,28 @@ def cut_ids(whole: Numbers, ids: Any) -> Parts | None:
 
 
 def cut_further(numbers: Numbers, ids: Iterable[int] | None) -> Parts | None:
-    """Units or documents, of which shards may have none."""
+    """Split a call's units or documents by shard; a shard may get none."""
     parts = group_by_shard(ids or ())
     return None if ids is None else {shard: parts.get(shard, []) for shard in numbers.shards}
 
 
 def cut_nodes(numbers: Numbers, nodes: Iterable[int]) -> Parts:
-    """Nodes of the graph."""
+    """Split nodes of the symbol graph by shard."""
     return numbers.group_nodes(nodes)
 
 
 def cut_id(_: Numbers, number: int | None) -> Parts | None:
-    """One unit or document."""
+    """Route a call on one unit or document to its shard."""
     return None if number is None else dict([split_number(number)])
 
 
 def cut_repository(numbers: Numbers, repository: int) -> Parts:
-    """One repository."""
+    """Route a call on one repository to the shard that holds it."""
     return dict([numbers.home(repository)])
 
 
 def cut_pairs(_: Numbers, pairs: Iterable[tuple[int, int]]) -> Parts:
-    """Pairs of a unit and something."""
+    """Split pairs that begin with a unit by the unit's shard."""
     parts: dict[int, list[tuple[int, int]]] = {}
     for number, other in pairs:
         shard, local = split_number(number)
@@ -102,7 +102,7 @@ def cut_pairs(_: Numbers, pairs: Iterable[tuple[int, int]]) -> Parts:
 
 
 def cut_expressions(numbers: Numbers, expressions: Iterable[str]) -> Parts:
-    """Expressions, each for the shards that may match it."""
+    """Give each shard the FTS5 expressions that it may match."""
     parts: dict[int, list[str]] = {}
     for expression in expressions:
         for shard in numbers.routes.find_with_any(expression, numbers.shards):
@@ -117,18 +117,20 @@ CUTS: Mapping[Any, Cut] = {
     _strip(SymbolName): lambda n, name: dict.fromkeys(n.routes.with_name(fold_identifier(name), n.shards), name),
     **dict.fromkeys(ROW_IDS, cut_id),
 }
-"""Type of an argument → how it is cut; every shard gets others as they are."""
+"""Type of an argument → how to split it by shard; arguments of other types go unchanged to every shard."""
 ELEMENT_CUTS: Mapping[Any, Cut] = {
     Node: cut_nodes,
     _strip(Expression): cut_expressions,
     tuple[UnitId, int]: cut_pairs,
     **dict.fromkeys(ROW_IDS, cut_ids),
 }
-"""The same by the type of the elements."""
+"""Type of an argument's elements → how to split the argument by shard."""
 
 # Answers
 
-Lift = Callable[[Numbers, int, Any], Any]  # A shard's value → the whole's
+Lift = Callable[
+    [Numbers, int, Any], Any
+]  # (numbers, shard, a value of the shard) → the same value in the whole cluster
 LIFTS: Mapping[Any, Lift] = {
     RepositoryName: lambda numbers, shard, name: numbers.name(shard, name),
     RepositoryId: lambda numbers, shard, value: numbers.repository(shard, value),
@@ -138,7 +140,7 @@ LIFTS: Mapping[Any, Lift] = {
 
 
 def make_lift(hint: Any) -> Any:
-    """Make the `Lift` of this type; None if values stay as they are."""
+    """Make the `Lift` for values of this type; None if they need no translation."""
     base, arguments = get_origin(hint), get_args(hint)
     if base in (Union, UnionType):
         lift = make_lift(_strip(hint))
@@ -176,7 +178,7 @@ def make_lift(hint: Any) -> Any:
 def _make_lift_in_order(lift: Lift | None) -> Lift:
     def lift_in_order(numbers: Numbers, shard: int, values: InOrder[Any]) -> InOrder[Any]:
         keys = [list(key) for key in values.keys]
-        for key in keys:  # some have the name of the repository, others its id
+        for key in keys:  # some keys hold the repository's name, others its id
             rename = numbers.name if isinstance(key[values.at], str) else numbers.repository
             key[values.at] = rename(shard, key[values.at])
         return InOrder([lift(numbers, shard, value) for value in values] if lift else values, map(tuple, keys))
@@ -188,22 +190,22 @@ def _make_lift_in_order(lift: Lift | None) -> Lift:
 
 
 class Call(NamedTuple):
-    """How shards are asked for one method."""
+    """Describes how to ask shards for one method."""
 
     lift: Lift | None
     merge: Merge
-    cuts: Sequence[tuple[int, Cut]] = ()  # (place of an argument, how it is cut)
-    is_lasting: bool = False  # True for what does not depend on a query: asked for once
+    cuts: Sequence[tuple[int, Cut]] = ()  # (position of an argument, how to split it by shard)
+    is_lasting: bool = False  # True if the answer does not depend on a query, so that it is asked for only once
     elements: Elements | None = None
 
     def find_first_cut(self, arguments: Sequence[Any]) -> Cut | None:
-        """How the first argument names a part of the whole; None if it does not."""
+        """Find how to split the first argument by shard; None if the call does not depend on one."""
         return next((cut for place, cut in self.cuts if place == 0 and arguments[0] is not None), None)
 
 
 @cache
 def find_call(method: str) -> Call:
-    """How shards are asked for a method. Raises UsageError for one whose types do not tell."""
+    """Derive how to ask shards for a method. Raises UsageError if its type hints do not determine it."""
     if method == IN_PARTS:
         return Call(make_lift(Part | None), lambda answers, _: list(answers), ((1, cut_ids), (3, cut_further)))
     if method == REHEARSE:
@@ -225,7 +227,7 @@ def find_call(method: str) -> Call:
 
 
 def _find_merge(result: Any, cuts: Sequence[tuple[int, Cut]], parameters: Sequence[str]) -> Merge | None:
-    """How answers of this type are merged."""
+    """Find the function that merges answers of this type; None if they cannot be merged."""
     base, arguments = get_origin(result), get_args(result)
     if any(cut in (cut_id, cut_repository) for _, cut in cuts):
         return lambda answers, _: answers[0]
@@ -252,7 +254,7 @@ def _take_first(answers: Sequence[InOrder[Any]], limit: int | None) -> InOrder[A
 
 
 def _find_elements(result: Any, first: Any) -> Elements | None:
-    """How an answer falls into what belongs to the ids of the first argument, if it does."""
+    """Find how to split an answer by the ids of the first argument; None if that is not possible."""
     base, element = get_origin(result), _find_element_type(result)
     if base in MAPPINGS and element == first:
         return Elements(
@@ -272,7 +274,7 @@ def _find_elements(result: Any, first: Any) -> Elements | None:
 
 
 def _lift_reads(numbers: Numbers, shard: int, reads: Sequence[RecordedCall]) -> list[RecordedCall]:
-    """The reads, but not those that depend on numbers which another shard may have too, or which the whole names otherwise."""
+    """Translate a shard's recorded calls to ids of the whole cluster, without those that cannot be translated."""
     lifted = []
     for read in reads:
         try:
@@ -295,7 +297,7 @@ def _lift_reads(numbers: Numbers, shard: int, reads: Sequence[RecordedCall]) -> 
 
 
 def _merge_reads(answers: Sequence[Sequence[RecordedCall]], arguments: Sequence[Any]) -> list[RecordedCall]:
-    """The calls that one shard alone answers, and those that all of them have read."""
+    """Merge the recorded calls: keep those that concern a single shard, and those that every shard recorded."""
     merged, by_call = list[RecordedCall](), dict[Any, list[RecordedCall]]()
     for answer in answers:
         of_all = {}
@@ -314,10 +316,10 @@ def _merge_reads(answers: Sequence[Sequence[RecordedCall]], arguments: Sequence[
 
 
 class _SameSet:
-    """A set of units as a key: the object itself, so that comparing costs nothing."""
+    """A dictionary key for a set of units, compared by identity, which is fast."""
 
     def __init__(self, units: UnitSet) -> None:
-        self.units = units  # also keeps its id from being used again
+        self.units = units  # a reference also keeps the id from being reused
 
     def __hash__(self) -> int:
         return id(self.units)
@@ -327,7 +329,7 @@ class _SameSet:
 
 
 def freeze(value: Any) -> Any:
-    """A key for arguments. A set of units is the one object, which is never changed."""
+    """Make a hashable key from arguments. Sets of units are compared by identity, because they never change."""
     match value:
         case UnitSet():
             return _SameSet(value)

@@ -1,4 +1,4 @@
-"""One call to the store → requests to the shards that it concerns, and one answer made of theirs."""
+"""Turn a call to the store into requests to the shards that it concerns, and their answers into one."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from codelens.model.code import UnitId
 from codelens.store.units import UnitSet
 
 T = TypeVar("T")
-MOST_LASTING = 5_000  # Answers that are kept from one search to the next: a server is asked for ever new words
+MOST_LASTING = 5_000  # Limit on answers kept between searches, because a server is asked for ever new words
 MethodCall = tuple[str, tuple[Any, ...]]  # A method with its arguments
 
 
 class FanOut:
-    """Asks the shards that calls concern, and merges their answers. Shards do not change, so nothing is asked for twice."""
+    """Sends calls to the shards that they concern and merges the answers. Shards never change, so answers are cached."""
 
     def __init__(self, transport: Transport, numbers: Numbers) -> None:
         self.transport, self.numbers = transport, numbers
-        self._lasting_answers: dict[Any, Any] = {}  # Answers that hold for all searches
+        self._lasting_answers: dict[Any, Any] = {}  # Answers that all searches share
         self._answers: dict[Any, Any] = {}
         self._elements_by_call: dict[Any, dict[Any, list[Any]]] = {}
-        """(method, further arguments) → element of the first argument → its elements of the answer."""
-        self._lasting_elements: dict[Any, dict[Any, list[Any]]] = {}  # The same for what holds for all searches
-        self._sent_sets: list[_SentSet] = []  # The last ones
+        """(method, other arguments) → element of the first argument → the elements of the answer that belong to it."""
+        self._lasting_elements: dict[Any, dict[Any, list[Any]]] = {}  # As above, for answers that all searches share
+        self._sent_sets: list[_SentSet] = []  # The most recent sets of units, at most MOST_SETS
         self._counter = itertools.count()
         self._thread_state = threading.local()
 
     def forget(self) -> None:
-        """Free what was asked for the last search; and what holds for all, once it is much."""
+        """Drop the cached answers of the last search, and those that all searches share once there are too many."""
         self._answers.clear()
         self._elements_by_call.clear()
         if len(self._lasting_answers) + sum(map(len, self._lasting_elements.values())) > MOST_LASTING:
@@ -44,7 +44,7 @@ class FanOut:
 
     @contextmanager
     def forgetting_new(self) -> Iterator[None]:
-        """Free what is asked for meanwhile."""
+        """Drop the answers that were cached inside the block."""
         before = set(self._answers)
         try:
             yield
@@ -53,16 +53,16 @@ class FanOut:
                 del self._answers[key]
 
     def __call__(self, method: str, *arguments: Any) -> Any:
-        """The answer that one index of all would give."""
+        """Ask the shards; the answer is that of a single index of all repositories."""
         (answer,) = self.ask_all([(method, arguments)])
         return answer
 
     def knows(self, method: str, *arguments: Any) -> bool:
-        """True if this was asked for already."""
+        """True if the answer to this call is cached."""
         return _OpenCall(self, method, arguments, set()).done
 
     def ask_all(self, calls: Sequence[MethodCall]) -> list[Any]:
-        """The answers to several calls, with one message to each shard that any of them concerns."""
+        """Answer several calls with one message to each shard that any of them concerns."""
         task: _TaskThread | None = getattr(self._thread_state, "task", None)
         if task is not None and not all(self.knows(method, *arguments) for method, arguments in calls):
             return task.wait_for(calls)
@@ -85,7 +85,7 @@ class FanOut:
         return answers
 
     def at_once(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
-        """The results of tasks, in one round whenever all wait for shards. Raises the first fault."""
+        """Run tasks concurrently, and send their requests together whenever all wait for shards. Raises the first fault."""
         started = [_TaskThread(task, self._thread_state) for task in tasks]
         running = started
         while running:
@@ -106,7 +106,7 @@ class FanOut:
         return [task.result for task in started]
 
     def _remember_read(self, read: RecordedCall) -> None:
-        """Remember what shards read ahead."""
+        """Cache an answer that a shard recorded in a rehearsal."""
         call = find_call(read.method)
         if call.elements is None:
             self.find_answers(call)[read.method, freeze(read.arguments)] = read.answer
@@ -119,17 +119,17 @@ class FanOut:
         elements |= new
 
     def find_answers(self, call: Call) -> dict[Any, Any]:
-        """The place of answers to such a call."""
+        """Find the cache for answers to such a call."""
         return self._lasting_answers if call.is_lasting else self._answers
 
     def find_elements(self, method: str, further: tuple[Any, ...]) -> dict[Any, list[Any]]:
-        """The elements that are known of answers to a method."""
+        """Find the cached elements of a method's answers; `further` are the arguments after the first."""
         return (self._lasting_elements if find_call(method).is_lasting else self._elements_by_call).setdefault(
             (method, freeze(further)), {}
         )
 
     def cut(self, call: Call, arguments: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
-        """Shard → the arguments that it is asked with."""
+        """Split a call's arguments: shard → its arguments. Shards that the call does not concern are left out."""
         parts: dict[int, Parts] = {}
         sets: dict[int, _SentSet] = {}
         for place, cut in call.cuts:
@@ -146,7 +146,7 @@ class FanOut:
         }
 
     def _name_externals(self) -> None:
-        """In one index, something outside that several repositories use is one node: find all shards that have it."""
+        """Give an external name one node in the whole cluster, by finding it in all shards."""
         unknown: dict[int, list[int]] = {}
         for shard, local in self.numbers.unknown:
             unknown.setdefault(shard, []).append(local)
@@ -168,7 +168,7 @@ class FanOut:
 
 
 def _join_rehearsals(calls: Sequence[MethodCall]) -> list[MethodCall]:
-    """The same calls, in which the first that rehearses some work has the units of all that rehearse it."""
+    """Join rehearsals of the same work: the first gets the units of all of them, the others get none."""
     numbers: dict[int, list[int]] = {}
     joint = [method == REHEARSE and isinstance(arguments[1], list) for method, arguments in calls]
     for work, units, _ in (arguments for (_, arguments), is_joint in zip(calls, joint, strict=True) if is_joint):
@@ -180,7 +180,7 @@ def _join_rehearsals(calls: Sequence[MethodCall]) -> list[MethodCall]:
 
 
 class _SentSet(NamedTuple):
-    """A set of units that shards have."""
+    """A set of units that was sent to shards."""
 
     units: UnitSet
     number: int
@@ -188,14 +188,14 @@ class _SentSet(NamedTuple):
     shards: set[int]  # The shards that it was sent to
 
     def name_for(self, shards: Collection[int]) -> Mapping[int, SetReference]:
-        """The set by its number, for these shards; its units go to those that do not have it yet."""
+        """Refer to the set by its number: shard → reference. A shard that has not received the set also gets its units."""
         references = {s: SetReference(self.number, None if s in self.shards else self.parts[s]) for s in shards}
         self.shards.update(shards)
         return references
 
 
 class _TaskThread:
-    """A thread of its own, which goes on only while who began it waits."""
+    """A task in its own thread. It runs only while the thread that started it waits."""
 
     def __init__(self, task: Callable[[], Any], of_thread: threading.local) -> None:
         self.is_done = False
@@ -209,12 +209,12 @@ class _TaskThread:
         self._thread.start()
 
     def resume(self) -> None:
-        """Let it go on until it waits or is done."""
+        """Let the task run until it waits for answers or ends."""
         self._turn.release()
         self._stopped.acquire()
 
     def wait_for(self, calls: Sequence[MethodCall]) -> list[Any]:
-        """Stop until there are answers. Called by the task itself."""
+        """Pause the task until its calls are answered. Called in the task's thread."""
         self.calls = calls
         self._stopped.release()
         self._turn.acquire()
@@ -235,10 +235,10 @@ class _TaskThread:
 
 
 class _OpenCall:
-    """A call on its way: what is known already, and what shards are asked for."""
+    """A call in progress: the part of its answer that is cached, and the part that shards are asked for."""
 
     def __init__(self, fan: FanOut, method: str, arguments: tuple[Any, ...], pending: set[Any]) -> None:
-        """`pending`: what calls before it in the same round ask for."""
+        """`pending`: keys that earlier calls of the same round ask for; this call adds its own."""
         self.call = find_call(method)
         self.places: dict[int, int] = {}  # Shard → place of the request in its message
         self._fan, self._method, self._arguments = fan, method, arguments
@@ -258,18 +258,18 @@ class _OpenCall:
             pending.add(self._key)
 
     def build_requests(self) -> dict[int, Request]:
-        """Shard → what it is asked."""
+        """Build the requests for the part that is not cached: shard → request."""
         cut = {} if self.done else self._fan.cut(self.call, self._asked)
         return {shard: Request(self._method, arguments) for shard, arguments in cut.items()}
 
     def lift(self, replies: Mapping[int, Sequence[Any]]) -> list[Any]:
-        """The answers of shards, with the ids and names of the whole; `replies`: shard → its answers to this round."""
+        """Translate the shards' answers to ids and names of the whole cluster; `replies`: shard → its answers to this round."""
         numbers, lift = self._fan.numbers, self.call.lift
         answers = [(shard, replies[shard][place]) for shard, place in sorted(self.places.items())]
         return [lift(numbers, shard, answer) if lift else answer for shard, answer in answers]
 
     def answer(self, lifted: Sequence[Any]) -> Any:
-        """The whole's answer, a new list or mapping."""
+        """Merge the translated answers and cache the result; returns a copy of it."""
         if self._elements is None:
             if not self.done:
                 self._answers[self._key] = self.call.merge(lifted, self._arguments)

@@ -1,5 +1,5 @@
-"""Ids of a shard → ids of the whole, and back. Units and documents carry their shard in the high bits; repositories
-are numbered in the order in which one index would have them, and named so that no two share a name; externals by their names.
+"""Translate a shard's ids to ids of the whole cluster, and back. Ids of units and documents hold the shard in the high bits.
+Repositories are numbered in the order of a single index, under unique names. Externals are numbered by name.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import EXTERNAL
 from codelens.store.documents import RepositoryRow, RootNames, name_by_roots
 
-LOCAL_BITS = 25  # 33 million units to a shard, and 32,768 shards below the numbers of externals
+LOCAL_BITS = 25  # Allows 33 million units per shard, and 32,768 shards below the ids of externals
 _LOCAL = (1 << LOCAL_BITS) - 1
 MOST_SHARDS = EXTERNAL >> LOCAL_BITS
 
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The place of a repository."""
+    """The shard that holds a repository, with its name and root in answers."""
 
     shard: int
     row: RepositoryRow  # Its row in the shard
-    name: str = ""  # Its name in answers; empty to tell it by its root from all others
+    name: str = ""  # Its name in answers; if empty, a unique name is made from its root
     root: Path | None = None  # Its root in answers, if not the folder in which it was indexed
 
 
 class Numbers:
-    """The numbers of all shards. `homes` are the repositories in the order of one index."""
+    """Translates ids between shards and the whole cluster. `homes` are the repositories in the order of a single index."""
 
     def __init__(self, homes: Sequence[Home]) -> None:
         names = name_by_roots([home.row.root for home in homes if not home.name])
@@ -51,27 +51,27 @@ class Numbers:
         self.unknown: set[tuple[int, int]] = set()  # Externals that `name_externals` must number
 
     def home(self, repository: int) -> tuple[int, RepositoryId]:
-        """(shard, id there) of a repository."""
+        """Find the shard of a repository, and its id there."""
         home = self._homes[repository]
         return home.shard, home.row.id
 
     def repository(self, shard: int, local: int) -> RepositoryId:
-        """The number of a shard's repository."""
+        """Find the id of a shard's repository in the whole cluster."""
         return self._number[shard, local]
 
     def names_by_root(self) -> dict[int, RootNames]:
-        """Shard → root of each repository there → its name."""
+        """Map each shard to the roots of its repositories, and each root to the repository's name in answers."""
         by_shard: dict[int, RootNames] = {}
         for home in self._homes.values():
             by_shard.setdefault(home.shard, RootNames())[home.row.root] = self._name[home.shard, home.row.name]
         return by_shard
 
     def name(self, shard: int, name: str) -> str:
-        """The name of a shard's repository; other names stay."""
+        """Translate the name of a shard's repository; other names are returned unchanged."""
         return self._name.get((shard, name), name)
 
     def node(self, shard: int, local: int) -> int:
-        """The number of a node of a shard's graph. What lies outside of all shards is one node, whoever names it."""
+        """Translate a node of a shard's graph. An external name is the same node in all shards; see `name_externals`."""
         if local < EXTERNAL:
             return -(shard << LOCAL_BITS | -local) if local < 0 else shard << LOCAL_BITS | local
         if (shard, local) not in self._external_of_node:
@@ -79,7 +79,7 @@ class Numbers:
         return self._external_of_node.get((shard, local), EXTERNAL)
 
     def group_nodes(self, nodes: Iterable[int]) -> dict[int, list[int]]:
-        """Shard → the nodes there, in the given order; an external is in several."""
+        """Group nodes by shard, in the given order, as ids of the shard; an external may be in several shards."""
         by_shard: dict[int, list[int]] = {}
         for node in nodes:
             for shard, local in self._places_of_external.get(node, ()) if node >= EXTERNAL else (split_number(node),):
@@ -87,7 +87,7 @@ class Numbers:
         return by_shard
 
     def name_externals(self, held: Mapping[int, Mapping[str, int]]) -> None:
-        """Number externals: shard → name → node there, for all shards that have these names."""
+        """Assign ids to externals by name. `held`: shard → name → node there, for all shards that have these names."""
         for shard, names in held.items():
             for name, local in names.items():
                 number = self._number_of_external.setdefault(name, EXTERNAL + 1 + len(self._number_of_external))
@@ -98,19 +98,19 @@ class Numbers:
 
 
 def join_number(shard: int, local: int) -> UnitId:
-    """The number of a shard's unit or document."""
+    """Make the id of a shard's unit or document in the whole cluster."""
     return UnitId(shard << LOCAL_BITS | local)
 
 
 def split_number(number: int) -> tuple[int, int]:
-    """(shard, number there) of a unit, a document, or a document's node."""
+    """Split the id of a unit, a document or a document's node into its shard and its id there."""
     if number < 0:
         return -number >> LOCAL_BITS, -(-number & _LOCAL)
     return number >> LOCAL_BITS, number & _LOCAL
 
 
 def group_by_shard(numbers: Iterable[int]) -> dict[int, list[int]]:
-    """Shard → the numbers there, in the given order."""
+    """Group ids by shard, in the given order, as ids of the shard."""
     by_shard: dict[int, list[int]] = {}
     for number in numbers:
         shard, local = split_number(number)

@@ -1,4 +1,4 @@
-"""The seam to where shards lie: one message to each shard, all at once, one answer from each."""
+"""The interface to shards, wherever they are open: each gets one message with several requests and returns their answers."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ GATEWAYS: Mapping[str, type] = {
     "parts": Parts,
     "lines": LineHistories,
 }
-IN_PARTS, REHEARSE = "in_parts", "rehearse"  # Requests for work that the shard does on its store, by no method
+IN_PARTS, REHEARSE = "in_parts", "rehearse"  # Requests to run a function on the shard's store, instead of a method
 
 
 def order_arguments(gateway: str, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The arguments of a method in order, with defaults, with lists for iterators, and without functions."""
+    """Put a method's arguments in order: fill in defaults, turn iterators into lists, and drop functions."""
     known = getattr(GATEWAYS[gateway], method, None)
     if known is None:
         return ()
@@ -44,12 +44,12 @@ def order_arguments(gateway: str, method: str, given: tuple[Any, ...], named: Ma
 
 
 def list_iterator(value: Any) -> Any:
-    """A list of what an iterator gives; other values stay."""
+    """Turn an iterator into a list; other values are returned unchanged."""
     return list(value) if isinstance(value, Iterator) else value
 
 
 class Gateway:
-    """One gateway of shards, each of whose methods is asked for by name."""
+    """A stand-in for a store's gateway. Its methods pass their name and arguments to the function `ask`."""
 
     def __init__(self, name: str, ask: Callable[..., Any]) -> None:
         self._name, self._ask = name, ask
@@ -62,12 +62,12 @@ class Gateway:
 
 
 SHARED = ("embedder_fingerprint", "embedder_setting", "embedder", "fuzzy", "vector", "state")
-"""Keys of `meta` that shards must agree on."""
-MOST_SETS = 8  # Sets of units that a shard remembers; a search has a scope and a pool of candidates
+"""Keys of `meta` whose values must be the same in all shards."""
+MOST_SETS = 8  # Limit on sets of units in use at a time; a search has a scope and a pool of candidates
 
 
 class SetReference(NamedTuple):
-    """A set of units by its number. The units come with it the first time only."""
+    """A reference to a set of units by number. The units are included only the first time."""
 
     number: int
     units: UnitSet | None
@@ -81,7 +81,7 @@ class Request(NamedTuple):
 
 
 class ShardFacts(NamedTuple):
-    """Facts about a shard that hold for as long as it is open."""
+    """Facts about a shard that do not change while it is open."""
 
     repositories: Sequence[RepositoryRow]  # In order of their ids
     totals: Mapping[RepositoryId, tuple[int, int]]  # (number of documents, bytes of source) of each
@@ -90,10 +90,10 @@ class ShardFacts(NamedTuple):
 
 
 class Transport(Protocol):
-    """Asks shards."""
+    """Sends messages to shards."""
 
     def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
-        """Shard → its answers, from all at once."""
+        """Send each shard its requests; returns shard → its answers, in order."""
         ...
 
 
@@ -106,14 +106,14 @@ class Shard:
         self._sets: dict[int, UnitSet] = {}
 
     def facts(self) -> ShardFacts:
-        """Its facts."""
+        """Read the facts about this shard."""
         meta = {key: value for key in SHARED if (value := self.store.meta(key))}
         rows = sorted(self.store.documents.list_repositories(), key=lambda row: row.id)
         totals = {row.id: self.store.documents.read_totals(row.id) for row in rows}
         return ShardFacts(rows, totals, {**meta, "schema": str(self.store.schema())}, self.store.meta(INDEXED_AT))
 
     def answers(self, message: Sequence[Request]) -> list[Any]:
-        """The results of several requests."""
+        """Answer several requests, in order."""
         return list(map(self._answer, message))
 
     def _answer(self, request: Request) -> Any:
@@ -129,7 +129,7 @@ class Shard:
     def _do_work(
         self, store: Any, work: Callable[..., Any], numbers: Any, seconds: float, further: Sequence[int] | None = None
     ) -> Any:
-        """The result of work; None if there was no time for it."""
+        """Run a function on the store within `seconds`; returns None if time runs out."""
         before, self.store.budget = self.store.budget, TimeBudget(seconds)
         try:
             return work(store, numbers) if further is None else work(store, numbers, further)
@@ -143,19 +143,19 @@ class Shard:
             return argument
         if argument.units is not None:
             self._sets[argument.number] = argument.units
-            while len(self._sets) > 2 * MOST_SETS:  # they may come in another order than who asks made them
+            while len(self._sets) > 2 * MOST_SETS:  # sets may arrive in another order than they were made in
                 del self._sets[next(iter(self._sets))]
         return self._sets[argument.number]
 
 
 def call_method(store: Store, method: str, arguments: Sequence[Any]) -> Any:
-    """The result of a method of a store's gateway; iterators as lists."""
+    """Call `gateway.method` on a store; an iterator is returned as a list."""
     gateway, _, name = method.partition(".")
     return list_iterator(getattr(getattr(store, gateway), name)(*arguments))
 
 
 class RecordedCall(NamedTuple):
-    """A call of a rehearsal with its answer: of a shard, or as the whole names things."""
+    """A call recorded in a rehearsal, with its answer; in ids of a shard, or of the whole cluster once translated."""
 
     method: str
     arguments: tuple[Any, ...]
@@ -163,9 +163,9 @@ class RecordedCall(NamedTuple):
 
 
 class Rehearsal:
-    """A shard's store that records what is read."""
+    """A wrapper of a shard's store that records each call and its answer."""
 
-    walked = filters = None  # What is known from earlier searches would not be recorded
+    walked = filters = None  # No caches of earlier searches, because reads from them would not be recorded
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -175,7 +175,7 @@ class Rehearsal:
         return Gateway(name, self._read) if name in GATEWAYS else getattr(self._store, name)
 
     def foresee(self, *calls: object) -> None:
-        """Nothing lies elsewhere here."""
+        """Do nothing: the shard's data are local."""
 
     def _read(self, method: str, *arguments: Any) -> Any:
         self._store.budget.check()

@@ -1,8 +1,7 @@
-"""A sketch of a shard's terms and names: a few bits for each say which of them the shard cannot hold.
+"""Sketches of shards: Bloom filters over a shard's terms and names, which tell that the shard does not hold a term.
 
-It is a Bloom filter. What was put in is always found, so that a shard that is not asked for a word has no unit with it. A shard
-never changes once it is built, and so its sketch does not either. Beginnings of words (`pre*`) and parts of them cannot be
-looked up.
+A term that was added is always found, so a shard that is skipped for a word has no unit with that word. A shard never changes
+once it is built, so neither does its sketch. Prefixes (`pre*`) and other parts of words cannot be looked up.
 """
 
 from __future__ import annotations
@@ -18,24 +17,24 @@ import xxhash
 from codelens.store.postings import build_plain_phrases
 from codelens.store.store import Store
 
-BITS = 10  # Bits a term. Measured over 96 real shards: one of 120 terms that a shard lacks seems to be there.
+BITS = 10  # Bits per term. Over 96 real shards, one in 120 terms that a shard lacks was reported as possibly present.
 _HEADER = struct.Struct("<4sBxxxQ")
 _MAGIC = b"CLS1"
 _HALF = (1 << 64) - 1
 
 
 class Sketch:
-    """The terms of a shard, approximately. Deterministic: the same terms in any order give the same bytes."""
+    """A Bloom filter over a shard's terms. The same terms in any order give the same bytes."""
 
     __slots__ = ("_bits", "_size", "hashes")
 
     def __init__(self, bits: bytes, size: int, hashes: int) -> None:
-        """`size`: number of bits in use; `hashes`: places that each term has."""
+        """`size`: number of bits in use; `hashes`: number of bits set for each term."""
         self._bits, self._size, self.hashes = bits, size, hashes
 
     @classmethod
     def make(cls, terms: Collection[str], bits: int = BITS) -> Sketch:
-        """The sketch of these terms, with so many bits for each."""
+        """Make the sketch of these terms, with `bits` bits per term."""
         import numpy
 
         size = max(8, len(terms) * bits)
@@ -49,7 +48,7 @@ class Sketch:
         return cls(numpy.packbits(filled, bitorder="little").tobytes(), size, hashes)
 
     def may_hold(self, term: str) -> bool:
-        """False if the shard does not have this term; True for all that it has, and for few others."""
+        """False if the shard does not hold the term; True if it does, and for about 1 % of other terms."""
         first, step = _digest(term)
         for place in range(first, first + self.hashes * step, step):
             at = place % self._size
@@ -58,12 +57,12 @@ class Sketch:
         return True
 
     def to_bytes(self) -> bytes:
-        """All of it, for a file."""
+        """Pack the sketch for a file."""
         return _HEADER.pack(_MAGIC, self.hashes, self._size) + self._bits
 
     @classmethod
     def from_bytes(cls, packed: bytes) -> Sketch:
-        """The sketch that `to_bytes` gave. Raises ValueError for anything else."""
+        """Unpack the result of `to_bytes`. Raises ValueError for other content."""
         if len(packed) < _HEADER.size:
             raise ValueError("not a sketch: too short")
         magic, hashes, size = _HEADER.unpack_from(packed)
@@ -75,7 +74,7 @@ class Sketch:
 
 @lru_cache(maxsize=4096)
 def _digest(term: str) -> tuple[int, int]:
-    """(first place, distance of the next) of a term. Cached, since a coordinator looks a word up in the sketches of all shards."""
+    """Hash a term: (its first bit, the step to the next). Cached, because a word is looked up in the sketches of all shards."""
     digest = int.from_bytes(_pack_digest(term), "big")
     return digest & _HALF, digest >> 64 | 1
 
@@ -84,29 +83,29 @@ def _pack_digest(term: str) -> bytes:
     return xxhash.xxh3_128_digest(term.encode("utf-8", "surrogatepass"))
 
 
-WORD, NAME = "w", "n"  # Marks before terms, so that words and names differ
-_PHRASE = re.compile(r'"((?:[^"]|"")*)"(\s*\*)?')  # A phrase of FTS5's, and what marks it as a beginning
+WORD, NAME = "w", "n"  # Prefixes of terms that distinguish words from names
+_PHRASE = re.compile(r'"((?:[^"]|"")*)"(\s*\*)?')  # An FTS5 phrase, and the star that makes it a prefix
 
 
 def build_sketch(store: Store) -> Sketch:
-    """The sketch of an index: the stems of its words, and its folded names."""
+    """Build the sketch of an index from the stems of its words and its folded names."""
     words = (WORD + stem for stem, _ in store.postings.list_vocabulary("", 1, 1 << 30))
     return Sketch.make({*words, *(NAME + name for name in store.units.list_folded_names())})
 
 
 class Routes:
-    """Which shards may hold what is asked for. A shard without a sketch may hold everything."""
+    """Selects the shards that may hold a word or name. A shard without a sketch is always selected."""
 
     def __init__(self) -> None:
         self.sketches: Mapping[int, Sketch] = {}
         self._phrases = build_plain_phrases()
 
     def with_name(self, folded: str, shards: Iterable[int]) -> list[int]:
-        """The shards that may hold a unit of this name."""
+        """Find the shards that may hold a unit with this folded name."""
         return [shard for shard in shards if self._may_hold(shard, [NAME + folded])]
 
     def find_with_any(self, expression: str, shards: Iterable[int]) -> list[int]:
-        """The shards that may hold a unit that an expression of FTS5's finds: one with all words of any of its phrases."""
+        """Find the shards that may hold a match of an FTS5 expression: a unit with all words of any of its phrases."""
         if not self.sketches:
             return list(shards)
         phrases = list(self._split_phrases(expression))

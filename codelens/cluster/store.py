@@ -1,6 +1,6 @@
-"""A store made of shards: the same gateways, so that a search does not know how many indexes there are.
+"""A store made of shards. It has the gateways of a `Store`, so that searches need not know how many indexes there are.
 
-Methods that take several calls to be exact over shards are here, too: statistics first, then what is ranked by them.
+Some methods make several calls to be exact over shards: they read the statistics of all shards first, then rank by them.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ LASTING = (
     *("units.count", "occurrences.count_files", "postings.read_totals", "parts.list_documents"),
     *("vectors.width", "files.read_totals", "edges.is_empty", "history.read_all"),
 )
-"""Methods without arguments that most queries need, and whose answers hold for all: they are asked for in one round."""
-MOST_AHEAD, AHEAD_BYTES = 256, 4_000_000  # Documents, and bytes of their source, that are asked about in one round
-FARTHER, MOST_FARTHER = 3, 300  # Steps that shards read ahead from units that a walk came to, and units in each step
+"""Methods without arguments that most queries need and whose answers do not depend on the query; requested together."""
+MOST_AHEAD, AHEAD_BYTES = 256, 4_000_000  # Limits on documents, and on bytes of their source, prefetched in one round
+FARTHER, MOST_FARTHER = 3, 300  # Steps that shards read ahead of a walk through the graph, and units in each step
 
 
 class ShardGateway(Gateway):
-    """One gateway of all shards. Subclasses have the methods that are made of several calls, or of none."""
+    """A gateway that asks all shards. Subclasses define the methods that need several calls, or no call."""
 
     _ask: FanOut
 
     def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
-        """The first calls that a method will make."""
+        """List the first calls that a method will make."""
         if hasattr(type(self), method):
             return []
         name, *ordered = self._name_call(method, arguments, {})
@@ -54,7 +54,7 @@ class ShardGateway(Gateway):
 
 
 class ShardDocuments(ShardGateway):
-    """Knows the facts about repositories without a question."""
+    """Answers questions about repositories from the shards' facts, without asking the shards."""
 
     def __init__(self, ask: FanOut, facts: Mapping[int, ShardFacts]) -> None:
         super().__init__("documents", ask)
@@ -69,7 +69,7 @@ class ShardDocuments(ShardGateway):
 
 
 class ShardWords(ShardGateway):
-    """BM25 by the counts of all shards."""
+    """Word statistics and BM25 over all shards."""
 
     def __init__(self, ask: FanOut) -> None:
         super().__init__("postings", ask)
@@ -103,7 +103,7 @@ class ShardWords(ShardGateway):
         columns: Sequence[str] = (),
         proposing: Sequence[str] = (),
     ) -> tuple[Any, ...]:
-        """The arguments of `bm25_given` for those of `bm25`."""
+        """Turn the arguments of `bm25` into those of `bm25_given`, with the counts of all shards."""
         rows, tokens = self._ask("postings.read_totals")
         given = WordStatistics(rows, tokens, tuple(self._count(self._phrases.alone(terms, columns))))
         return self._phrases.expressions(terms, columns, proposing), weights, given, within, limit
@@ -113,12 +113,12 @@ class ShardWords(ShardGateway):
         return [counts.get(expression, 0) for expression in expressions]
 
     def bm25(self, *arguments: Any) -> Any:
-        """The method of `Postings`, by the counts of all shards."""
+        """See `Postings.bm25`; scores use the counts of all shards."""
         return self._ask("postings.bm25_given", *self._gather_statistics(*arguments))
 
 
 class ShardVectors(ShardGateway):
-    """The first pass over signs ends where it would in one index."""
+    """Vector search over all shards. The first pass over signs keeps the same vectors as in a single index."""
 
     def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
         if method != "find_nearest":
@@ -138,10 +138,10 @@ class ShardVectors(ShardGateway):
 
 
 class ShardEdges(ShardGateway):
-    """Counts the edges of externals over all shards, to leave out those that have too many."""
+    """The symbol graph of all shards. Externals are left out if they have too many edges in all shards together."""
 
     def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
-        """A walk that no shard foresaw will go on from here: they read farther."""
+        """List the calls that a method will make; for a walk through the graph, have the shards read ahead of it."""
         if method != "find_neighbours":
             return super().foresee(method, arguments)
         nodes, widest, outside = arguments if len(arguments) > 2 else (*arguments, False)
@@ -159,7 +159,7 @@ class ShardEdges(ShardGateway):
 
 
 def _read_farther(store: Store, units: Sequence[int], widest: int) -> None:
-    """Read the edges of units, and of those that these lead to."""
+    """Read the edges of these units, then of the units that these lead to, FARTHER steps in all."""
     seen = set(units)
     for _ in range(FARTHER):
         around = store.edges.find_neighbours(units, widest, False)
@@ -170,7 +170,7 @@ def _read_farther(store: Store, units: Sequence[int], widest: int) -> None:
 
 
 class ShardedStore(Store):
-    """Several indexes, read as one."""
+    """Several indexes that are read as one."""
 
     is_one = False
 
@@ -184,7 +184,7 @@ class ShardedStore(Store):
         snapshot: str = "",
         release: Callable[[], None] = lambda: None,
     ) -> None:
-        """`homes`: in the order of one index. `release`: called after each use. Raises UsageError for unlike shards."""
+        """`homes`: in the order of a single index. `release`: called by `close`. Raises UsageError if shards' settings differ."""
         self.path, self.ours, self._release = place, True, release
         self._of_thread, self._unlimited = threading.local(), TimeBudget()
         self.ask = ask = FanOut(transport, Numbers(homes))
@@ -197,19 +197,19 @@ class ShardedStore(Store):
         }
         for name, gateway in self._gateways.items():
             setattr(self, name, gateway)
-        # Shards are sent a set with the first call that names it.
+        # A set of units is sent to a shard with the first call that uses it.
         self.unit_sets = cast(Any, SimpleNamespace(hold=lambda units: None))
 
     def close(self) -> None:
-        """Let others use the shards."""
+        """Release the shards for other uses."""
         self._release()
 
     def route_by(self, sketches: Mapping[int, Sketch]) -> None:
-        """Ask shards only for words and names that they may hold."""
+        """Use these sketches (shard → sketch) to ask shards only for words and names that they may hold."""
         self.ask.numbers.routes.sketches = sketches
 
     def meta(self, key: str, default: str = "") -> str:
-        """A value that all shards share."""
+        """Read a value of `meta` that all shards share; `default` if the key is missing."""
         return self._meta.get(key, default)
 
     def schema(self) -> int:
@@ -217,15 +217,15 @@ class ShardedStore(Store):
         return int(self.meta("schema", "0"))
 
     def names_by_root(self) -> RootNames:
-        """Roots as the shards have them: as an argument, each shard gets its own."""
+        """Map the roots of all repositories to their names. As an argument of a call, it is split by shard."""
         return RootNames(chain.from_iterable(names.items() for names in self.ask.numbers.names_by_root().values()))
 
     def load_vectors(self) -> bool:
-        """True: shards load the functions when they are opened."""
+        """Return True, because shards load sqlite-vec when they are opened."""
         return True
 
     def foresee(self, *calls: Expected) -> None:
-        """Ask for all of these at once."""
+        """Request the answers to all of these calls together."""
         expected: list[MethodCall] = []
         for method, arguments in calls:
             if isinstance(method, str):
@@ -236,7 +236,7 @@ class ShardedStore(Store):
         self.ask.ask_all(expected)
 
     def prefetch_each(self, documents: Sequence[DocumentRow], *methods: str) -> Iterator[DocumentRow]:
-        """Ask about one, then two, four … documents in a round: whoever wants the first alone waits for no more."""
+        """Yield the documents, and request answers for 1, 2, 4 … of them at a time, so that the first ones come soon."""
         begin, most = 0, 1
         while begin < len(documents):
             size, end = 0, begin
@@ -249,7 +249,7 @@ class ShardedStore(Store):
             begin, most = end, min(2 * most, MOST_AHEAD)
 
     def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
-        """Let all tasks go on until they wait for shards, then ask for what they wait for in one round."""
+        """Run all tasks until they wait for shards, then send their requests together; returns the tasks' results."""
         budgets = [self.budget.apart() for _ in tasks]
 
         def run(task: Callable[[], Any], budget: TimeBudget) -> Any:
@@ -268,7 +268,7 @@ class ShardedStore(Store):
     def in_parts(
         self, work: Callable[..., Part[T]], numbers: Any = None, further: Collection[int] | None = None
     ) -> list[Part[T]]:
-        """Let shards work, in the time that is left."""
+        """Run `work` on all shards, within the time that is left. Raises OutOfTime."""
         self.budget.check()
         parts: list[Part[T]] = self.ask(IN_PARTS, work, numbers, self.budget.left, further)
         if None in parts:
@@ -277,7 +277,7 @@ class ShardedStore(Store):
 
     @property
     def budget(self) -> TimeBudget:
-        """The budget of this thread: tasks that go on at once each have theirs."""
+        """The time budget of the current thread; concurrent tasks each have their own."""
         budget: TimeBudget = getattr(self._of_thread, "budget", self._unlimited)
         return budget
 
@@ -286,25 +286,25 @@ class ShardedStore(Store):
         self._of_thread.budget = budget
 
     def make_budget(self, seconds: float) -> TimeBudget:
-        """Seconds by the clock: work is done elsewhere."""
+        """Make a budget of elapsed time instead of CPU time, because the work is done elsewhere."""
         return TimeBudget(seconds, time.monotonic)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Faults of shards come as they are."""
+        """Start a query: drop old answers, and request those that most queries need. Errors of shards are not translated."""
         self.ask.forget()
         self.ask.ask_all([(method, ()) for method in LASTING])
         yield
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:
-        """Time is checked between calls."""
+        """Check the time once at the start; later checks happen between calls."""
         self.budget.check()
         yield
 
 
 def _share_meta(facts: Mapping[int, ShardFacts]) -> dict[str, str]:
-    """The values of `meta` that shards share, and when the last of them was written."""
+    """Collect the values of `meta` that shards share, and the latest time of indexing. Raises UsageError if values differ."""
     metas = [dict(of_shard.meta) for of_shard in facts.values()] or [{}]
     for meta in metas:
         for key in meta.keys() | metas[0].keys():

@@ -1,1 +1,1 @@
-"""Many repositories on many processes: shards that Dask's workers build and hold open, and a manifest that names them."""
+"""Index and search many repositories in many processes: Dask workers build and open shards, and a manifest lists them."""

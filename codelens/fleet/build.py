@@ -1,4 +1,4 @@
-"""A fleet → shards in a store, each built by a worker, and the manifest that names them; and the state of such a store."""
+"""Build the shards of a fleet on Dask workers, write the manifest that lists them, and report the state of the store."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.fleet import FleetRepositoryStatus, FleetStatus, ShardStatus
 from codelens.text.counts import quantity
 
-SHARD_BYTES = 500_000_000  # Most bytes of source that small repositories share a shard for
+SHARD_BYTES = 500_000_000  # Limit on bytes of source in a shard that several repositories share
 LEAST_SHARD_BYTES = 8_000_000
-SHARDS_PER_WORKER = 4  # In a small fleet every worker has some to build, and the last is not long alone
+SHARDS_PER_WORKER = 4  # In a small fleet: enough shards to keep all workers busy until nearly the end
 GO_ON = "run the command again: it goes on where it was"
-RETRIES = 2  # Times that a shard is tried again, each time on another worker while there is one
-LOOK_SECONDS = 5.0  # Time between two looks at which workers are there, while none of them has finished
-WRITING_SHARE = 0.05  # Most of the time that goes to replacing the manifest, which names all repositories
-GRACE_SECONDS = 3600  # How long a superseded shard stays: a search that read an earlier manifest may open it
+RETRIES = 2  # How often a failed shard is tried again, each time on another worker if possible
+LOOK_SECONDS = 5.0  # How often to check which workers are alive while no shard is finished
+WRITING_SHARE = 0.05  # Limit on the share of time spent writing the manifest, which lists all repositories
+GRACE_SECONDS = 3600  # How long a superseded shard is kept, because a search with an older manifest may open it
 
 
 def index_fleet(
@@ -46,11 +46,11 @@ def index_fleet(
     most: int | None = None,
     report: Callable[[str], None] = lambda line: None,
 ) -> FleetManifest:
-    """Build the shards whose repositories changed, and replace the manifest meanwhile. What cannot be built is listed in it;
-    the rest goes on. `most` are the bytes of source that small repositories share a shard for [default: by number of workers].
+    """Build the shards whose repositories changed, and update the manifest as they are finished. The manifest also lists
+    failures; the other shards are still built. `most`: limit on bytes of source per shared shard [default: by number of workers].
 
-    A line for each step goes to the last argument. Raises UsageError for URLs without `allow_network`, IndexBusy if another
-    coordinator writes to the store, CannotWrite, and KeyboardInterrupt with a message: the next run goes on.
+    `report` is called with a line for each step. Raises UsageError for URLs without `allow_network`, IndexBusy if another
+    coordinator writes to the store, CannotWrite, and KeyboardInterrupt with a message; the next run continues the build.
     """
     if not allow_network and (urls := [source for source in fleet if source.url]):
         text = f"{urls[0].name} is fetched from {urls[0].url}, which nobody has allowed"
@@ -66,27 +66,29 @@ def index_fleet(
             )
             raise type(ending)(done) from None
         finally:
-            if run.futures:  # a worker ends the shard that it is at; the next run finds it
+            if run.futures:  # a worker still finishes its current shard, and the next run finds that shard
                 client.cancel(list(run.futures), force=True)
 
 
 @dataclass(slots=True)
 class _Group:
-    """The repositories of one shard, on their way into it in one chunk, or in several if it failed as a whole."""
+    """The repositories of a shard to build: in one chunk, or in several after a failure of the whole."""
 
-    old: ShardEntry | None  # The shard that they are in now
-    base: ShardEntry | None  # The shard to update: the old one, then what the first chunk became
+    old: ShardEntry | None  # The shard that holds the repositories now
+    base: ShardEntry | None  # The shard to update: the old one, then the result of the previous chunk
     names: list[str]
-    chunks: list[list[str]]  # Names to read
+    chunks: list[list[str]]  # Names of repositories to index, in the chunks that remain
     tries: int = 0
-    tried: set[str] = field(default_factory=set)  # Workers
-    place: set[str] = field(default_factory=set)  # The workers that the first chunk was given to; empty for any
+    tried: set[str] = field(default_factory=set)  # Addresses of the workers that failed to build the first chunk
+    place: set[str] = field(
+        default_factory=set
+    )  # Addresses of the workers that may build the first chunk; empty for any
     records: dict[str, FleetRepository] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 
 
 class _FleetRun:
-    """One run of a coordinator."""
+    """One run of a coordinator, which plans the shards and has workers build them."""
 
     def __init__(self, client: Any, store: FleetStore, settings: Settings, report: Callable[[str], None]) -> None:
         self._client, self._store, self._settings, self._report = client, store, settings, report
@@ -100,10 +102,10 @@ class _FleetRun:
         self._manifest = self._before
         self._sources: dict[str, FleetSource] = {}
         self._looks: dict[str, SourceLook] = {}
-        self._lost: list[str] = []  # Files of shards that the manifest names and the store does not have
+        self._lost: list[str] = []  # Files of shards that are in the manifest but not in the store
 
     def finish(self, fleet: Sequence[FleetSource], most: int | None) -> FleetManifest:
-        """Look at all repositories, build what changed, and remove what is not needed any more."""
+        """Check all repositories, build the shards that changed, and remove files that are no longer needed."""
         self._sources = {source.name: source for source in fleet}
         self._looks = dict(zip(self._sources, look_at_all(self._sources.values()), strict=True))
         groups = self._plan_groups(most)
@@ -111,9 +113,9 @@ class _FleetRun:
         self.planned = len(waiting)
         repositories = quantity(len(fleet), "repository", "repositories")
         self._report(f"{repositories}: {len(waiting)} of {quantity(len(groups), 'shard')} to build")
-        # Shards of different recipes cannot be searched together: until all are built, the manifest names the old ones.
+        # Shards of different recipes cannot be searched together: until all are built, the manifest lists the old ones.
         shown = self._before.recipe in ("", self._recipe)
-        due = 0.0  # When enough time has passed since the manifest was replaced
+        due = 0.0  # Earliest time of the next update of the manifest
         for group in self._build_groups(waiting):
             if shown and (begun := time.monotonic()) >= due:
                 self._replace_manifest(groups)
@@ -130,7 +132,7 @@ class _FleetRun:
         return self._manifest
 
     def _plan_groups(self, most: int | None) -> list[_Group]:
-        """The shards that there should be."""
+        """Plan which repositories each shard will hold, and which of them must be indexed; `most` as in `index_fleet`."""
         there = {file.name: file.bytes for file in self._store.files(SHARDS)}
         shards = [shard for shard in self._before.shards if there.get(shard.file) == shard.bytes]
         self._lost = [shard.file for shard in self._before.shards if shard not in shards]
@@ -148,7 +150,7 @@ class _FleetRun:
         groups, used = [], set()
         for names in group_into_shards(members, most, self._before.planned):
             shard = next((old[name] for name in names if name in old), None)
-            shard = None if shard is None or shard.file in used else shard  # those that changed their group start again
+            shard = None if shard is None or shard.file in used else shard  # after a change of group, build a new shard
             used |= {shard.file} if shard else set()
             in_shard = shard.repositories if shard else ()
             base = shard if tuple(names[: len(in_shard)]) == in_shard and self._before.recipe == self._recipe else None
@@ -160,13 +162,13 @@ class _FleetRun:
             group = _Group(shard, base, names, [readable] if readable else [])
             group.records = {name: known[name] for name in in_shard if name in known}
             group.failures = {name: self._looks[name].fault for name in wanted if self._looks[name].fault}
-            if group.failures and not base:  # the old shard is all that there is of them
+            if group.failures and not base:  # only the old shard holds the repositories that cannot be read now
                 group.chunks = group.chunks if self._before.recipe != self._recipe else []
             groups.append(group)
         return groups
 
     def _build_groups(self, waiting: Sequence[_Group]) -> Iterator[_Group]:
-        """Build these groups, as many at once as there are threads, and one more for each; yield each that is done."""
+        """Have the groups built, with two per worker thread in progress; yield each group when it is done."""
         if waiting and not self._count_threads():
             self._report("no worker has joined the scheduler yet: waiting for the first")
         queue = list(reversed(waiting))
@@ -188,7 +190,7 @@ class _FleetRun:
                     yield group
 
     def _wait_for_shards(self) -> list[Any]:
-        """Wait for shards that are done. Those that wait for workers which are gone are given to any."""
+        """Wait until shards are done. Shards assigned to workers that are gone are reassigned to any worker."""
         from distributed import CancelledError, wait
 
         while True:
@@ -212,7 +214,7 @@ class _FleetRun:
         return threads
 
     def _submit_chunk(self, group: _Group) -> None:
-        """Have the first chunk of a group built, by a worker that has not tried it yet if there is one."""
+        """Have a worker build the first chunk of a group; prefer a worker that has not tried it yet."""
         from distributed import fire_and_forget
 
         chunk = group.chunks[0]
@@ -228,8 +230,8 @@ class _FleetRun:
             last=group.tries == RETRIES,
         )
         group.place = self._count_threads().keys() - group.tried if group.tried else set()
-        # Another coordinator that asks for the same, because this one was killed, waits for the same task. A task that
-        # built a shard which is lost since does not count, although the scheduler may still know its result.
+        # If this coordinator is killed, the next one that submits the same job gets the same task by this key. The key
+        # includes lost shards, since the scheduler may still know the result of a task whose shard is lost.
         task = repr((job, group.tries, self._lost)).encode("utf-8", "surrogateescape")
         key = f"codelens-{xxhash.xxh3_128_hexdigest(task)}"
         future = self._client.submit(build_shard, job, key=key, workers=sorted(group.place) or None)
@@ -237,7 +239,7 @@ class _FleetRun:
         self.futures[future] = group
 
     def _note_result(self, group: _Group, built: ShardBuilt) -> None:
-        """Note what came of a group's chunk: it is tried again, goes on, or is split."""
+        """Process the result of a group's first chunk: try it again, split it, or record it and go on."""
         chunk = group.chunks[0]
         failed = bool(built.fault) or bool(built.failures)
         # Dask itself gives a shard to another worker when one dies.
@@ -260,7 +262,7 @@ class _FleetRun:
             group.records |= {r.name: r for r in built.indexed}
 
     def _replace_manifest(self, groups: Sequence[_Group]) -> None:
-        """Write the manifest as things are now, unless that is what it says already."""
+        """Write the manifest for the current state, unless it is unchanged."""
         made = self._make_manifest(groups)
         if made != self._manifest:
             self._manifest = made.write(self._store)
@@ -274,7 +276,7 @@ class _FleetRun:
             failures |= group.failures
             if group.old is None or self._before.recipe != self._recipe:
                 shard = group.base if not group.chunks else None
-            else:  # the new shard when it is whole
+            else:  # use the new shard only if it holds all repositories of the old one
                 missing = set(group.old.repositories) - set(group.base.repositories if group.base else ())
                 is_whole = group.base and not group.chunks and not group.failures.keys() & missing
                 shard = group.base if is_whole else group.old
@@ -314,7 +316,7 @@ class _FleetRun:
         return replace(held, group=source.group, metadata=source.metadata, failure=failure)
 
     def _remove_unnamed(self) -> None:
-        """Remove what no manifest has named for a while: superseded shards, and what killed workers left."""
+        """Remove files that no manifest has listed for GRACE_SECONDS: superseded shards, and leftovers of killed workers."""
         named = {shard.file for shard in self._manifest.shards}
         needed = {beside for file in named for beside in _list_shard_files(file)}
         left = {beside: at for file, at in self._manifest.superseded.items() for beside in _list_shard_files(file)}
@@ -330,12 +332,12 @@ class _FleetRun:
 
 
 def _list_shard_files(file: str) -> tuple[str, str, str]:
-    """A shard with its record and its sketch."""
+    """List the files of a shard: the shard itself, its record and its sketch."""
     return file, name_record(file), name_sketch(file)
 
 
 def fleet_status(store_url: str, settings: Settings, *, looking: bool = True) -> FleetStatus:
-    """The state of a store. With `looking`, folders are compared with what was indexed; no URL is asked. Raises NoIndex."""
+    """Report the state of a store. With `looking`, compare folders with their indexed state; never fetches. Raises NoIndex."""
     store = open_store(store_url)
     manifest = FleetManifest.read(store)
     there = {file.name: file.bytes for file in store.files(SHARDS)}

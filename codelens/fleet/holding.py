@@ -1,7 +1,7 @@
-"""Shards that are open and answer: in this process, or in Dask's workers, which hold them as actors.
+"""Open shards that answer requests, in this process or in Dask workers, which hold them as actors.
 
-Where the store is a bucket, shards are copied to the worker's disk: within a limit, the least recently used go first. Several
-processes may share a folder. Each holds a shared lock on the shards that it has open, so that none of these is removed.
+If the store is a bucket, shards are copied to the local disk, up to a limit; the least recently used copies are removed first.
+Several processes may share the folder. Each holds a shared lock on its open shards, so that others do not remove them.
 """
 
 from __future__ import annotations
@@ -25,37 +25,37 @@ from codelens.fleet.workers import OBJECTS
 from codelens.model.runs import RepositoryStatus
 from codelens.store.store import Store
 
-ROOM = ".room"  # Suffix of an empty file as large as a shard that is being copied: others count it
-_locks: dict[Path, IO[bytes]] = {}  # Shard → its lock, for as long as this process has it open
-FETCH_SECONDS = 1.0  # For an answer that is ready when the time is over
+ROOM = ".room"  # Suffix of a placeholder as large as a shard that is being copied, so that others count its size
+_locks: dict[Path, IO[bytes]] = {}  # Shards that this process has open → their locks
+FETCH_SECONDS = 1.0  # Shortest timeout for reading an answer, even if the time is over
 
 
 class ShardLostError(FleetIncomplete):
-    """Shards did not answer in time, or their worker died; `OpenShards.lost` says which."""
+    """Raised if shards did not answer in time or their worker died; see `OpenShards.lost`."""
 
 
 class OpenShards:
-    """The shards of a store, numbered as the manifest lists them: here, this process opens them. Close it."""
+    """The shards of a store, opened in this process and numbered in the order of the manifest. Must be closed."""
 
     def __init__(self, url: str, entries: Sequence[ShardEntry], most_bytes: int) -> None:
-        """`most_bytes`: what copies of shards may take on a machine."""
-        self.lost: dict[int, str] = {}  # Shard → why it does not answer
+        """`most_bytes`: limit on the size of all copies of shards on one machine."""
+        self.lost: dict[int, str] = {}  # Shard that does not answer → reason
         self._entries = dict(enumerate(entries))
         opened = self._open(url, most_bytes)
         self.facts: dict[int, ShardFacts] = self._ask_each("facts", dict.fromkeys(opened, ()))
-        """Shard → its facts, for those that answer."""
+        """Shard → its facts; shards that do not answer are left out."""
 
     def _open(self, url: str, most_bytes: int) -> Collection[int]:
-        """Open shards; return those to ask."""
+        """Open the shards; return the numbers of those to ask for their facts."""
         self._held = HeldShards(url, self._entries, most_bytes, shared=False)
         return self._entries
 
     def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
-        """Shard → its answers, from all at once. Raises ShardLostError."""
+        """Send each shard its requests; returns shard → its answers, in order. Raises ShardLostError."""
         return self._ask_all("answers", {number: (list(message),) for number, message in messages.items()})
 
     def statuses(self, shards: Sequence[int], settings: Settings) -> dict[int, list[RepositoryStatus]]:
-        """Shard → the contents of its repositories. Raises ShardLostError."""
+        """Read the status of the repositories in these shards: shard → statuses. Raises ShardLostError."""
         return self._ask_all("statuses", dict.fromkeys(shards, (settings,)))
 
     def _ask_all(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
@@ -65,13 +65,13 @@ class OpenShards:
         return answers
 
     def _ask_each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
-        """Shard → what a method gives there; a shard without an answer is noted in `lost`."""
+        """Call a method of each shard: shard → result. Shards without an answer are added to `lost`."""
         results = {number: result for part in self._call(method, calls) for number, result in part.items()}
         self.lost |= {number: fault for number, (_, fault) in results.items() if fault}
         return {number: answer for number, (answer, fault) in results.items() if not fault}
 
     def _call(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> Iterable[dict[int, tuple[Any, str]]]:
-        """The answers of all `HeldShards` that hold these shards."""
+        """Call a method of each shard, through the `HeldShards` that hold them; yields their answers."""
         return [self._held.call(method, calls)]
 
     def close(self) -> None:
@@ -79,14 +79,14 @@ class OpenShards:
 
 
 class HeldShards:
-    """Shards that are open in this process. A worker gets one message for all that it holds."""
+    """Shards that are open in one process. A worker gets one message for all of its shards."""
 
     def __init__(self, url: str, entries: Mapping[int, ShardEntry], most_bytes: int, shared: bool = True) -> None:
-        """`shared`: all who ask use one open file, because this process answers one at a time, as a worker does."""
+        """`shared`: all clients use the same open file; only for a process that answers one call at a time, as a worker does."""
         gc.set_threshold(OBJECTS)
         self._shared = shared
         self._shards: dict[int, Shard] = {}
-        self.faults: dict[int, str] = {}  # Shard → why it could not be opened
+        self.faults: dict[int, str] = {}  # Shard that could not be opened → reason
         for number, entry in entries.items():
             try:
                 self._shards[number] = Shard(_open_shard(url, entry, most_bytes, shared))
@@ -94,7 +94,7 @@ class HeldShards:
                 self.faults[number] = str(fault)
 
     def call(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, tuple[Any, str]]:
-        """Shard → (what the method gives there, why it gives nothing)."""
+        """Call a method of each shard: shard → (result, error message or an empty string)."""
         answers: dict[int, tuple[Any, str]] = {}
         for number, given in calls.items():
             if number in self.faults:
@@ -105,7 +105,7 @@ class HeldShards:
                 with shard.store.reading():
                     ask = partial(_read_statuses, shard.store) if method == "statuses" else getattr(shard, method)
                     answers[number] = ask(*given), ""
-            except Exception as fault:  # in a worker, the others answer all the same
+            except Exception as fault:  # in a worker, the other shards still answer
                 if not self._shared and not isinstance(fault, IndexCorrupt):
                     raise
                 text = str(fault) if isinstance(fault, CodelensError) else f"its worker failed: {fault}"
@@ -113,7 +113,7 @@ class HeldShards:
         return answers
 
 
-_OPEN_STORES: WeakValueDictionary[str, Store] = WeakValueDictionary()  # Shard → its store, if it is shared
+_OPEN_STORES: WeakValueDictionary[str, Store] = WeakValueDictionary()  # (URL and file of a shard) → its shared store
 
 
 def _open_shard(url: str, entry: ShardEntry, most_bytes: int, shared: bool) -> Store:
@@ -130,17 +130,17 @@ def _open_shard(url: str, entry: ShardEntry, most_bytes: int, shared: bool) -> S
 
 
 def _read_statuses(store: Store, settings: Settings) -> list[RepositoryStatus]:
-    """The contents of a shard's repositories."""
+    """Read the status of a shard's repositories."""
     from codelens.index import Index
 
     return list(Index(store, settings).status().repositories)
 
 
 class ShardsOfWorkers(OpenShards):
-    """Shards that workers hold: one message to each worker that a call concerns, all sent before the first answer is read."""
+    """Shards that workers hold. A call sends one message to each worker concerned, and then reads the answers."""
 
     def __init__(self, client: Any, url: str, entries: Sequence[ShardEntry], seconds: float, most_bytes: int) -> None:
-        """`seconds`: how long an answer may take."""
+        """`seconds`: timeout for an answer."""
         self._client, self._seconds = client, seconds
         super().__init__(url, entries, most_bytes)
 
@@ -149,7 +149,7 @@ class ShardsOfWorkers(OpenShards):
         entries, count = list(self._entries.items()), len(names) or 1
         self._workers = [dict(entries[at::count]) for at in range(count)]  # The shards of each worker
         options = {"actor": True, "pure": False}
-        self._placed = {  # actors end with the last who holds their future
+        self._placed = {  # an actor ends when nobody holds its future
             at: self._client.submit(
                 HeldShards, url, of_worker, most_bytes, workers=names[at : at + 1] or None, **options
             )
@@ -161,7 +161,7 @@ class ShardsOfWorkers(OpenShards):
         return [number for at in self._actors for number in self._workers[at]]
 
     def close(self) -> None:
-        """Let the actors end."""
+        """End the actors, and disconnect."""
         self._actors.clear()
         self._placed.clear()
         self._client.close()
@@ -172,7 +172,7 @@ class ShardsOfWorkers(OpenShards):
         return self._collect_results(futures).values()
 
     def _collect_results(self, futures: Mapping[int, Any]) -> dict[int, Any]:
-        """Worker → its result; the shards of workers without one in time are lost."""
+        """Collect the results in time: worker → result. Shards of the other workers are added to `lost`."""
         until, results = time.monotonic() + self._seconds, {}
         for at, future in futures.items():
             left = until - time.monotonic()
@@ -180,7 +180,7 @@ class ShardsOfWorkers(OpenShards):
                 if left <= 0 and not future.done():
                     raise TimeoutError
                 results[at] = future.result(timeout=max(FETCH_SECONDS, left))
-            except Exception as fault:  # whatever Dask makes of a worker that died
+            except Exception as fault:  # Dask raises various errors if a worker died
                 slow = isinstance(fault, TimeoutError)
                 text = f"no answer in {self._seconds:g} s" if slow else f"its worker failed: {fault}"
                 self.lost |= dict.fromkeys(self._workers[at], text)
@@ -188,10 +188,10 @@ class ShardsOfWorkers(OpenShards):
 
 
 def copy_shard(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: int) -> Path:
-    """The shard's file on this machine, copied to `folder` if it is not there. It stays until this process ends or releases it.
+    """Find the shard's file on this machine; copy it to `folder` if needed. It is kept until this process ends or releases it.
 
-    A store that is a folder needs no copy. Raises StoreFault if the shard is not as it was stored, and CannotWrite if there is
-    no room for it next to those that are open.
+    If the store is a folder, no copy is made. Raises StoreFault if the shard's content has changed, and CannotWrite if the open
+    shards leave no room for it.
     """
     if store.local is not None:
         return store.local / entry.file
@@ -212,20 +212,20 @@ def copy_shard(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: 
 
 
 def release_copy(place: Path) -> None:
-    """Let go of a shard that this process has closed. It may be removed from now on."""
+    """Release the lock on a shard that this process has closed, so that others may remove it."""
     if lock := _locks.pop(place, None):
         lock.close()
 
 
 def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> None:
-    """Copy a shard, alone among the processes that want it."""
+    """Copy a shard, under a lock that keeps other processes from copying it too."""
     with _wait_for_lock(place.with_suffix(".lock")):
         if place.is_file():
             return
         room, copy = place.with_suffix(ROOM), place.with_suffix(PART)
         try:
             with _wait_for_lock(place.parent / "room.lock"):
-                room.unlink(missing_ok=True)  # of one that was killed
+                room.unlink(missing_ok=True)  # left by a killed process
                 _make_room(place, entry.bytes, limit)
                 with room.open("wb") as file:
                     file.truncate(entry.bytes)
@@ -244,7 +244,7 @@ def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> Non
 
 
 def _make_room(place: Path, wanted: int, limit: int) -> None:
-    """Remove copies that no process has open, the least recently used first."""
+    """Remove copies that are not open, least recently used first, until there is room. Raises CannotWrite."""
     sizes = {file: file.stat().st_size for file in place.parent.iterdir() if file.suffix in (".db", ROOM)}
     used = {lock.with_suffix(".db"): lock.stat().st_mtime for lock in place.parent.glob("*.lock")}
     taken = sum(sizes.values()) + wanted
@@ -260,14 +260,14 @@ def _make_room(place: Path, wanted: int, limit: int) -> None:
 
 
 def _wait_for_lock(place: Path, shared: bool = False) -> IO[bytes]:
-    """An open file with the system's lock on it, which ends with it. Waits for it. Lock files stay: they are empty."""
+    """Wait for a lock on a file; closing the returned file releases it. Lock files are empty and are not removed."""
     lock = _lock(place, shared, wait=True)
     assert lock is not None
     return lock
 
 
 def _lock(place: Path, shared: bool, wait: bool) -> IO[bytes] | None:
-    """See `_wait_for_lock`; without waiting, None if another process has it."""
+    """Lock a file; see `_wait_for_lock`. Without `wait`, returns None if another process holds the lock."""
     import fcntl  # not on Windows, where workers need a store that is a folder
 
     file = place.open("ab")

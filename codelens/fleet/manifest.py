@@ -1,4 +1,4 @@
-"""The list of what a fleet's store holds. It is replaced as a whole, so that a reader sees one state; shards never change."""
+"""The manifest, which lists the contents of a fleet's store. It is replaced as a whole, and shard files never change."""
 
 from __future__ import annotations
 
@@ -20,75 +20,75 @@ VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class FleetRepository:
-    """A repository of the fleet, as it was indexed last."""
+    """A repository of the fleet, in the state in which it was last indexed."""
 
     name: str
     path: str = ""
     url: str = ""
     ref: str = ""
-    root: str = ""  # The folder that it was indexed in, as its shard names it; empty if it never was
+    root: str = ""  # The folder in which it was indexed, which is its root in the shard; empty if it never was
     commit: str = ""  # The commit that was indexed; empty outside of git
     state: str = ""  # See `SourceLook.state`
     bytes: int = 0  # Bytes of its indexed files
     files: int = 0
     group: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    shard: str = ""  # The file that holds it
+    shard: str = ""  # The file of the shard that holds it; empty if it is in no shard
     indexed: str = ""  # Time in UTC
-    failure: str = ""  # Why its present state could not be indexed; an earlier one may be in a shard
+    failure: str = ""  # Why its current state could not be indexed; a shard may hold an earlier state
 
     @property
     def source(self) -> FleetSource:
-        """The folder or URL that it comes from."""
+        """The repository as a source to index."""
         return FleetSource(self.name, self.path, self.url, self.ref, self.group, self.metadata)
 
     def is_at(self, source: FleetSource, seen: SourceLook) -> bool:
-        """True if this state of this source is in a shard."""
+        """True if a shard holds this source in this state."""
         origin = (self.path, self.url, self.ref, self.state)
         return bool(self.shard) and origin == (source.path, source.url, source.ref, seen.state)
 
 
 @dataclass(frozen=True, slots=True)
 class ShardEntry:
-    """A shard: an index file that is never written again."""
+    """A shard: an index file that never changes."""
 
     file: str
-    repositories: tuple[str, ...]  # Names, in the order in which the shard has them
+    repositories: tuple[str, ...]  # Names of its repositories, in the shard's order
     bytes: int
     digest: str  # xxh3-128 of the file, in hex digits
 
 
 @dataclass(frozen=True, slots=True)
 class FleetManifest:
-    """The contents of a store. Repositories are in the order of one index, those never indexed last."""
+    """The contents of a store. Repositories are in the order of a single index; those that were never indexed come last."""
 
     repositories: tuple[FleetRepository, ...] = ()
     shards: tuple[ShardEntry, ...] = ()
     planned: tuple[tuple[str, ...], ...] = ()
-    """The names of each shard, of those that must yet be built, too: the next run of a killed coordinator has the same plan."""
-    recipe: str = ""  # How all shards were built; see `compute_fleet_recipe`
+    """Names of the repositories of each shard, built or not, so that the run after a killed coordinator has the same plan."""
+    recipe: str = ""  # The recipe with which all shards were built; see `compute_fleet_recipe`
     superseded: Mapping[str, int] = field(default_factory=dict)
-    """Shard that readers of an earlier manifest may still open → time of its replacement, in seconds since 1970."""
+    """Superseded shard, which readers of an earlier manifest may still open → time of its replacement, in Unix seconds."""
     generation: int = 0  # Increases with each manifest of a store
 
     @property
     def searched(self) -> tuple[FleetRepository, ...]:
-        """The repositories that are in a shard."""
+        """Repositories that are in a shard."""
         return tuple(r for r in self.repositories if r.shard)
 
     @property
     def snapshot(self) -> str:
-        """A hash of what the shards hold."""
+        """A hash of the shards' contents."""
         return xxhash.xxh3_64_hexdigest(" ".join(shard.digest for shard in self.shards).encode())
 
     @property
     def failures(self) -> dict[str, str]:
-        """Name → why its present state could not be indexed."""
+        """Repository whose current state could not be indexed → reason."""
         return {r.name: r.failure for r in self.repositories if r.failure}
 
     @classmethod
     def read(cls, store: FleetStore) -> FleetManifest:
-        """The store's manifest. Raises NoIndex."""
+        """Read the store's manifest. Raises NoIndex."""
         again = "`codelens cluster index` makes it again"
         content = store.read(MANIFEST)
         if content is None:
@@ -108,17 +108,17 @@ class FleetManifest:
 
     @staticmethod
     def stamp(store: FleetStore) -> str:
-        """Another value whenever the manifest is another one. Raises NoIndex."""
+        """Compute a value that changes whenever the manifest is replaced. Raises NoIndex."""
         file = store.find(MANIFEST)
         if file is None:
             raise NoIndex(f"no manifest in {store.url}", "`codelens cluster index` makes one")
         return xxhash.xxh3_128_hexdigest(file.stamp.encode())
 
     def write(self, store: FleetStore) -> FleetManifest:
-        """Replace the store's manifest by this one as the next generation; return it. Call it after its shards were stored.
+        """Write this manifest to the store as the next generation, and return it. Its shards must be stored already.
 
-        Raises IndexBusy if the store holds another than the one that this was made from. In a bucket, a second coordinator
-        that writes between this look and the end of the write is not noticed until the next one.
+        Raises IndexBusy if another coordinator has written a manifest since this one was read. In a bucket, a write between
+        this check and the end of the write is noticed only by the next call.
         """
         try:
             stored = FleetManifest.read(store).generation
@@ -142,32 +142,32 @@ class FleetManifest:
 
 
 def to_json(record: object) -> bytes:
-    """JSON of our own records."""
+    """Encode one of our own records as a line of JSON."""
     return (json.dumps(record) + "\n").encode()
 
 
 def to_row(noun: Any) -> dict[str, Any]:
-    """The fields of a record."""
+    """Turn a record into a dictionary of its fields."""
     return {name: getattr(noun, name) for name in list_field_names(type(noun))}
 
 
 def to_shard(row: Mapping[str, Any]) -> ShardEntry:
-    """The entry in a record."""
+    """Turn a dictionary into the entry of a shard."""
     return ShardEntry(row["file"], tuple(row["repositories"]), row["bytes"], row["digest"])
 
 
 class Member(NamedTuple):
-    """A repository that needs a place in a shard."""
+    """A repository to assign to a shard."""
 
     bytes: int
-    group: str = ""  # Only repositories of one group share a shard
+    group: str = ""  # Repositories share a shard only with others of the same group
 
 
 def group_into_shards(members: Mapping[str, Member], most: int, before: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Names by shard: together until a shard has `most` bytes. What was together stays together, and newcomers are put last,
-    so that a new repository leaves other shards as they are.
+    """Assign repositories to shards of up to `most` bytes; returns the names for each shard. Repositories that shared a shard
+    still share it, and new ones come last, so that a new repository changes only one shard.
 
-    `members` are all repositories, in order; `before` the names of each shard.
+    `members`: all repositories, in order. `before`: the names for each shard so far.
     """
     shards: list[list[str]] = []
     open_ones: dict[str, int] = {}  # Group → the number of its last shard

@@ -1,4 +1,4 @@
-"""A fleet's store as one index: read its manifest, open its shards here or in workers, and answer without those that are lost."""
+"""Open a fleet's store as one index, with its shards in this process or in workers. Answers leave out shards that are lost."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ from codelens.text.counts import quantity
 
 T = TypeVar("T")
 
-RETRY_SECONDS = 20.0  # How long a shard that was lost is left alone before it is opened again
-SECONDS = 30.0  # How long a shard may take for an answer, by default
-USES_BEFORE = 3  # Questions before a process reads the shards' sketches: by then it is a server
-MOST_RESTING = 2  # Connections that a process keeps for the next question: a server asks in two threads at most
-MOST_NAMED = 3  # Repositories of a missing shard that a notice names
+RETRY_SECONDS = 20.0  # How long to wait before a lost shard is opened again
+SECONDS = 30.0  # Default timeout for a shard's answer
+USES_BEFORE = 3  # Queries after which a process reads the shards' sketches, since it is likely to be a server
+MOST_RESTING = 2  # Limit on connections kept for later queries; a server uses at most two threads
+MOST_NAMED = 3  # Limit on repositories that a notice about a missing shard names
 
 
 EVERY = ("*",)
 
 
 class FleetPlace(NamedTuple):
-    """The place of a fleet: its store, who asks the shards, and which repositories may be seen."""
+    """How to open a fleet: its store, the scheduler of its workers, and the repositories that the user may see."""
 
     store: str  # A folder, or a URL
     scheduler: str = ""  # The address of Dask's scheduler; empty to open the shards in this process
     seconds: float = SECONDS
     require_complete: bool = False
-    visible: tuple[str, ...] = EVERY  # Globs of the names of repositories
+    visible: tuple[str, ...] = EVERY  # Globs that match the names of the repositories that the user may see
 
     def open(self, settings: Settings) -> FleetIndex:
-        """The fleet as an index, for one caller at a time. Raises NoIndex and FleetIncomplete."""
+        """Open the fleet as an index, for one caller at a time. Raises NoIndex and FleetIncomplete."""
         return FleetIndex(self._take_resting() or FleetConnection(self, settings), self, settings)
 
     def stamp(self) -> str:
-        """Another text whenever the manifest is another one. Raises NoIndex."""
+        """Compute a value that changes whenever the manifest is replaced. Raises NoIndex."""
         return FleetManifest.stamp(open_store(self.store))
 
     def snapshot(self) -> str:
-        """A hash of what the shards hold, as answers name it. Raises NoIndex."""
+        """Compute the hash of the shards' contents that answers report as the snapshot. Raises NoIndex."""
         return FleetManifest.read(open_store(self.store)).snapshot
 
     def _take_resting(self) -> FleetConnection | None:
@@ -63,7 +63,7 @@ class FleetPlace(NamedTuple):
                 continue
             try:
                 _RESTING.remove(connection)
-            except ValueError:  # another thread was faster
+            except ValueError:  # another thread has taken it
                 continue
             if connection.stamp == self.stamp() and (not connection.shards.lost or connection.age() <= RETRY_SECONDS):
                 return connection
@@ -72,7 +72,7 @@ class FleetPlace(NamedTuple):
 
 
 class FleetConnection:
-    """The open shards of one manifest."""
+    """An open connection to the shards that a manifest lists."""
 
     def __init__(self, place: FleetPlace, settings: Settings) -> None:
         self.shards_of = place[:3]
@@ -80,7 +80,7 @@ class FleetConnection:
         self.manifest = FleetManifest.read(open_store(place.store))
         self._opened_at = time.monotonic()
         self.shards: OpenShards
-        if place.scheduler:  # answers need not pass it
+        if place.scheduler:  # answers come directly from the workers
             client = connect(place.scheduler, "--scheduler", timeout=place.seconds, direct_to_workers=True)
             self.shards = ShardsOfWorkers(
                 client, place.store, self.manifest.shards, place.seconds, settings.shard_cache
@@ -88,7 +88,7 @@ class FleetConnection:
         else:
             self.shards = OpenShards(place.store, self.manifest.shards, settings.shard_cache)
         self._stores: dict[tuple[frozenset[int], tuple[str, ...]], ShardedStore] = {}
-        """By the shards in it, and what its answers say of others."""
+        """(numbers of its shards, notices about missing ones) → the store of these shards."""
         self._uses = 0
         self._sketches: dict[int, Sketch] = {}
 
@@ -101,7 +101,7 @@ class FleetConnection:
         return time.monotonic() - self._opened_at
 
     def store(self, place: FleetPlace) -> ShardedStore:
-        """The shards that answer and may be seen, as one store. Raises FleetIncomplete."""
+        """Find or make the store of the shards that answer and that the user may see. Raises NoIndex and FleetIncomplete."""
         seen, missing = self._find_visible(place)
         lost = {number: why for number, why in self.shards.lost.items() if number in seen}
         counted = place.visible == EVERY
@@ -126,14 +126,14 @@ class FleetConnection:
         if self._uses == USES_BEFORE:
             store = open_store(place.store)
             for number, entry in enumerate(self.manifest.shards):
-                with suppress(StoreFault, ValueError):  # such a shard is asked for every word
+                with suppress(StoreFault, ValueError):  # without its sketch, a shard is asked for every word
                     if packed := store.read(name_sketch(entry.file)):
                         self._sketches[number] = Sketch.from_bytes(packed)
         self._stores[key].route_by(self._sketches)
         return self._stores[key]
 
     def status(self, place: FleetPlace, settings: Settings, index: Index) -> Status:
-        """The contents of the shards that may be seen."""
+        """Read the status of the shards that the user may see."""
         seen, _ = self._find_visible(place)
         statuses = self.shards.statuses(sorted(seen - self.shards.lost.keys()), settings)
         repositories = [repository for number in sorted(statuses) for repository in statuses[number]]
@@ -141,7 +141,7 @@ class FleetConnection:
         return Status(index.info(), tuple(repositories), size, {}, "", "")
 
     def _find_visible(self, place: FleetPlace) -> tuple[set[int], list[str]]:
-        """(shards that may be seen: all their repositories may, since counts decide scores; a sentence on others)."""
+        """Find shards of which the user may see every repository, since counts affect scores: (their numbers, notices)."""
         seen, cut = set(), 0
         for number, entry in enumerate(self.manifest.shards):
             may = [any(fnmatchcase(name, glob) for glob in place.visible) for name in entry.repositories]
@@ -153,14 +153,14 @@ class FleetConnection:
         return seen, [f"{text}; `group` in the fleet's file separates them"] if cut else []
 
     def _describe_shard(self, number: int, counted: bool) -> str:
-        """A shard for people; `counted` tells how many there are."""
+        """Describe a shard in a notice; `counted` adds its number and the number of shards."""
         names = self.manifest.shards[number].repositories
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
         shard = f"shard {number + 1} of {len(self.manifest.shards)}" if counted else "a shard"
         return f"{shard} ({', '.join(names[:MOST_NAMED])}{more})"
 
     def _list_homes(self, shards: frozenset[int]) -> list[Home]:
-        """The repositories in the order of the manifest, as one index would have them."""
+        """List the repositories in these shards, in the order of the manifest."""
         rows = {
             name: (number, row)
             for number in shards
@@ -168,7 +168,7 @@ class FleetConnection:
                 self.manifest.shards[number].repositories, self.shards.facts[number].repositories, strict=True
             )
         }
-        # The root is the folder of its files; its name, if they are in none as they were indexed.
+        # The root is the repository's folder; or its name, if no folder has the files in their indexed state.
         return [
             Home(*rows[r.name], r.name, Path(r.name if r.url or r.ref else r.path))
             for r in self.manifest.repositories
@@ -176,7 +176,7 @@ class FleetConnection:
         ]
 
     def _keep_for_next(self) -> None:
-        """Keep it for the next question."""
+        """Keep the connection for the next query; close the oldest if there are too many."""
         if self not in _RESTING:
             _RESTING.append(self)
         while len(_RESTING) > MOST_RESTING:
@@ -187,7 +187,7 @@ _RESTING: list[FleetConnection] = []
 
 
 def _make_retrying(name: str) -> Callable[..., Any]:
-    """Make the method of this name for a fleet: each try is without one shard more."""
+    """Make a method that calls the method of this name of `Index`, and repeats the call without shards that are lost."""
 
     def ask(self: FleetIndex, *arguments: Any, **options: Any) -> Any:
         return self._retry_without_lost(lambda: getattr(super(FleetIndex, self), name)(*arguments, **options))
@@ -196,7 +196,7 @@ def _make_retrying(name: str) -> Callable[..., Any]:
 
 
 class FleetIndex(Index):
-    """The shards of a fleet as one index. A shard that is lost on the way is left out, and the question asked again."""
+    """The shards of a fleet as one index. If a shard is lost during a query, the query is repeated without it."""
 
     def __init__(self, connection: FleetConnection, place: FleetPlace, settings: Settings) -> None:
         super().__init__(connection.store(place), settings)
@@ -206,15 +206,15 @@ class FleetIndex(Index):
         return replace(super()._read_info(), path=self._place.store)
 
     def renew(self) -> None:
-        """Go on without shards that were lost. Raises FleetIncomplete."""
+        """Drop lost shards and go on without them. Raises FleetIncomplete."""
         self._store, self._info = self._connection.store(self._place), None
 
     def status(self, check: bool = False) -> Status:
-        """The contents of the shards. The trees may be elsewhere, so they are not compared."""
+        """Read the status of the shards. Ignores `check`, since the source trees may be on other machines."""
         return self._retry_without_lost(lambda: self._connection.status(self._place, self._settings, self))
 
     def _retry_without_lost(self, ask: Callable[[], T]) -> T:
-        """Each try is without one shard more."""
+        """Call `ask`, and repeat the call without the lost shards as long as shards are lost."""
         while True:
             try:
                 return ask()

@@ -1,4 +1,4 @@
-"""The list of a fleet's repositories as people write it, and a cheap look at each: has it changed since it was indexed?
+"""Read the user's list of a fleet's repositories, and check cheaply whether each has changed since it was indexed.
 
 A list is a folder of clones, JSON Lines, or TOML:
 
@@ -36,15 +36,17 @@ from codelens.worktree.repository import GitError, Repository, open_bare_reposit
 
 OWN_KEYS = ("name", "path", "url", "ref", "group")
 URL = re.compile(r"(?:https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+")
-"""The protocols that git may use: no other program is started, and nothing is asked."""
+"""URLs with the protocols that git may use, which start no other program."""
 LONGEST_NAME = 200
-LOOKS_AT_ONCE = 16  # Sources that are looked at together: most of the time goes to waiting for servers and disks
-UNKNOWN_BYTES = 20_000_000  # What a repository counts before it was fetched: more than the median of a company's
+LOOKS_AT_ONCE = (
+    16  # Sources that are checked in parallel, since most of the time is spent waiting for servers and disks
+)
+UNKNOWN_BYTES = 20_000_000  # Assumed size of a repository that was not fetched yet: above the median in a company
 
 
 @dataclass(frozen=True, slots=True)
 class FleetSource:
-    """A repository as the list names it: a folder, or a URL to fetch it from."""
+    """A repository in the user's list: a folder, or a URL to fetch it from."""
 
     name: str
     path: str = ""  # Absolute; empty if there is a URL
@@ -55,22 +57,22 @@ class FleetSource:
 
     @property
     def place(self) -> str:
-        """Its path or URL."""
+        """The path or URL of the repository."""
         return self.path or self.url
 
 
 @dataclass(frozen=True, slots=True)
 class SourceLook:
-    """The state of a source now. Two looks with the same `state` saw the same files."""
+    """The state of a source when it was checked. The same `state` means the same files."""
 
     state: str = ""
-    commit: str = ""  # HEAD's, or that of the ref; empty outside of git
+    commit: str = ""  # The commit of HEAD or of the ref; empty outside of git
     bytes: int = UNKNOWN_BYTES
     fault: str = ""  # Why it cannot be indexed
 
 
 def read_fleet(fleet: Path, besides: Path | None = None) -> list[FleetSource]:
-    """The repositories of a folder of clones or a list, without the store `besides`. Raises UsageError."""
+    """Read the repositories from a list or a folder of clones, except the store's folder `besides`. Raises UsageError."""
     if fleet.is_dir():
         store = None if besides is None else besides.resolve()
         folders = sorted(
@@ -97,7 +99,7 @@ def read_fleet(fleet: Path, besides: Path | None = None) -> list[FleetSource]:
 
 
 def _read_rows(fleet: Path) -> Iterator[tuple[str, Any]]:
-    """(place for messages, table) of each repository in a file."""
+    """Read a list's repositories: pairs (position in the file for messages, table)."""
     try:
         text = fleet.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -153,7 +155,7 @@ def _parse_source(row: Any, place: str, fleet: Path) -> FleetSource:
 
 
 def look(source: FleetSource) -> SourceLook:
-    """The source's state. Reads no file's content, and asks the network about URLs alone."""
+    """Check a source's state. Reads no content of files, and uses the network only for URLs."""
     try:
         if source.url:
             commit = resolve_remote_commit(source.url, source.ref)
@@ -170,7 +172,7 @@ def look(source: FleetSource) -> SourceLook:
 
 
 def look_at_all(sources: Iterable[FleetSource]) -> list[SourceLook]:
-    """The states of these sources."""
+    """Check the states of several sources in parallel; returns them in order."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
@@ -185,9 +187,9 @@ def _parse_repository(source: FleetSource) -> Repository:
 
 
 def _look_at_files(root: Path) -> SourceLook:
-    """The state of a work tree: HEAD, and a digest over its files' paths, sizes and times.
+    """Compute the state of a work tree: a digest over HEAD and its files' paths, sizes and times.
 
-    git is not asked whether the tree is clean: to tell, it may run filters that the repository configures.
+    git is not asked whether the tree is clean, because it might run filters that the repository configures.
     """
     try:
         commit = find_head(root).commit
@@ -201,7 +203,7 @@ def _look_at_files(root: Path) -> SourceLook:
 
 
 def _list_files(folder: str, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
-    """(path, stat) of all files, in order, except those of git and codelens. A folder that cannot be read has none."""
+    """List all files, except those of git and codelens, in order: pairs (path, stat). Skips folders that cannot be read."""
     try:
         with os.scandir(folder) as listing:
             entries: Iterable[os.DirEntry[str]] = sorted(listing, key=lambda entry: entry.name)
@@ -217,10 +219,10 @@ def _list_files(folder: str, below: str = "") -> Iterator[tuple[str, os.stat_res
 
 @contextmanager
 def lay_out(source: FleetSource, seen: SourceLook, largest: int) -> Iterator[tuple[Path, SourceLook]]:
-    """(the folder to index, its state). What is not a work tree is laid out in the user's cache, and removed afterwards.
+    """Provide the folder to index, and its state. Files of a commit are written to the user's cache and removed afterwards.
 
-    The folder's path depends on the source alone, so that a later run can update what was indexed there. Raises GitError,
-    OSError, and IndexBusy if another process of this machine has it now.
+    The folder's path depends only on the source, so that a later run can update its index. Raises GitError, OSError, and
+    IndexBusy if another process on this machine uses the folder.
     """
     folder = place_of(source, seen)
     if str(folder) == source.path:
@@ -243,7 +245,7 @@ def lay_out(source: FleetSource, seen: SourceLook, largest: int) -> Iterator[tup
 
 
 def place_of(source: FleetSource, seen: SourceLook) -> Path:
-    """The folder in which a source is indexed on this machine: its own, or one to lay the files of a commit in."""
+    """Find the folder in which to index a source on this machine: its own, or one in the cache for the files of a commit."""
     if source.path and seen.state != seen.commit:
         return Path(source.path)
     packs = find_user_place("packs")

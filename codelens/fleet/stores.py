@@ -1,4 +1,4 @@
-"""Stores of a fleet: a folder, or a bucket through fsspec. A file appears under its name complete or not at all."""
+"""Stores of a fleet: a folder, or a bucket through fsspec. A file appears under its name only when it is complete."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ class StoredFile(NamedTuple):
     name: str
     bytes: int
     modified: float  # Seconds since 1970
-    stamp: str  # Another text whenever the file was replaced
+    stamp: str  # Changes whenever the file is replaced
 
 
 class StoreFault(CodelensError):
-    """A store does not answer, or refuses."""
+    """Raised if a store does not answer, or refuses a request."""
 
     hint = "check the address, and the credentials on this machine and on the workers"
 
 
 class FleetStore(ABC):
-    """Files by names with slashes. Errors are CannotWrite where writing fails, else StoreFault."""
+    """A store of files, whose names may contain slashes. Raises CannotWrite if writing fails, else StoreFault."""
 
     url: str
-    local: Path | None = None  # The folder, if it is one: shards are then read where they are
+    local: Path | None = None  # The folder of a store on disk, whose shards are read in place; None for a bucket
 
     @abstractmethod
     def read(self, name: str) -> bytes | None:
@@ -54,11 +54,11 @@ class FleetStore(ABC):
 
     @abstractmethod
     def upload(self, file: Path, name: str) -> None:
-        """Store a file and give it up here: it may be moved."""
+        """Store a local file, which may be moved instead of copied."""
 
     @abstractmethod
     def download(self, name: str, to: Path) -> None:
-        """Copy a file here."""
+        """Copy a file to a local path."""
 
     @abstractmethod
     def remove(self, name: str) -> None:
@@ -73,12 +73,12 @@ class FleetStore(ABC):
         """List the files of a folder, by name."""
 
     def writing_alone(self) -> AbstractContextManager[None]:
-        """Keep a second coordinator out, as far as the store can. Raises IndexBusy."""
-        return nullcontext()  # a bucket cannot: see `FleetManifest.write` for what is noticed
+        """Keep a second coordinator from writing, if the store is able to. Raises IndexBusy."""
+        return nullcontext()  # a bucket has no locks; `FleetManifest.write` notices most conflicts
 
 
 def open_store(url: str) -> FleetStore:
-    """The store at a path, or at a file://, s3:// or gs:// address. Raises UsageError."""
+    """Open the store at a path, or at a file://, s3:// or gs:// address. Raises UsageError."""
     protocol, separator, rest = url.partition("://")
     if not separator or protocol == "file":
         return FolderStore(Path(rest or url))
@@ -146,7 +146,7 @@ class FolderStore(FleetStore):
         return StoredFile(name, stat.st_size, stat.st_mtime, f"{stat.st_ino} {stat.st_size} {stat.st_mtime_ns}")
 
     def writing_alone(self) -> AbstractContextManager[None]:
-        """The system's lock on a file: one that was killed holds none."""
+        """Lock a file of the store. The system releases the lock if the process is killed."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as fault:
@@ -155,7 +155,7 @@ class FolderStore(FleetStore):
 
     @contextmanager
     def _replace_file(self, name: str) -> Iterator[Path]:
-        """A file to fill; afterwards it is on the disk, and has taken the place of the one with that name."""
+        """Provide a temporary file to write; afterwards flush it to the disk and move it to its name."""
         place = self._folder / name
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -164,7 +164,7 @@ class FolderStore(FleetStore):
             try:
                 yield Path(part)
                 mask = 0o022
-                with suppress(OSError, IndexError, ValueError):  # read without changing it, where the system tells
+                with suppress(OSError, IndexError, ValueError):  # read the umask without changing it, on Linux
                     status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
                     mask = int(status.partition("Umask:")[2].split()[0], 8)
                 Path(part).chmod(0o666 & ~mask)
@@ -178,7 +178,7 @@ class FolderStore(FleetStore):
 
 
 class ObjectStore(FleetStore):
-    """A bucket. An object is there when its upload is finished, never before: no parts are left to see."""
+    """A bucket. An object appears only when its upload is finished."""
 
     def __init__(self, url: str, protocol: str) -> None:
         package = OBJECT_STORES[protocol]
@@ -229,7 +229,7 @@ class ObjectStore(FleetStore):
         return f"{self._top}/{name}"
 
     def _call(self, verb: str, name: str, method: Callable[..., Any], *arguments: object) -> Any:
-        """Call a method of fsspec's; None where a file is missing."""
+        """Call a method of fsspec and translate its errors; returns None if a file to read or remove is missing."""
         try:
             return method(*arguments)
         except Exception as fault:  # each system has errors of its own
@@ -243,7 +243,7 @@ class ObjectStore(FleetStore):
 
 
 def _describe_row(folder: str, row: dict[str, Any]) -> StoredFile:
-    """Describe a row of fsspec's listing. Systems name the time in different ways."""
+    """Describe a row of fsspec's listing. The key of the time depends on the file system."""
     time_of = next((row[key] for key in ("LastModified", "updated", "mtime", "created") if row.get(key)), None)
     if isinstance(time_of, str):
         import datetime
@@ -255,7 +255,7 @@ def _describe_row(folder: str, row: dict[str, Any]) -> StoredFile:
 
 
 def digest_of(file: Path) -> str:
-    """xxh3-128 of a file, in hex digits."""
+    """Compute the xxh3-128 digest of a file, in hex digits."""
     digest = xxhash.xxh3_128()
     with file.open("rb") as opened:
         while block := opened.read(1 << 20):

@@ -1,4 +1,4 @@
-"""Dask's workers: how to reach them, and how one builds a shard. No other package knows Dask."""
+"""Connect to Dask, and build a shard on one of its workers."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from codelens.text.notation import parse_json
 from codelens.worktree.repository import GitError
 
 UNINTERRUPTED = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
-"""Code for the start of a local worker: Ctrl-C reaches it, too, and the coordinator answers it."""
-OBJECTS = 100_000  # See `codelens/cli/warm.py`; a worker's process is Dask's
+"""Code that a local worker runs at its start: it ignores Ctrl-C, which the coordinator handles."""
+OBJECTS = 100_000  # Threshold for garbage collection; see `codelens/cli/warm.py`
 SHARDS = "shards"  # Folder of a store
 
 
 @contextmanager
 def open_client(scheduler: str, workers: int) -> Iterator[Any]:
-    """Connect to a scheduler, or to processes of this machine that end with it. Raises MissingExtra, UsageError."""
+    """Connect to a scheduler, or start `workers` local processes for the time of the block. Raises MissingExtra, UsageError."""
     distributed = _import_distributed("a cluster")
-    for name in ("distributed", "distributed.client"):  # they log with tracebacks what codelens reports in a line
+    for name in ("distributed", "distributed.client"):  # they log tracebacks of errors that codelens reports in a line
         logging.getLogger(name).setLevel(logging.CRITICAL)
     if scheduler:
         with connect(scheduler, "a cluster") as client:
             yield client
         return
-    quiet = {"silence_logs": logging.CRITICAL, "preload": [UNINTERRUPTED]}  # results tell what fails
+    quiet = {"silence_logs": logging.CRITICAL, "preload": [UNINTERRUPTED]}  # errors are part of the results
     place = {"processes": True, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     guard_children()
     with (
@@ -52,7 +52,7 @@ def open_client(scheduler: str, workers: int) -> Iterator[Any]:
 
 
 def connect(scheduler: str, purpose: str, **options: Any) -> Any:
-    """A connection to a scheduler. Raises MissingExtra, which names what needs Dask, and UsageError if nothing answers."""
+    """Connect to a scheduler. Raises MissingExtra, which names the `purpose`, and UsageError if nothing answers."""
     distributed = _import_distributed(purpose)
     try:
         return distributed.Client(scheduler, **options)
@@ -69,9 +69,9 @@ def _import_distributed(purpose: str) -> Any:
 
 
 def compute_fleet_recipe(settings: Settings) -> str:
-    """A hash over everything that decides what a shard holds, apart from the repositories' files: 16 hex digits.
+    """Hash everything that affects a shard's content, except the repositories' files, to 16 hex digits.
 
-    It joins what indexes are compared by: schema, recipes of all languages, rules of walks, links and histories, and the model.
+    It covers the schema, the recipes of all languages, the rules for walks, links and histories, and the embedding model.
     """
     from codelens.indexing.embedding import open_chosen_embedder
     from codelens.indexing.run import compute_current_recipe, format_skip_rules
@@ -96,32 +96,32 @@ def compute_fleet_recipe(settings: Settings) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ShardJob:
-    """A shard to build: repositories that stay as a base has them, and those that are read."""
+    """A shard to build, from repositories to index and, with a base, from repositories that it already holds."""
 
     store: str
     recipe: str
     settings: Settings
     wanted: tuple[tuple[FleetSource, SourceLook], ...]
-    base: ShardEntry | None = None  # The shard to start from: repositories are updated in it, or added at its end
-    kept: tuple[FleetRepository, ...] = ()  # The repositories in the base
-    rest: tuple[tuple[FleetSource, SourceLook], ...] = ()  # Those not wanted, if the base is of no use
-    last: bool = True  # Go on without sources that cannot be reached here; else another worker may try
+    base: ShardEntry | None = None  # The shard to start from: its repositories are updated, new ones are appended
+    kept: tuple[FleetRepository, ...] = ()  # Repositories in the base
+    rest: tuple[tuple[FleetSource, SourceLook], ...] = ()  # Other sources in the base, to index if it cannot be used
+    last: bool = True  # True to go on without unreachable sources; False to leave the job to another worker
 
 
 @dataclass(frozen=True, slots=True)
 class ShardBuilt:
-    """The outcome of a job."""
+    """The result of a `ShardJob`."""
 
     entry: ShardEntry | None = None  # None if there is no shard
-    indexed: tuple[FleetRepository, ...] = ()  # The repositories that were read
-    failures: Mapping[str, str] = field(default_factory=dict)  # Name → why a source cannot be reached
+    indexed: tuple[FleetRepository, ...] = ()  # Repositories that were indexed
+    failures: Mapping[str, str] = field(default_factory=dict)  # Name of a source that cannot be reached → reason
     fault: str = ""  # Why the shard as a whole could not be built
-    is_hopeless: bool = False  # True if fewer repositories would not help: a disk is full, or the worker is of no use
-    worker: str = ""  # Address; empty if it died
+    is_hopeless: bool = False  # True if fewer repositories would not help: the disk is full, or the worker differs
+    worker: str = ""  # Address of the worker; empty if it died
 
 
 def build_shard(job: ShardJob) -> ShardBuilt:
-    """Build one shard on this worker and store it. Faults are part of the result; whoever dies has none."""
+    """Build one shard on this worker and store it. Errors are part of the result, not raised."""
     gc.set_threshold(OBJECTS)
     built = ShardBuilt()
     try:
@@ -137,13 +137,13 @@ def build_shard(job: ShardJob) -> ShardBuilt:
         built = ShardBuilt(fault=f"{fault.filename or 'disk'}: {fault.strerror or fault}", is_hopeless=full)
     except CodelensError as fault:
         built = ShardBuilt(fault=str(fault))
-    except Exception as fault:  # a defect must not end the others' work
+    except Exception as fault:  # a defect must not stop the other shards
         built = ShardBuilt(fault=f"{type(fault).__name__}: {fault}")
     return replace(built, worker=_read_worker_fact("address"))
 
 
 def _read_worker_fact(name: str) -> str:
-    """A fact of Dask's worker that this is; empty outside of workers."""
+    """Read an attribute of the Dask worker in which this runs; empty outside of workers."""
     from distributed import get_worker
 
     try:
@@ -182,19 +182,19 @@ def _build(job: ShardJob) -> ShardBuilt:
 
 
 def _name_record(job: ShardJob, read: Sequence[tuple[FleetSource, SourceLook]]) -> str:
-    """The name of a shard's record: the same for the same content, so that what is there is not built again."""
+    """Make the name of a shard's record from the shard's content, so that an existing shard is not built again."""
     states = {r.name: (r.path or r.url, r.ref, r.state) for r in job.kept}
     states |= {source.name: (source.place, source.ref, seen.state) for source, seen in read}
     return f"{SHARDS}/{xxhash.xxh3_128_hexdigest(json.dumps([job.recipe, list(states.items())]).encode())}.json"
 
 
 def name_record(file: str) -> str:
-    """The name of the record that is stored after a shard: without it, the shard does not count."""
+    """Make the name of a shard's record, which is stored after the shard and marks it as complete."""
     return f"{file.rpartition('-')[0]}.json"
 
 
 def name_sketch(file: str) -> str:
-    """The name of a shard's sketch."""
+    """Make the name of a shard's sketch."""
     return f"{file.removesuffix('.db')}.sketch"
 
 
@@ -219,7 +219,7 @@ def _index_repositories(
     roots = [root for _, root, _ in trees.values()]
     reports = Index.build(index, roots, replace(job.settings, jobs=1))
     digest = digest_of(index)
-    # Two that build the same, because one was taken for dead, store two files: nobody's is exchanged while it is read.
+    # If two workers build the same shard, they store two files, so that no file is replaced while it is read.
     file = f"{name.removesuffix('.json')}-{digest[:8]}.db"
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     indexed = tuple(
@@ -247,7 +247,7 @@ def _index_repositories(
 
 
 def _take_base(store: FleetStore, job: ShardJob, index: Path) -> bool:
-    """Copy the base and sign it here. False if it is damaged, or a repository has another folder than before."""
+    """Copy the base and sign it for this user. Returns False if it is damaged, or if a repository's folder has changed."""
     from codelens.store.store import Store
 
     if job.base is None:

@@ -1,1 +1,1 @@
-"""Snapshots: a log of the states of an index, the facts of each state, and the difference between two."""
+"""Snapshots: a log of an index's states, the facts about each state, and the differences between two states."""

@@ -1,7 +1,7 @@
-"""Compares the facts of two states: symbols and edges that were added, removed, moved and changed.
+"""Compare the facts of two states: find symbols and edges that were added, removed, moved or changed.
 
-Symbols with the same file, kind and qualified name are the same. A removed and an added symbol may be paired as a move: the
-same name in another file, or in another type of the same file. Edges are compared under the new names.
+Symbols with the same file, kind and qualified name are the same. A removed and an added symbol of the same name may be paired
+as a move, to another file or to another type in the same file. Edges are compared under the new names.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _PASSES: tuple[_Key, ...] = (
     lambda s: (s.symbol.kind, s.symbol.name),
 )
 """Keys that pair a removed with an added symbol, surest first: same signature in another file; same file, another type;
-another file and signature. They pair only if exactly one symbol on each side has the key."""
+another file and signature. Two symbols are paired only if no other symbol on either side has their key."""
 
 
 def compare(old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument]) -> SnapshotDifference:
-    """The difference between two states, in order of content. Edges of moved symbols are listed only if they changed."""
+    """Compare two states; changes are ordered by content. Edges of moved symbols are listed only if they changed."""
     before, after = list(old), list(new)
     old_symbols, new_symbols = _index_symbols(before), _index_symbols(after)
     gone = [symbol for key, symbol in old_symbols.items() if key not in new_symbols]
@@ -48,7 +48,7 @@ def compare(old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument]) ->
 
 
 def _index_symbols(facts: Iterable[SnapshotDocument]) -> dict[Hashable, SymbolPlace]:
-    """Identity → symbol. Symbols of one name in a file are distinguished by order."""
+    """Map identities to symbols. Symbols with the same name in a file are distinguished by their order."""
     by_identity: dict[Hashable, SymbolPlace] = {}
     seen: Counter[Hashable] = Counter()
     for document in facts:
@@ -70,7 +70,7 @@ _End = tuple[str, str, str]
 def _compare_edges(
     old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument], moved: Iterable[SymbolChange]
 ) -> tuple[tuple[EdgePlace, ...], tuple[EdgePlace, ...]]:
-    """(removed edges, added edges)."""
+    """Find the removed and the added edges, each sorted."""
     now = {_end(change.old): _end(change.new) for change in moved}
 
     def rename(place: EdgePlace) -> EdgePlace:

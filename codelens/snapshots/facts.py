@@ -1,9 +1,9 @@
-"""The facts that a snapshot keeps, the symbols and edges of each document by name, and the log of snapshots.
+"""Read and record the facts of a snapshot: the symbols and edges of each document, by name.
 
-Names instead of ids, so that states of different indexes can be compared. One line per document, so that two states share lines.
+Names, unlike ids, can be compared between indexes. Each document has one line, so that two states share most lines.
 
-Each run that wrote logs the state in its transaction, so readers see the index together with its log line. The facts of the newest
-state follow from the index; another reader still sees the state before.
+A run that changes the index logs its state in the same transaction. The facts of the newest state are read from the index
+itself; those of the state before are read through another connection, which still sees that state.
 """
 
 from __future__ import annotations
@@ -24,11 +24,13 @@ FORMAT = b'"facts 1"'  # The first line. Change the number when the format of li
 MOST_LINES = 1000  # Most lines of the log, some hundred bytes each
 AT_ONCE = 200  # Number of documents read together, which bounds memory
 
-_Home = tuple[int, str]  # (document id, qualified name of the symbol that a node belongs to; empty for the file itself)
+_Home = tuple[
+    int, str
+]  # (document id, qualified name of the symbol to which a node belongs; empty for the file itself)
 
 
 def read_facts(store: Store, number: int | None = None) -> list[SnapshotDocument] | None:
-    """The facts of all documents, of a logged state or of the index as it is; None if they are gone."""
+    """Read the facts of all documents, in the logged state `number` or now; None if they are no longer stored."""
     paths = {document: (repository, path) for document, repository, path, _ in store.log.leaves()}
     text: bytes | None = b"\n".join([FORMAT, *read_fact_lines(store, paths, list(paths))])
     if number is not None:
@@ -37,7 +39,7 @@ def read_facts(store: Store, number: int | None = None) -> list[SnapshotDocument
 
 
 def read_fact_lines(store: Store, paths: dict[int, tuple[str, str]], documents: Sequence[int]) -> Iterator[bytes]:
-    """The facts of these documents, in their order, read a batch at a time."""
+    """Read the facts of these documents in batches, as one line of JSON per document, in their order."""
     for at in range(0, len(documents), AT_ONCE):
         batch = [DocumentId(document) for document in documents[at : at + AT_ONCE]]
         digests = store.log.digests_of(batch)
@@ -79,7 +81,7 @@ def _read_edges(
 
 
 def _find_homes(store: Store, nodes: Iterable[int], paths: dict[int, tuple[str, str]]) -> dict[int, _Home]:
-    """Node → its symbol, the symbol it is local to, or the file; externals are left out."""
+    """Map each node to its symbol, to the symbol in which it is local, or to its file; externals are left out."""
     homes: dict[int, _Home] = {}
     inner: list[tuple[int, int, int]] = []
     wanted = set(nodes)
@@ -102,7 +104,7 @@ def _find_homes(store: Store, nodes: Iterable[int], paths: dict[int, tuple[str, 
 
 
 def from_text(text: bytes) -> Iterator[SnapshotDocument]:
-    """The facts in a text; none if it has another format."""
+    """Parse the facts in a text; yields nothing if it has another format."""
     head, *rows = text.split(b"\n")
     if head != FORMAT:
         return
@@ -114,10 +116,10 @@ def from_text(text: bytes) -> Iterator[SnapshotDocument]:
 
 
 def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
-    """Log this state if it differs from the last. Part of the caller's transaction.
+    """Log the current state if it differs from the last one, in the caller's transaction.
 
-    `keep` is the number of states whose facts are kept; 0 logs nothing. `before` is (snapshot, root) of the last committed state;
-    if the last line has others, older facts are dropped. Documents without a digest, from an older version, get one.
+    `keep`: number of states whose facts are kept; 0 logs nothing. `before`: (snapshot, root) of the last committed state; if the
+    last line of the log differs, older facts are dropped. Documents from an older version get their missing digest.
     """
     for document in store.log.without_digest():
         digest = hashlib.sha256()
@@ -143,7 +145,7 @@ def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
 
 
 def compute_content_digest(documents: Iterable[tuple[str, str, bytes]]) -> str:
-    """SHA-256, in hexadecimal, over (repository, path, SHA-256 of the file's bytes) of all documents in order."""
+    """Compute a SHA-256, in hex digits, over (repository, path, SHA-256 of the file's bytes) of all documents in order."""
     digest = hashlib.sha256()
     for repository, path, content in documents:
         digest.update(json.dumps([repository, path, content.hex()]).encode() + b"\n")
@@ -168,7 +170,7 @@ def _find_older_facts(store: Store) -> OlderFacts:
 
 
 def _read_changed_lines(store: Store, changed: Collection[int]) -> Iterator[tuple[int, bytes]]:
-    """(number, text) of the lines of these documents among those of all, from 1; those that the store lacks are left out."""
+    """Read the fact lines of these documents: pairs (line number among all documents, from 1, text). Skips missing documents."""
     paths = {document: (repository, path) for document, repository, path, _ in store.log.leaves()}
     places = {document: place for place, document in enumerate(paths, start=1) if document in changed}
     return zip(places.values(), read_fact_lines(store, paths, list(places)), strict=True)

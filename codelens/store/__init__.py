@@ -1,1 +1,1 @@
-"""The index file. Only this package uses SQLite: all SQL is here and in the migrations."""
+"""The index file. Only this package uses SQLite: it holds all SQL except the migrations."""

@@ -21,7 +21,7 @@ from codelens.store.vectors import PIECES, pack_signs
 
 
 class IndexFault(NamedTuple):
-    """An inconsistency: the table, and how many rows have which fault."""
+    """An inconsistency: the table, and a text with the fault and the number of rows."""
 
     table: str
     text: str
@@ -51,7 +51,7 @@ _OWNERS = {
     "file_vectors": ("id", "documents", "id"),
     "uses": ("unit", "units", "id"),
 }
-"""Table → (expression, table in which the value must occur, column there)."""
+"""Table → (SQL expression, the table and the column in which its value must occur)."""
 _FEW = {
     "snapshots": (
         "documents without their text",
@@ -136,17 +136,17 @@ _PACKED: tuple[tuple[str, str, str, tuple[Callable[[bytes], Any], ...]], ...] = 
     ("written_lines", "runs", "lines", (unpack_runs,)),
     ("messages", "changes", "changed paths", (unpack_changes,)),
 )
-"""(table, column of packed values, their name, functions that unpack them)."""
+"""(table, column of packed values, what the values are, functions that unpack them)."""
 
 
 def find_quick_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
-    """Counts that must agree. Pages are checked by `checksums.find_file_faults`, the schema when the file is opened."""
+    """Compare counts that must agree. `checksums.find_file_faults` checks pages; opening the file checks its schema."""
     for table, (text, sql) in _FEW.items():
         yield from _run_count(connection, table, text, sql)
 
 
 def find_full_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
-    """All other faults: SQLite's and FTS5's own checks, and every row compared with related ones. Reads the whole index."""
+    """Find all other faults: run SQLite's and FTS5's own checks, and compare every row with related rows. Reads everything."""
     reports = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]  # includes FTS5's tables
     if reports != ["ok"]:
         yield from (IndexFault("SQLite", text) for text in reports)
@@ -159,7 +159,7 @@ def find_full_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
 
 
 def find_value_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
-    """Packed values that cannot be unpacked, and texts that do not match their digests."""
+    """Find packed values that cannot be unpacked, and texts that do not match their digests."""
     sql = "SELECT d.id, s.bytes, d.size, d.content_hash, d.digest FROM documents d JOIN snapshots s ON s.document_id = d.id"
     texts = (_is_text(connection, row) for row in connection.execute(sql))
     yield from _count_faulty("snapshots", "texts that are damaged", texts)
@@ -198,7 +198,7 @@ def _can_unpack(unpack: Any, packed: Any) -> bool:
 
 
 def _is_text(connection: apsw.Connection, row: Any) -> bool:
-    """True if a document's bytes, which a large document has in parts, match the stored hashes."""
+    """True if a document's bytes match the stored hashes; a large document is read part by part."""
     document, packed, size, content_hash, digest = row
     parts = Parts(connection)
     frames: Any = (

@@ -17,16 +17,18 @@ import apsw
 from xxhash import xxh3_128_digest
 
 RESERVED = 16
-"""Bytes reserved at the end of each page for an xxh3_128, which costs no more than a shorter hash. If these were 8
-bytes, SQLite's own checksum VFS, wherever it is loaded, would expect its own checksum there.
+"""Bytes reserved at the end of each page for an xxh3_128, which costs no more than a shorter hash. With 8 bytes,
+SQLite's own checksum VFS, if it is loaded, would expect its own checksum there.
 """
 VFS = "codelens-pages"
 MAGIC = b"SQLite format 3\0"
 JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 SMALLEST_PAGE = 512  # Shorter reads and writes concern the header, or other files
 _BLOCK = 1 << 20  # Bytes per read when checking a file: a multiple of every page size
-_TRIES, _PAUSE_SECONDS = 5, 0.02  # How often a page that seems damaged is read again: a writer may be at it
-_PENDING_BYTE = 1 << 30  # SQLite never uses its page (https://www.sqlite.org/fileformat.html#the_lock_byte_page)
+_TRIES, _PAUSE_SECONDS = 5, 0.02  # How often a damaged page is read again, since a writer may be changing it
+_PENDING_BYTE = (
+    1 << 30
+)  # SQLite never uses the page with this byte (https://www.sqlite.org/fileformat.html#the_lock_byte_page)
 
 
 def _compute_checksum(page: memoryview, number: int) -> bytes:
@@ -34,7 +36,7 @@ def _compute_checksum(page: memoryview, number: int) -> bytes:
 
 
 class _ChecksummedFile(apsw.VFSFile):
-    """The main file of a database."""
+    """The main file of a database, with a checksum at the end of each page."""
 
     def __init__(self, name: Any, flags: list[int]) -> None:
         super().__init__("", name, flags)
@@ -42,7 +44,7 @@ class _ChecksummedFile(apsw.VFSFile):
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
         data = super().xRead(amount, offset)
-        # `_compute_checksum`, without the call: a search reads thousands of pages
+        # `_compute_checksum`, inlined for speed: a search reads thousands of pages
         fits = xxh3_128_digest(data[:-RESERVED], offset // amount) == data[-RESERVED:]
         if amount >= SMALLEST_PAGE and (len(data) < amount or not fits):
             if offset == 0 and not data.startswith(MAGIC):
@@ -59,13 +61,13 @@ class _ChecksummedFile(apsw.VFSFile):
         super().xWrite(data, offset)
 
     def xLock(self, level: int) -> None:  # noqa: N802
-        """SQLite ignores it when a closing reader cannot lock the file to tidy up; apsw would raise an error."""
+        """Refuse locks for writing on a read-only file with BusyError, which SQLite ignores when a reader closes the file."""
         if self._read_only and level > apsw.SQLITE_LOCK_SHARED:
             raise apsw.BusyError
         super().xLock(level)
 
     def xDeviceCharacteristics(self) -> int:  # noqa: N802
-        """Disallow partial pages: SQLite would read overflow pages without their checksum."""
+        """Forbid reads of partial pages, since SQLite would read overflow pages without their checksum."""
         return super().xDeviceCharacteristics() & ~apsw.SQLITE_IOCAP_SUBPAGE_READ
 
 
@@ -83,7 +85,7 @@ _files = _ChecksumVFS()  # stays registered while it is referenced
 
 
 def find_vfs(path: Path) -> str | None:
-    """The VFS for an index at `path`; None if the path is not UTF-8, which apsw cannot pass to a VFS."""
+    """Find the VFS for an index at `path`; None if the path is not UTF-8, which apsw cannot pass to a VFS."""
     try:
         os.fsencode(path.resolve()).decode()
     except UnicodeDecodeError:
@@ -92,7 +94,7 @@ def find_vfs(path: Path) -> str | None:
 
 
 def has_checksums(path: Path) -> bool:
-    """True if the header says that pages have checksums, and for a file that does not exist yet."""
+    """True if the file's header says that pages have checksums, or if the file is empty or missing."""
     try:
         with path.open("rb") as file:
             return file.read(21)[20:] in (b"", bytes([RESERVED]))
@@ -101,7 +103,7 @@ def has_checksums(path: Path) -> bool:
 
 
 def find_file_faults(path: Path) -> Iterator[str]:
-    """Faults of a file's pages, one per line, read in blocks without SQLite. A writer may be active."""
+    """Find faults of a file's pages without SQLite; yields messages. A writer may be active."""
     with path.open("rb") as file:
         head = file.read(100)
         if not head.startswith(MAGIC):
@@ -127,12 +129,12 @@ def find_file_faults(path: Path) -> Iterator[str]:
 
 
 def _find_damaged(file: BinaryIO, size: int) -> list[int]:
-    """Numbers, from 0, of pages that SQLite has written and that do not match their checksums."""
+    """Find pages that SQLite has written and that do not match their checksums; numbered from 0."""
     damaged, number = list[int](), 0
     file.seek(0)
     while block := memoryview(file.read(_BLOCK)):
         for end in range(size, len(block) + size, size):
-            # `_compute_checksum`, without the call: every run reads all pages
+            # `_compute_checksum`, inlined for speed: every run reads all pages
             fits = xxh3_128_digest(block[end - size : end - RESERVED], number) == block[end - RESERVED : end]
             if not fits and number != _PENDING_BYTE // size:
                 damaged.append(number)
@@ -155,7 +157,7 @@ def _page(file: BinaryIO, size: int, number: int) -> bytes:
 
 
 def _find_unused_pages(file: BinaryIO, size: int) -> set[int]:
-    """Numbers, from 0, of pages that SQLite may never have written (https://www.sqlite.org/fileformat.html#the_freelist)."""
+    """Find pages that SQLite may never have written, numbered from 0 (https://www.sqlite.org/fileformat.html#the_freelist)."""
     head = _page(file, size, 0)
     trunk, unused, seen = int.from_bytes(head[32:36], "big"), set(), set()
     while trunk and trunk not in seen:

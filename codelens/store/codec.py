@@ -17,13 +17,13 @@ from typing import Any
 from codelens.errors import IndexCorrupt
 from codelens.model.extraction import LITERAL_KINDS, Binding, PackedReferences, Reference
 
-MOST_BYTES = 1 << 28  # Limit in bytes of an unpacked value: SQLite accepts no longer value (`LARGEST_VALUE`)
+MOST_BYTES = 1 << 28  # Limit on bytes of an unpacked value; equal to SQLite's limit on values (`LARGEST_VALUE`)
 LARGEST_WINDOW = 27
-"""Limit of memory for unpacking, as a power of 2: zstd's own for streams. Levels below 20 need 8 MB."""
+"""Limit on memory for unpacking, as a power of 2: zstd's default for streams. Compression levels below 20 need 8 MB."""
 
 
 def decompress(packed: bytes, most: int = MOST_BYTES) -> bytes:
-    """The content of a zstd frame. Raises IndexCorrupt if it is damaged or too long, before memory is allocated."""
+    """Unpack a zstd frame. Raises IndexCorrupt if it is damaged or, before memory is allocated, if it is too long."""
     from codelens.zstd import zstd  # 2 ms, which a command that unpacks nothing saves
 
     try:
@@ -32,14 +32,14 @@ def decompress(packed: bytes, most: int = MOST_BYTES) -> bytes:
         raise _make_damage_error(fault) from None
     if claimed is not None and claimed > most:
         raise IndexCorrupt(f"a value of the index claims to be {claimed} bytes long")
-    raw = next(decompressed_pieces(packed, most + 1), b"")  # its memory grows with what it finds
+    raw = next(decompressed_pieces(packed, most + 1), b"")  # memory grows with the actual size
     if len(raw) > most:
         raise IndexCorrupt(f"a value of the index becomes longer than {most} bytes")
     return raw
 
 
 def decompressed_pieces(packed: bytes, size: int) -> Iterator[bytes]:
-    """The content of a zstd frame in pieces of `size` bytes, the last one shorter. Raises IndexCorrupt if it is damaged."""
+    """Unpack a zstd frame in pieces of `size` bytes, the last one shorter. Raises IndexCorrupt if it is damaged."""
     from codelens.zstd import zstd
 
     unpacker = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: LARGEST_WINDOW})
@@ -52,7 +52,7 @@ def decompressed_pieces(packed: bytes, size: int) -> Iterator[bytes]:
             raise _make_damage_error("it ends too early")
         if piece:
             yield piece
-        packed = b""  # the unpacker keeps what it has not read
+        packed = b""  # the unpacker keeps the rest of its input
 
 
 def _make_damage_error(fault: object) -> IndexCorrupt:
@@ -61,11 +61,11 @@ def _make_damage_error(fault: object) -> IndexCorrupt:
 
 LEVEL = 6
 _reference: Callable[[Any], Reference] = partial(tuple.__new__, Reference)
-_binding: Callable[[Any], Binding] = partial(tuple.__new__, Binding)  # As `_make`, in a third of the time
+_binding: Callable[[Any], Binding] = partial(tuple.__new__, Binding)  # Like `_make`, but three times as fast
 
 
 def pack_references(references: Sequence[Reference], bindings: Sequence[Binding] = ()) -> PackedReferences:
-    """The compressed columns and the distinct names. `unpack_references` and `unpack_bindings` reverse this."""
+    """Pack references and bindings; the result also holds the distinct names. See `unpack_references`, `unpack_bindings`."""
     used = [t for r in references for t in (r.name, r.receiver, r.kind)]
     used += [t for b in bindings for t in (b.how, b.name, b.text)]
     place = {text: at for at, text in enumerate(dict.fromkeys(used))}
@@ -89,8 +89,8 @@ def pack_references(references: Sequence[Reference], bindings: Sequence[Binding]
         return PackedReferences(b"", names)
     from codelens.zstd import zstd
 
-    # A line of JSON with the texts, then the lowest bytes of all numbers, then their second ones, and so on: the high bytes are
-    # nearly all equal, so it takes a fifth less than numbers in JSON, and less time.
+    # A line of JSON with the texts, then the lowest bytes of all numbers, then their second bytes, and so on. Most high bytes
+    # are equal, so this is a fifth smaller than numbers in JSON, and faster.
     numbers = _swap_bytes(array("i", [number for column in columns for number in column])).tobytes()
     head = json.dumps(list(place), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
     packed = zstd.compress(b"".join([head, b"\n", *(numbers[at::4] for at in range(4))]), LEVEL)
@@ -98,7 +98,7 @@ def pack_references(references: Sequence[Reference], bindings: Sequence[Binding]
 
 
 def unpack_references(packed: bytes, name: str | None = None) -> tuple[Reference, ...]:
-    """The packed references in their order; those of one name, if it is given."""
+    """Unpack references in their order; only those with this name, if it is given."""
     if not packed:
         return ()
     texts, numbers = _unpack_columns(packed)
@@ -118,7 +118,7 @@ def unpack_references(packed: bytes, name: str | None = None) -> tuple[Reference
 
 
 def unpack_bindings(packed: bytes) -> tuple[Binding, ...]:
-    """The packed bindings in their order."""
+    """Unpack bindings in their order."""
     if not packed:
         return ()
     texts, numbers = _unpack_columns(packed)
@@ -132,7 +132,7 @@ def unpack_bindings(packed: bytes) -> tuple[Binding, ...]:
 
 
 def pack_places(places: Iterable[int]) -> bytes:
-    """A set of positions as bits, the lowest first."""
+    """Pack a set of positions as bits, lowest first."""
     packed = bytearray()
     for place in sorted(places):
         packed.extend(bytes(place // 8 + 1 - len(packed)))
@@ -141,7 +141,7 @@ def pack_places(places: Iterable[int]) -> bytes:
 
 
 def unpack_places(packed: bytes) -> list[int]:
-    """The positions in order."""
+    """Unpack positions, in order."""
     return [8 * at + bit for at, byte in enumerate(packed) for bit in range(8) if byte >> bit & 1]
 
 
@@ -150,7 +150,7 @@ def _decode_unit(number: int) -> int | None:
 
 
 def _split_columns(numbers: array[int]) -> list[Sequence[int]]:
-    """Six columns of the same length."""
+    """Split numbers into six columns of the same length."""
     size = len(numbers) // 6
     return [numbers[at * size : (at + 1) * size] for at in range(6)]
 
@@ -164,7 +164,7 @@ def _unpack_columns(packed: bytes) -> tuple[list[str], array[int]]:
 
 
 def _swap_bytes(numbers: array[int]) -> array[int]:
-    """The numbers as they are stored, with the lowest byte first; or the other way round."""
+    """Convert numbers in place between this machine's byte order and the stored one (lowest byte first), either way."""
     if sys.byteorder == "big":
         numbers.byteswap()
     return numbers

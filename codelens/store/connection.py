@@ -1,7 +1,7 @@
-"""Opens index files: readers that leave no trace, and one writer at a time.
+"""Open index files, for readers that leave the folder unchanged and for one writer at a time.
 
-At rest an index is a single file in rollback-journal mode. A writer uses WAL mode, so that readers continue with the
-previous state, and switches back as soon as no reader holds the file.
+At rest, an index is a single file in rollback-journal mode. A writer uses WAL mode, so that readers still see the
+previous state, and switches back as soon as no reader has the file open.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.store.checksums import JOURNAL_MAGIC, RESERVED, find_vfs, has_checksums
 from codelens.worktree.place import BESIDE, LOCK
 
-BUSY_MS = 5000  # Milliseconds that a statement waits for another process's lock: for a commit or a change of mode
-SWITCH_BACK_SECONDS = 2.0  # How long a writer tries to fold in the log while readers hold it; else the next one does
+BUSY_MS = 5000  # How long a statement waits for another process that commits or changes the journal mode
+SWITCH_BACK_SECONDS = 2.0  # How long a writer waits for readers before it leaves the log to the next writer
 SWITCH_SECONDS = 60.0
-"""How long a writer waits for readers before it switches to the log. A reader keeps the file for one answer; comparing an
-index of 10,000 files with the disk took more than 5 seconds on a busy machine.
+"""How long a writer waits for readers before it switches to WAL mode. A reader holds the file during one answer; comparing
+an index of 10,000 files with the disk took more than 5 seconds on a busy machine.
 """
 SWITCH_TRY_MS, SWITCH_PAUSE_SECONDS = 100, 0.02
-"""For each attempt to switch: how long it waits for the lock, and how long new readers may begin before the next one."""
+"""How long each attempt to switch waits for the lock, and the pause before the next attempt, in which readers may start."""
 WRITER_CACHE_KIB = 16_384  # Page cache of a writer: 16 MiB instead of SQLite's default of 2
 LARGEST_VALUE = 1 << 28
-"""Limit in bytes for a value that SQLite reads, above all that codelens writes. Its default is a billion."""
+"""Limit on bytes of a value that SQLite reads; codelens writes smaller values. SQLite's default is a billion."""
 READER_CACHE_KIB = 65_536
-"""Page cache of a reader. A search of Django's index reads 5000 pages of 4 KiB; with the default of 2 MiB it read, and
-verified, 13 000.
+"""Page cache of a reader. A search of Django's index reads 5000 pages of 4 KiB; with the default of 2 MiB it read and
+verified 13,000.
 """
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError)
 
 
 class Tables:
-    """Tables that one object reads and writes."""
+    """Base class of objects that read and write a group of tables."""
 
-    unsearchable: Sequence[DocumentId] = ()  # Documents that the full-text tables lack, and that may hold anything
+    unsearchable: Sequence[DocumentId] = ()  # Documents missing from the full-text tables, which must always be checked
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -55,11 +55,11 @@ class Tables:
         return self._connection.execute(sql, values).fetchall()
 
     def _row(self, sql: str, *values: Any) -> Any:
-        """The first row, or None."""
+        """Run a query; returns its first row, or None."""
         return self._connection.execute(sql, values).fetchone()
 
     def _number(self, sql: str, *values: Any) -> int:
-        """The whole number that the first row begins with; without rows 0."""
+        """Run a query; returns the first value of its first row as an integer, or 0 without rows."""
         row = self._row(sql, *values)
         return int(row[0]) if row else 0
 
@@ -73,7 +73,7 @@ class Tables:
     def _replace_rows(
         self, table: str, key: str, repository: int, old: Mapping[Any, Any], new: Mapping[Any, tuple[Any, ...]]
     ) -> None:
-        """Make the rows of a repository, by their key, the `new` ones. Writes only what differs from the `old` ones."""
+        """Replace a repository's `old` rows by the `new` ones, both given by key. Writes only the differences."""
         gone = [(repository, name) for name in old if name not in new]
         self._run_many(f"DELETE FROM {table} WHERE repository_id = ? AND {key} = ?", gone)
         rows = [(repository, name, *row) for name, row in new.items() if old.get(name) != row]
@@ -82,7 +82,7 @@ class Tables:
 
 
 def open_reader(path: Path) -> apsw.Connection:
-    """A read-only connection. Raises NoIndex or IndexCorrupt."""
+    """Open a read-only connection. Raises NoIndex or IndexCorrupt."""
     if not path.is_file():
         raise NoIndex(f"no index at {path}")
     try:
@@ -103,7 +103,7 @@ def open_reader(path: Path) -> apsw.Connection:
 
 
 def unreadable(path: Path, fault: Exception) -> IndexCorrupt:
-    """The error for a failing disk; the file may be intact, and another attempt may succeed."""
+    """Make the error for a failing disk; the file may be intact, and another attempt may succeed."""
     return IndexCorrupt(f"{path} cannot be read: {fault}", "try again; if the disk is fine, `codelens index --rebuild`")
 
 
@@ -126,7 +126,7 @@ def _is_unfinished(path: Path) -> bool:
 
 @contextmanager
 def report_damage(path: Path) -> Iterator[None]:
-    """Turn damage of the file that shows up during reads or writes into IndexCorrupt."""
+    """Raise IndexCorrupt if SQLite finds the file damaged during the block."""
     try:
         yield
     except _DAMAGE as fault:
@@ -135,7 +135,7 @@ def report_damage(path: Path) -> Iterator[None]:
 
 @contextmanager
 def report_write_faults(path: Path) -> Iterator[None]:
-    """Turn a full or failing disk into CannotWrite. Committed work stays."""
+    """Raise CannotWrite if the disk is full or fails during the block. Committed work is kept."""
     try:
         yield
     except (apsw.FullError, apsw.IOError) as fault:
@@ -152,11 +152,11 @@ def report_write_faults(path: Path) -> Iterator[None]:
 _DISK_FAULTS = {getattr(errno, name, 0) for name in ("EACCES", "EDQUOT", "EIO", "ENOSPC", "EPERM", "EROFS")}
 
 
-PLAIN = re.compile(r"[A-Za-z0-9/_.~-]+")  # Names of files that stand in a URI as they are
+PLAIN = re.compile(r"[A-Za-z0-9/_.~-]+")  # Paths that need no quoting in a URI
 
 
 def format_uri(path: Path) -> str:
-    """A URI for a path, since plain file names must be UTF-8 for SQLite."""
+    """Make a URI from a path, since SQLite accepts only UTF-8 as a plain file name."""
     name = path.resolve().as_posix()
     if not PLAIN.fullmatch(name):
         from urllib.parse import quote  # 3 ms
@@ -171,7 +171,7 @@ def _connect(
     vfs = find_vfs(path) if checksums else None
     connection = apsw.Connection(f"{format_uri(path)}?{options}", flags=flags | apsw.SQLITE_OPEN_URI, vfs=vfs)
     connection.set_busy_timeout(BUSY_MS)
-    # The file may come from somebody else: allow no code from it, and no values larger than ours.
+    # The file may come from somebody else, so run no code from it, and limit the size of values.
     for switched_off in (apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER, apsw.SQLITE_DBCONFIG_ENABLE_VIEW):
         connection.config(switched_off, 0)
     connection.config(apsw.SQLITE_DBCONFIG_DEFENSIVE, 1)
@@ -189,7 +189,7 @@ def _prepare_reader(connection: apsw.Connection) -> apsw.Connection:
 
 
 def open_writer(path: Path) -> tuple[apsw.Connection, bool]:
-    """A writing connection, and whether sqlite-vec is loaded. Creates the file. The caller holds the writer lock."""
+    """Open a connection for writing; create the file if needed. Returns (connection, True if sqlite-vec is loaded)."""
     try:
         connection = _connect(path, "mode=rwc", apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         with_vectors = load_vector_extension(connection)
@@ -205,8 +205,8 @@ def open_writer(path: Path) -> tuple[apsw.Connection, bool]:
 def open_beside(path: Path, writing: bool) -> apsw.Connection:
     """Open a small database next to an index, creating it for writing if needed.
 
-    Its folder exists, since the index lies there. The journal of a killed writer can only be rolled back by a writer. A
-    file without page checksums, from an earlier version, stays without them.
+    Its folder must exist. If a killed writer left a journal, a reader also opens the file for writing to roll it back. A file
+    without page checksums, from an earlier version, stays without them.
     """
     checksums = has_checksums(path)
     if writing:
@@ -218,7 +218,7 @@ def open_beside(path: Path, writing: bool) -> apsw.Connection:
 
 
 def remove_database(path: Path) -> bool:
-    """Delete a small database, damaged or not, and SQLite's files next to it. Returns whether it existed."""
+    """Delete a small database, damaged or not, and SQLite's files next to it; returns True if it existed."""
     existed = path.is_file()
     for suffix in ("", *BESIDE):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
@@ -226,19 +226,19 @@ def remove_database(path: Path) -> bool:
 
 
 def to_wal(connection: apsw.Connection, seconds: float = SWITCH_SECONDS) -> None:
-    """Let readers continue with the committed state while this connection writes. Raises IndexBusy if one keeps the file."""
+    """Switch to WAL mode, so that readers see the committed state while this connection writes. Raises IndexBusy on a timeout."""
     if not _switch(connection, "wal", seconds):
         raise IndexBusy(f"a reader has held {Path(connection.filename).name} for {seconds:.0f} s", "run it again later")
     connection.execute("PRAGMA synchronous = NORMAL").fetchall()
 
 
 def to_rest(connection: apsw.Connection) -> bool:
-    """Fold the log into the file and switch back to a single file. False if a reader prevented it."""
+    """Write the log into the file and switch back to a single file. Returns False if a reader prevented it."""
     return _switch(connection, "delete", SWITCH_BACK_SECONDS)
 
 
 def _switch(connection: apsw.Connection, journal_mode: str, seconds: float) -> bool:
-    """Change the journal mode, which needs a moment without readers. False if there was none in this time."""
+    """Change the journal mode, which needs a moment without readers. Returns False after `seconds` without such a moment."""
     deadline = time.monotonic() + seconds
     connection.set_busy_timeout(SWITCH_TRY_MS)
     try:
@@ -255,7 +255,7 @@ def _switch(connection: apsw.Connection, journal_mode: str, seconds: float) -> b
 
 
 def put_to_rest(path: Path) -> bool:
-    """True if another file may replace this one. A damaged file's log goes: SQLite would apply it to the new one."""
+    """Prepare a file to be replaced; returns False if a reader prevents it. Deletes a damaged file's log and journal."""
     with closing(_connect(path, "mode=rw", apsw.SQLITE_OPEN_READWRITE)) as connection:
         try:
             return connection.pragma("journal_mode") != "wal" or to_rest(connection)
@@ -265,12 +265,12 @@ def put_to_rest(path: Path) -> bool:
             return True
 
 
-APPLICATION_ID = 0x636C656E  # 'clen' in the header of each index, which identifies the file even if it is damaged
+APPLICATION_ID = 0x636C656E  # 'clen' in the header of each index, which identifies even a damaged file
 _ID_AT = 68  # Offset of the id in the header (https://www.sqlite.org/fileformat.html#the_database_header)
 
 
 def holds_index(path: Path) -> bool:
-    """True if a file is an index of any version, by its header or its tables."""
+    """True if the file's header or tables are those of an index, of any version."""
     with path.open("rb") as file:
         if file.read(_ID_AT + 4)[_ID_AT:] == APPLICATION_ID.to_bytes(4, "big"):
             return True
@@ -281,7 +281,7 @@ def holds_index(path: Path) -> bool:
 
 
 def looks_begun(path: Path) -> bool:
-    """True if a file may be an unfinished database: a process killed at the start leaves it empty or full of zeros."""
+    """True if a file may be an unfinished database; a process that is killed early leaves it empty or full of zeros."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -289,7 +289,7 @@ def looks_begun(path: Path) -> bool:
 
 
 def load_vector_extension(connection: apsw.Connection) -> bool:
-    """Load sqlite-vec into this connection; False if it is not available."""
+    """Load sqlite-vec into this connection; returns False if it is not available."""
     spec = find_spec("sqlite_vec")  # importing the package would load numpy (110 ms)
     folders = (spec.submodule_search_locations or []) if spec else []
     libraries = (Path(folder) / f"vec0{suffix}" for folder in folders for suffix in (".so", ".dylib", ".dll"))
@@ -309,7 +309,7 @@ def load_vector_extension(connection: apsw.Connection) -> bool:
 
 @contextmanager
 def writer_lock(path: Path) -> Iterator[None]:
-    """Hold the writer lock, which ends with the process: a system's lock on a file. Raises IndexBusy."""
+    """Hold the writer lock, a system lock on a file, which ends with the process. Raises IndexBusy."""
     beside = path.with_name(path.name + LOCK)
     handle = _locked_file(beside)
     try:
@@ -319,7 +319,7 @@ def writer_lock(path: Path) -> Iterator[None]:
     finally:
         with suppress(OSError):
             if sys.platform != "win32":
-                beside.unlink()  # while still locked: a process that opened it meanwhile sees that it has been replaced
+                beside.unlink()  # while still locked, so that a process that has it open can tell that it was removed
         os.close(handle)
         if sys.platform == "win32":
             with suppress(OSError):
@@ -351,7 +351,7 @@ def _locked_file(beside: Path) -> int:
         with suppress(OSError):
             if os.fstat(handle).st_ino == beside.stat().st_ino:
                 return handle
-        os.close(handle)  # its last holder removed it between our open and our lock
+        os.close(handle)  # its last holder removed the file after we opened it
 
 
 if sys.platform == "win32":
@@ -378,7 +378,7 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """Versions, and which features that an index needs work here."""
+    """The versions of SQLite and its driver, and the features that work here."""
 
     sqlite: str
     driver: str
