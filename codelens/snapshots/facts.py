@@ -153,9 +153,9 @@ def compute_content_digest(documents: Iterable[tuple[str, str, bytes]]) -> str:
 
 
 def _find_older_facts(store: Store) -> OlderFacts:
-    """How the facts of the last committed state differ from those of this one, which is not committed yet.
+    """Find how the facts of the last committed state differ from those of the current, uncommitted one.
 
-    A document without an edge or a symbol that was written has the same facts in both.
+    A document has the same facts in both states if none of its symbols and edges was written.
     """
     with closing(Store.read_unfinished(store.path)) as last:
         old, new = ({document for document, *_ in state.log.leaves()} for state in (last, store))

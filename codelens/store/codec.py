@@ -1,7 +1,7 @@
-"""Compressed values: a document's references and bindings as columns of numbers over a list of their texts.
+"""Pack and unpack compressed values: a document's references and bindings, as columns of numbers that refer to texts.
 
-A row for each use of a name would be half the size of the source (measured on Django: 48 bytes a row with its index, 5
-packed). Single rows are never needed: a document's references are read together, and `names` finds the documents.
+With one table row per reference, the index would grow by half the size of the source (on Django: 48 bytes per row with its
+index, 5 packed). A document's references are always read together, and `names` finds the documents.
 """
 
 from __future__ import annotations

@@ -93,8 +93,8 @@ def open_reader(path: Path) -> apsw.Connection:
                 raise IndexCorrupt(
                     f"{path} has an unfinished update that cannot be completed in its folder", "run `codelens index`"
                 ) from None
-            # WAL mode needs a shared-memory file next to the index. Where nobody can write, the file cannot change
-            # either.
+            # WAL mode needs a shared-memory file next to the index. Where nobody can write, the index cannot change
+            # either, so it is opened as immutable.
             return _prepare_reader(_connect(path, "mode=ro&immutable=1"))
     except _DAMAGE as fault:
         raise IndexCorrupt(f"{path} is not an index, or is damaged: {fault}") from fault
@@ -108,10 +108,10 @@ def unreadable(path: Path, fault: Exception) -> IndexCorrupt:
 
 
 def _is_unfinished(path: Path) -> bool:
-    """True if a log or journal lies next to the file that only a writer can fold in or roll back.
+    """True if a log or journal next to the file holds changes that a writer must complete or roll back.
 
-    A journal of one page comes from a change of journal mode and holds the first page: the file has the same content
-    with and without it (https://www.sqlite.org/fileformat.html#the_rollback_journal).
+    A journal of one page comes from a change of journal mode and does not change the content of the file
+    (https://www.sqlite.org/fileformat.html#the_rollback_journal).
     """
     log, journal = (path.with_name(path.name + suffix) for suffix in ("-wal", "-journal"))
     if log.exists() and log.stat().st_size:

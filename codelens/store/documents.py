@@ -1,4 +1,4 @@
-"""Tables of repositories, documents with their bytes, and skipped files."""
+"""Tables of repositories, of documents with their bytes, and of skipped files."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ T = TypeVar("T")
 
 
 class InOrder(list[T]):
-    """A list that SQL ordered and cut, with the key of each element: so lists of several indexes can be merged."""
+    """A list of results that SQL sorted, with each element's sort key, so that lists of several indexes can be merged."""
 
     __slots__ = ("at", "keys")
 
     def __init__(self, elements: Iterable[T], keys: Iterable[tuple[Any, ...]], at: int = -6) -> None:
         super().__init__(elements)
-        self.keys = list(keys)  # Sort keys
-        self.at = at  # The place of the repository in a key; by default that of CONTENT_ORDER at its end
+        self.keys = list(keys)  # The sort key of each element
+        self.at = at  # The position of the repository in each key; the default fits keys that end with CONTENT_ORDER
 
     @classmethod
     def of_rows(cls, rows: Iterable[Any], at: int = -6) -> Self:
-        """The first value of each row; the others are its key."""
+        """Make a list from rows: the first value of each row is the element, the others are its key."""
         listed = list(rows)
         return cls([row[0] for row in listed], [row[1:] for row in listed], at)
 
@@ -44,7 +44,7 @@ class InOrder(list[T]):
 
 @dataclass(frozen=True, slots=True)
 class RepositoryRow:
-    """An indexed tree; `root` is absolute, even if the index was moved."""
+    """An indexed repository; `root` is absolute, even if the index was moved."""
 
     id: RepositoryId
     name: str
@@ -52,7 +52,7 @@ class RepositoryRow:
 
 
 class DocumentState(NamedTuple):
-    """The facts that decide whether a document must be derived again."""
+    """The facts that decide whether a document must be indexed again."""
 
     id: DocumentId
     path: str
@@ -64,7 +64,7 @@ class DocumentState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DocumentRow:
-    """A document as searches see it."""
+    """A document as searches use it."""
 
     id: DocumentId
     repository: RepositoryId
@@ -80,30 +80,30 @@ class DocumentRow:
 
 
 _SAME = ("content_hash", "language", "encoding", "confidence", "bom", "lines", "recipe", "embedder", "digest")
-"""Columns that hold what a derived document's field of that name holds."""
+"""Columns that hold the field of the same name of a `DerivedDocument`."""
 _STAMP = ("size", "mtime_ns", "inode", "ctime_ns")
 _ROW = "id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, content_hash, language, roles, encoding, bom, fault"
 
 
 def name_by_roots(roots: Sequence[Path]) -> dict[Path, str]:
-    """Root → the shortest end of its path, in whole parts, that is the end of no other root."""
+    """Name each root by the shortest end of its path, in whole parts, with which no other root ends."""
     ends = {root: _list_ends(root) for root in dict.fromkeys(roots)}
     counts = Counter(end for of_root in ends.values() for end in of_root)
     return {root: next((end for end in of_root if counts[end] == 1), root.as_posix()) for root, of_root in ends.items()}
 
 
 def _list_ends(root: Path) -> list[str]:
-    """The ends of a path in whole parts, the shortest first."""
+    """List the ends of a path, in whole parts, shortest first."""
     parts = [part for part in root.parts if part != root.anchor] or ["root"]
     return ["/".join(parts[-length:]) for length in range(1, len(parts) + 1)]
 
 
 class RootNames(dict[Path, str]):
-    """Root → name of its repository."""
+    """A mapping of roots to the names of their repositories."""
 
 
 class Documents(Tables):
-    """Repositories, documents, snapshots and skips. Roots are stored relative to `index`, the file's path."""
+    """Reads and writes repositories, documents, snapshots and skips. Roots may be stored relative to the file `index`."""
 
     def __init__(self, connection: apsw.Connection, index: Path) -> None:
         super().__init__(connection)
@@ -113,32 +113,32 @@ class Documents(Tables):
     # Repositories
 
     def list_repositories(self) -> list[RepositoryRow]:
-        """All repositories, by name."""
+        """List all repositories, by name."""
         rows = self._rows("SELECT id, name, root FROM repositories ORDER BY name")
         folder = self.index.resolve().parent
         return [RepositoryRow(RepositoryId(i), n, Path(os.path.normpath(folder / r))) for i, n, r in rows]
 
     def _relate_root(self, root: Path) -> str:
-        """A root's stored form: relative if the index lies inside it, so that the tree can be moved with its index."""
+        """Make a root's stored form: relative if the index lies inside the root, so that both can be moved together."""
         folder = self.index.resolve().parent
         if folder == root or root in folder.parents:
             return Path(os.path.relpath(root, folder)).as_posix()
         return str(root)
 
     def move(self, root: Path) -> RepositoryRow:
-        """Record that the only repository lies at another root, which may rename it."""
+        """Change the root of the only repository, which may rename it."""
         self._run("UPDATE repositories SET root = ?", self._relate_root(root))
         (now,) = self.add_repositories([])
         return now
 
     def exists_on_disk(self, row: RepositoryRow) -> bool:
-        """True if a repository is empty, or if one of its first documents still exists on disk."""
+        """True if one of the repository's first documents still exists on disk, or if it has no documents."""
         sql = "SELECT path, os_path FROM documents WHERE repository_id = ? ORDER BY path LIMIT 5"
         paths = [raw if raw is not None else os.fsencode(path) for path, raw in self._rows(sql, row.id)]
         return not paths or any(os.path.lexists(row.root / os.fsdecode(path)) for path in paths)
 
     def add_repositories(self, roots: Iterable[Path]) -> list[RepositoryRow]:
-        """Add new roots; return all repositories. A name is the end of a root's path that tells it from the others."""
+        """Add new roots; returns all repositories. Each is named by the shortest distinct end of its root's path."""
         known = {row.root for row in self.list_repositories()}
         for root in dict.fromkeys(roots):
             if root not in known:
@@ -147,7 +147,7 @@ class Documents(Tables):
         rows = self.list_repositories()
         names = name_by_roots([row.root for row in rows])
         renamed = [(row, names[row.root]) for row in rows if row.name != names[row.root]]
-        for row, _ in renamed:  # first out of the way of each other
+        for row, _ in renamed:  # use temporary names first, because names are unique
             self._run("UPDATE repositories SET name = '/' || id WHERE id = ?", row.id)
         for row, name in renamed:
             self._run("UPDATE repositories SET name = ? WHERE id = ?", name, row.id)
@@ -182,27 +182,27 @@ class Documents(Tables):
         return identity
 
     def _find_free_id(self) -> int:
-        """The next id. An id is never reused in a run, because edges may still lead to it."""
+        """Find the next id. An id is never reused during a run, because edges may still lead to it."""
         self._next = self._next or self._number("SELECT coalesce(max(id), 0) + 1 FROM documents")
         return self._next
 
     def remove(self, document: DocumentId) -> None:
-        """Delete its row and snapshot only; `Store.remove_document` deletes everything."""
+        """Delete a document's row and snapshot only; `Store.remove_document` deletes everything."""
         self._find_free_id()
         self._run("DELETE FROM snapshots WHERE document_id = ?", document)
         self._run("DELETE FROM documents WHERE id = ?", document)
 
     def set_stamp(self, document: DocumentId, stamp: FileStamp) -> None:
-        """Record a new stamp for unchanged content, for example after a touch."""
+        """Record a document's new stamp when its content is unchanged, for example after a `touch`."""
         sql = "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ? WHERE id = ?"
         self._run(sql, *_stamp_values(stamp), document)
 
     def list_embedded_otherwise(self, embedder: str) -> list[DocumentRow]:
-        """Documents whose vectors come from another embedder, by path."""
+        """List documents that were not embedded by this embedder, by path."""
         return self._find("embedder <> ? ORDER BY repository_id, path", embedder)
 
     def count_embedded_otherwise(self, embedder: str) -> int:
-        """Number of documents with vectors of another embedder; those without vectors do not count."""
+        """Count documents with vectors of another embedder; documents without vectors do not count."""
         return self._number("SELECT count(*) FROM documents WHERE embedder NOT IN (?, '')", embedder)
 
     def set_embedder(self, document: DocumentId, embedder: str) -> None:
@@ -210,7 +210,7 @@ class Documents(Tables):
         self._run("UPDATE documents SET embedder = ? WHERE id = ?", embedder, document)
 
     def read_states(self, repository: RepositoryId) -> dict[str, DocumentState]:
-        """Path → state, for all documents of a repository."""
+        """Read the states of all documents of a repository: path → state."""
         sql = "SELECT id, path, content_hash, language, recipe, size, mtime_ns, inode, ctime_ns FROM documents "
         rows: Any = self._connection.execute(f"{sql} WHERE repository_id = ?", (repository,))
         return {
@@ -220,7 +220,7 @@ class Documents(Tables):
 
     @set_merge_rule(order_by(lambda document: (document.repository, document.path)))
     def read_rows(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
-        """Documents by id, or all; in order of repository and path."""
+        """Read the documents with these ids, or all, in order of repository and path."""
         if ids is None:
             documents = self._find("true")
         else:
@@ -231,32 +231,32 @@ class Documents(Tables):
         return list(map(_document_row, self._rows(f"SELECT {_ROW} FROM documents WHERE {condition}", *values)))
 
     def list_paths(self) -> Iterator[tuple[DocumentId, str]]:
-        """The path of each document, in no order."""
+        """List each document with its path, in no particular order."""
         yield from self._rows("SELECT id, path FROM documents")
 
     def select_first(self, ids: Sequence[DocumentId], limit: int) -> InOrder[DocumentId]:
-        """The first of these documents by repository and path, tests last."""
+        """Select the first `limit` of these documents by repository and path, tests last."""
         order = "roles LIKE '%test%', repository_id, path"
         sql = f"SELECT id, {order} FROM documents WHERE id IN (SELECT value FROM json_each(?)) ORDER BY {order} LIMIT ?"
         return InOrder.of_rows(self._rows(sql, json.dumps(ids), limit), at=-2)
 
     @set_merge_rule(order_by(lambda document: document.repository))
     def find_by_path(self, path: str) -> list[DocumentRow]:
-        """Documents with this path, at most one per repository."""
+        """Find the documents with this path, at most one per repository."""
         return self._find("path = ? ORDER BY repository_id", path)
 
     def find_at(self, repository: RepositoryId, path: str) -> DocumentRow | None:
-        """The document with this path in a repository."""
+        """Find the document with this path in a repository."""
         return next(iter(self._find("repository_id = ? AND path = ?", repository, path)), None)
 
     def holds_below(self, repository: RepositoryId, folder: str) -> bool:
-        """True if a document or a skipped file lies below a folder, given with its final slash."""
+        """True if a document or skipped file lies below a folder, which is given with a final slash."""
         below = "WHERE repository_id = ?1 AND path > ?2 AND path < ?3"
         sql = f"SELECT EXISTS (SELECT 1 FROM documents {below}) OR EXISTS (SELECT 1 FROM skips {below})"
         return bool(self._number(sql, repository, folder, folder[:-1] + "0"))
 
     def read_times(self, repository: RepositoryId) -> dict[str, int]:
-        """Path → change time, or modification time where that is unknown, in ns; files modified last come first."""
+        """Map paths to change times, or to modification times if unknown, in ns; the files modified last come first."""
         sql = (
             "SELECT path, coalesce(nullif(ctime_ns, 0), mtime_ns) FROM documents WHERE repository_id = ? "
             "ORDER BY mtime_ns DESC, path"
@@ -265,7 +265,7 @@ class Documents(Tables):
 
     @set_merge_rule(order_by(lambda document: (len(document.path), document.path, document.repository), limit=1))
     def find_ending_in(self, path: str, limit: int) -> list[DocumentRow]:
-        """Documents whose path is this or ends with it, in whole parts; shortest paths first."""
+        """Find documents whose path equals this or ends with it, in whole parts; shortest paths first."""
         return self._find(
             "path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 "
             f"ORDER BY length(path), path, repository_id LIMIT {int(limit)}",
@@ -274,11 +274,11 @@ class Documents(Tables):
 
     @set_merge_rule(is_lasting=True)
     def count_on_paths(self, beginning: str) -> int:
-        """Number of documents whose own name or a folder's begins like this, in lower case."""
+        """Count documents for which the name of the file or of a folder above it begins with this text, in lower case."""
         return self._number("SELECT count(*) FROM documents WHERE instr('/' || lower(path), '/' || ?1)", beginning)
 
     def find_first_on_paths(self, beginning: str, limit: int) -> InOrder[DocumentId]:
-        """The first of these documents by path, tests last."""
+        """Find the first `limit` documents that `count_on_paths` counts, by path, tests last."""
         order = "roles LIKE '%test%', path, repository_id"
         sql = f"SELECT id, {order} FROM documents WHERE instr('/' || lower(path), '/' || ?1) ORDER BY {order} LIMIT ?2"
         return InOrder.of_rows(self._rows(sql, beginning, limit), at=-1)
@@ -286,18 +286,18 @@ class Documents(Tables):
     def list_linkable(
         self, repository: RepositoryId, only: DocumentId | None = None
     ) -> list[tuple[DocumentNumber, str, str, str, str]]:
-        """Tuples (id, path, language, namespace, roles separated by spaces) of all documents by path, or of one."""
+        """List all documents by path, or only one: (id, path, language, namespace, roles separated by spaces)."""
         where = "repository_id = ?" if only is None else "repository_id = ? AND id = ?"
         sql = f"SELECT id, path, language, namespace, roles FROM documents WHERE {where} ORDER BY path"
         values = (repository,) if only is None else (repository, only)
         return self._rows(sql, *values)
 
     def read_snapshot(self, document: DocumentId) -> bytes:
-        """The file's bytes when it was indexed, compressed; empty if they are in parts."""
+        """Read the file's bytes as they were indexed, compressed; empty if they are stored in parts."""
         return bytes(self._row("SELECT bytes FROM snapshots WHERE document_id = ?", document)[0])
 
     def compute_content_id(self) -> str:
-        """A hash of what is indexed, how, and up to which commits, whatever runs led to it."""
+        """Hash the content of the index: documents, recipes, embedders and heads of histories. It does not depend on past runs."""
         digest = xxhash.xxh3_64()
         sql = (
             "SELECT r.name, d.path, d.content_hash, d.recipe, d.embedder "
@@ -314,47 +314,47 @@ class Documents(Tables):
         return digest.hexdigest()
 
     def count_by_column(self, column: str, repository: RepositoryId) -> dict[str, int]:
-        """Value of a column → number of a repository's documents (language, encoding) or skipped files (reason)."""
+        """Count a repository's documents by `language` or `encoding`, or its skipped files by `reason`: value → number."""
         table = {"language": "documents", "encoding": "documents", "reason": "skips"}[column]
         sql = f"SELECT {column}, count(*) FROM {table} WHERE repository_id = ? GROUP BY 1 ORDER BY 2 DESC, 1"
         return dict(self._rows(sql, repository))
 
     def count_doubtful(self, repository: RepositoryId, threshold: float) -> int:
-        """Number of documents whose encoding has less than this confidence."""
+        """Count documents whose encoding was detected with less than this confidence."""
         sql = "SELECT count(*) FROM documents WHERE repository_id = ? AND confidence < ?"
         return self._number(sql, repository, threshold)
 
     def read_totals(self, repository: RepositoryId) -> tuple[int, int]:
-        """Number of documents, and their bytes."""
+        """Read the number of documents and the sum of their bytes."""
         sql = "SELECT count(*), coalesce(sum(size), 0) FROM documents WHERE repository_id = ?"
         documents, size = self._row(sql, repository)
         return documents, size
 
     def list_faults(self, repository: RepositoryId) -> dict[str, str]:
-        """Path → the grammar's fault, for documents that have one; by path."""
+        """List the documents that could not be parsed, by path: path → the grammar's fault."""
         sql = "SELECT path, fault FROM documents WHERE repository_id = ? AND fault <> '' ORDER BY path"
         return dict(self._rows(sql, repository))
 
     # Skips
 
     def list_skips(self, repository: RepositoryId) -> Iterator[Skip]:
-        """Files that the last run left out, by path."""
+        """List the files that the last run skipped, by path."""
         sql = "SELECT path, reason, detail, size, mtime_ns, inode, ctime_ns FROM skips WHERE repository_id = ? ORDER BY path"
         for path, reason, detail, size, mtime, inode, ctime in self._rows(sql, repository):
             stamp = FileStamp(size, mtime, inode, ctime) if size is not None else None
             yield Skip(path, SkipReason(reason), detail, stamp)
 
     def list_skipped_folders(self, repository: RepositoryId) -> set[str]:
-        """Paths of folders that the last run left out as a whole; they end in a slash."""
+        """List the folders that the last run skipped as a whole; their paths end in a slash."""
         sql = "SELECT path FROM skips WHERE repository_id = ? AND path LIKE '%/'"
         return {path for (path,) in self._rows(sql, repository)}
 
     def is_skipped(self, repository: RepositoryId, path: str) -> bool:
-        """True if the last run left out exactly this path; that of a folder ends in a slash."""
+        """True if the last run skipped exactly this path; the path of a folder ends in a slash."""
         return self._row("SELECT 1 FROM skips WHERE repository_id = ? AND path = ?", repository, path) is not None
 
     def replace_skips(self, repository: RepositoryId, gone: Sequence[str], new: Iterable[Skip]) -> None:
-        """Delete the skips of the paths in `gone`, and store `new` ones, which replace others of the same path."""
+        """Delete the skips of the paths in `gone`, and store the `new` ones, which replace skips of the same path."""
         self._run_many("DELETE FROM skips WHERE repository_id = ? AND path = ?", [(repository, path) for path in gone])
         rows = [
             (
@@ -379,7 +379,10 @@ def _document_row(row: Any) -> DocumentRow:
     return DocumentRow(i, repository, path, file, FileStamp(*stamp), digest, language, marks, encoding, bom, fault)
 
 
-PART_BASE, _SHIFT = 1 << 40, 20  # A part's id, PART_BASE + document * 2^_SHIFT + its number, is never a document's
+PART_BASE, _SHIFT = (
+    1 << 40,
+    20,
+)  # A part's id is PART_BASE + document * 2^_SHIFT + part number: larger than any document's
 DOCUMENT_OF_PART = f"(id - {PART_BASE}) >> {_SHIFT}"  # SQL expression for the document of a part's id
 
 
@@ -400,22 +403,22 @@ class Parts(Tables):
         self._run_many("DELETE FROM parts WHERE id = ?", ids)
 
     def list_places(self, document: DocumentId) -> list[PartPlace]:
-        """The positions at which a document's parts begin, in order; empty for a document that is stored whole."""
+        """List the positions at which a document's parts begin, in order; empty if the document is stored whole."""
         sql = "SELECT start_byte, line, before FROM parts WHERE id >= ? AND id < ? ORDER BY id"
         rows = self._rows(sql, _id(document, 0), _id(document, 1 << _SHIFT))
         return [PartPlace(start, line, before) for start, line, before in rows]
 
     def read_bytes(self, document: DocumentId, number: int) -> bytes:
-        """A part's bytes, compressed."""
+        """Read a part's bytes, compressed."""
         return bytes(self._row("SELECT bytes FROM parts WHERE id = ?", _id(document, number))[0])
 
     def list_documents(self) -> set[DocumentId]:
-        """Documents that are stored in parts."""
+        """List the documents that are stored in parts."""
         return {DocumentId(row[0]) for row in self._rows(f"SELECT DISTINCT {DOCUMENT_OF_PART} FROM parts")}
 
 
 def group_by_document(rows: Iterable[int]) -> Mapping[DocumentId, Collection[int]]:
-    """Group rows of trigrams by document: document → numbers of its parts, empty for a document stored whole."""
+    """Group rows of trigrams by document: document → numbers of its parts, empty if the document is stored whole."""
     whole = list(rows)
     in_parts = [row for row in whole if row >= PART_BASE]
     nothing: frozenset[int] = frozenset()

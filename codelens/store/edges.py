@@ -1,4 +1,4 @@
-"""Tables of the symbol graph: edges, external names, the references that edges are made from, and imports."""
+"""Tables of the symbol graph: edges, external names, imports, and the references from which edges are made."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ END;
 
 
 def _list_ids(ids: Iterable[int]) -> str:
-    """Ids in order, each once, as `json_each` takes them."""
+    """Format ids for `json_each`, sorted and without duplicates."""
     return json.dumps(sorted(set(ids)))
 
 
 def _list_kinds(kinds: Iterable[str]) -> str:
-    """The numbers of kinds, as SQL lists them; unknown kinds have none."""
+    """Format the numbers of edge kinds as an SQL list; unknown kinds are left out."""
     return ", ".join(str(KINDS[kind]) for kind in sorted(kinds) if kind in KINDS)
 
 
@@ -65,22 +65,22 @@ def _to_edge(row: tuple[Node, int, Node, int, int]) -> Edge:
 
 
 class EdgeTable(Tables):
-    """Edges and externals. Ids mean nothing outside the file: callers sort edges by their ends' content."""
+    """Reads and writes edges and externals. Ids depend on the file, so callers sort edges by the content of their ends."""
 
-    add_missing: Callable[[], None] | None = None  # Adds edges that are first needed now; None once it was called
+    add_missing: Callable[[], None] | None = None  # Adds edges when they are first needed; None once called
 
     # Reading
 
     def find_outgoing(
         self, nodes: Iterable[NodeNumber], kinds: Collection[str] = (), limit: int = -1
     ) -> Iterator[Edge]:
-        """Edges that start at these nodes, of these kinds (default: all), by source, kind, target and line."""
+        """Find edges of these kinds (default: all) that start at these nodes, by source, kind, target and line."""
         return self._find_edges("source", nodes, kinds, limit)
 
     def find_incoming(
         self, nodes: Iterable[NodeNumber], kinds: Collection[str] = (), limit: int = -1
     ) -> Iterator[Edge]:
-        """Edges that end at these nodes, of these kinds (default: all)."""
+        """Find edges of these kinds (default: all) that end at these nodes."""
         return self._find_edges("target", nodes, kinds, limit)
 
     def _find_edges(self, end: str, nodes: Iterable[NodeNumber], kinds: Collection[str], limit: int) -> Iterator[Edge]:
@@ -96,10 +96,10 @@ class EdgeTable(Tables):
     def find_neighbours(
         self, nodes: Iterable[NodeNumber], widest: int, outside: bool = False
     ) -> Iterator[tuple[NodeNumber, NodeNumber, int, int, int]]:
-        """Tuples (node, neighbour, kind, tier, 1 if the edge goes out, else 0) of these nodes' edges; to externals with `outside`.
+        """Find (node, neighbour, kind, tier, 1 if outgoing else 0) for these nodes' edges; `outside` includes edges to externals.
 
-        Incoming edges are left out at a node that has more than `widest` of them: so many say little. Rows come as SQLite gives
-        them, since a walk reads thousands.
+        A node's incoming edges are left out if there are more than `widest` of them, because they carry little information. Rows
+        are not converted, since a walk reads thousands.
         """
         numbers = _list_ids(nodes)
         out = (
@@ -115,7 +115,7 @@ class EdgeTable(Tables):
         return iter(rows)
 
     def find_nested(self, nodes: Iterable[NodeNumber]) -> Iterator[tuple[NodeNumber, NodeNumber, bool]]:
-        """Tuples (node, unit, whether the node contains it) of units directly inside or around these; no chunks."""
+        """Find units directly inside or around these nodes, without chunks: (node, unit, True if the node contains it)."""
         numbers = _list_ids(nodes)
         up = (
             "SELECT u.id, p.id FROM json_each(?1) n CROSS JOIN units u ON u.id = n.value "
@@ -132,7 +132,7 @@ class EdgeTable(Tables):
             yield parent, unit, True
 
     def count_sources(self, nodes: Iterable[NodeNumber], kinds: Collection[str]) -> dict[NodeNumber, int]:
-        """Node → number of distinct sources of its incoming edges of these kinds; nodes without any are left out."""
+        """Count the distinct sources of each node's incoming edges of these kinds; nodes without such edges are left out."""
         sql = (
             f"SELECT e.target, count(DISTINCT e.source) FROM json_each(?1) n CROSS JOIN edges e ON e.target = n.value "
             f"AND e.kind IN ({_list_kinds(kinds)}) GROUP BY e.target"
@@ -141,7 +141,7 @@ class EdgeTable(Tables):
 
     @set_merge_rule(take_highest)
     def find_best_confidences(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, float]:
-        """Node → highest confidence of its incoming edges; nodes without any are left out."""
+        """Find the highest confidence of each node's incoming edges; nodes without incoming edges are left out."""
         sql = "SELECT DISTINCT e.target, e.tier FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value"
         highest: dict[int, float] = {}
         for target, tier in self._rows(sql, _list_ids(nodes)):
@@ -149,12 +149,12 @@ class EdgeTable(Tables):
         return highest
 
     def list_all(self, kinds: Collection[str]) -> Iterator[Edge]:
-        """All edges of these kinds, in no particular order."""
+        """List all edges of these kinds, in no particular order."""
         sql = f"SELECT source, kind, target, line, tier FROM edges WHERE kind IN ({_list_kinds(kinds)})"
         return map(_to_edge, self._rows(sql))
 
     def list_ends(self, documents: Sequence[DocumentId]) -> Iterator[tuple[int, str, int]]:
-        """Tuples (source, kind, target) of all edges that start in these documents, in no particular order."""
+        """List (source, kind, target) of all edges that start in these documents, in no particular order."""
         sql = (
             "SELECT e.source, e.kind, e.target FROM json_each(?1) n CROSS JOIN units u ON u.document_id = n.value "
             "CROSS JOIN edges e ON e.source = u.id UNION ALL "
@@ -164,20 +164,20 @@ class EdgeTable(Tables):
             yield source, NAME_OF_KIND[kind], target
 
     def count_unlinked(self) -> int:
-        """Number of documents that have not been linked, in all repositories."""
+        """Count documents that have not been linked, in all repositories."""
         return self._number("SELECT count(*) FROM documents WHERE linked = ''")
 
     def count_using_files(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, int]:
-        """Unit → number of other documents with an edge to it, without tests; units without any are left out."""
+        """Read how many other documents, without tests, have an edge to each unit; units without such edges are left out."""
         sql = "SELECT unit, files FROM uses WHERE unit IN (SELECT value FROM json_each(?))"
         return dict(self._rows(sql, _list_ids(nodes)))
 
     def note_targets(self) -> None:
-        """Note by triggers the targets of edges that this connection changes from now on, for `count_uses`."""
+        """Install triggers that record the targets of edges which this connection changes from now on, for `count_uses`."""
         self._run(_NOTING)
 
     def count_uses(self, every: bool) -> None:
-        """Count the files that use each unit: `list_all` one, or those whose edges were changed since `note_targets`."""
+        """Count and store how many files use each unit: `every` unit, or those whose edges changed since `note_targets`."""
         touched = "IN (SELECT unit FROM temp.touched)"
         self._run("DELETE FROM uses" if every else f"DELETE FROM uses WHERE unit {touched}")
         self._run(f"{_COUNTED} {'' if every else f'AND e.target {touched}'} GROUP BY e.target")
@@ -185,23 +185,23 @@ class EdgeTable(Tables):
             self._run("DELETE FROM temp.touched")
 
     def read_external_names(self, nodes: Iterable[NodeNumber]) -> dict[Node, str]:
-        """External node → its name."""
+        """Read the names of external nodes; other nodes are left out."""
         sql = f"SELECT id + {EXTERNAL}, name FROM externals WHERE id IN (SELECT value - {EXTERNAL} FROM json_each(?))"
         return dict(self._rows(sql, json.dumps([n for n in nodes if n >= EXTERNAL])))
 
     def find_externals(self, names: Sequence[str]) -> dict[str, Node]:
-        """Name → external node, for the names that there are."""
+        """Find the external nodes with these names: name → node; unknown names are left out."""
         sql = "SELECT name, id FROM externals WHERE name IN (SELECT value FROM json_each(?))"
         return {name: make_external_node(i) for name, i in self._rows(sql, json.dumps(names))}
 
     def count_incoming(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, int]:
-        """Node → number of its incoming edges; nodes without any are left out."""
+        """Count each node's incoming edges; nodes without incoming edges are left out."""
         sql = "SELECT e.target, count(*) FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value GROUP BY 1"
         return dict(self._rows(sql, _list_ids(nodes)))
 
     @set_merge_rule(order_by_value)
     def find_externals_by_prefix(self, prefix: str) -> dict[Node, str]:
-        """External node → name, for names with this prefix."""
+        """Find the externals whose names have this prefix: node → name, by name."""
         sql = "SELECT id, name FROM externals WHERE name >= ?1 AND name < ?1 || char(0x10ffff) ORDER BY name"
         return {make_external_node(i): name for i, name in self._rows(sql, prefix)}
 
@@ -211,17 +211,17 @@ class EdgeTable(Tables):
         return bool(self._number(sql))
 
     def count(self) -> int:
-        """Number of stored edges in all repositories."""
+        """Count the stored edges of all repositories."""
         return self._number("SELECT count(*) FROM edges")
 
     # Writing
 
     def add(self, edges: Iterable[tuple[int, str, int, int, str]]) -> None:
-        """Store (source, kind, target, line, provenance); of two that differ only in provenance, the surer stays."""
+        """Store edges (source, kind, target, line, provenance); of edges that differ only in provenance, the surest is kept."""
         self.add_rows((s, KINDS[k], t, line, TIERS[p].number) for s, k, t, line, p in edges)
 
     def add_rows(self, edges: Iterable[tuple[int, int, int, int, int]]) -> None:
-        """Store edges given with the numbers of kinds and tiers."""
+        """Store edges (source, kind, target, line, tier), with kinds and tiers as numbers."""
         self._run_many("INSERT OR IGNORE INTO edges VALUES (?, ?, ?, ?, ?)", sorted(edges))
 
     def remove_from(self, sources: Sequence[int]) -> None:
@@ -236,13 +236,13 @@ class EdgeTable(Tables):
         )
 
     def remove_implied(self, sources: Sequence[int]) -> None:
-        """Delete edges that start at these nodes and follow from other edges, except those for members of types."""
+        """Delete edges that start at these nodes and are implied by other edges, except membership edges."""
         kinds = _list_kinds(("inherits", "overrides", "implements"))
         sql = f"DELETE FROM edges WHERE source = ? AND kind IN ({kinds}) AND line = 0"
         self._run_many(sql, [(s,) for s in sources])
 
     def add_externals(self, names: Iterable[str]) -> dict[str, Node]:
-        """Name → node; new names are stored."""
+        """Store new external names; returns name → node for all of these names."""
         wanted = sorted(set(names))
         self._run_many("INSERT OR IGNORE INTO externals (name) VALUES (?)", [(n,) for n in wanted])
         return self.find_externals(wanted)
@@ -255,18 +255,18 @@ class EdgeTable(Tables):
     # Dependencies of links
 
     def set_keys(self, found: Iterable[tuple[DocumentId, Sequence[int], Sequence[int]]]) -> None:
-        """Store the tokens of keys on which documents' edges depend, and those of the names that they offer."""
+        """Store (document, keys on which its edges depend, keys on which the names that it exports depend)."""
         rows = [
             (row, " ".join([f"{key:08x}" for key in tokens]))
             for document, keys, offered in found
             for row, tokens in ((document, keys), (-document, offered))
             if tokens
         ]
-        rows.sort()  # FTS5 begins a new segment at each row whose number is below that of the last
+        rows.sort()  # FTS5 begins a new segment at each row whose number is lower than the last
         self._run_many("INSERT INTO link_asks (rowid, keys) VALUES (?, ?)", rows)
 
     def set_counts(self, counts: Sequence[tuple[DocumentId, Mapping[str, int], bytes]]) -> None:
-        """Store how the references of documents were resolved, and the `pack_places` of those that lead nowhere."""
+        """Store how documents' references were resolved, and the positions (`pack_places`) of unresolved references."""
         rows = [
             (document, *(outcomes.get(name, 0) for name in LINK_COUNTS), places)
             for document, outcomes, places in counts
@@ -274,19 +274,19 @@ class EdgeTable(Tables):
         self._run_many("INSERT OR REPLACE INTO link_counts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def read_link_counts(self, repository: RepositoryId) -> dict[str, int]:
-        """Sums over all documents of a repository: name of `LINK_COUNTS` → number of references."""
+        """Sum the link counts of a repository's documents: name in `LINK_COUNTS` → number of references."""
         sums = ", ".join(f"coalesce(sum({name}), 0)" for name in LINK_COUNTS)
         sql = f"SELECT {sums} FROM link_counts JOIN documents ON id = document_id WHERE repository_id = ?"
         return dict(zip(LINK_COUNTS, self._row(sql, repository), strict=True))
 
     def forget(self, document: DocumentId, units: Sequence[UnitId]) -> None:
-        """Delete a document's edges and their dependencies, except those of names that it offers."""
+        """Delete a document's edges and their dependencies; keep the dependencies of the names that it exports."""
         self.remove_from([-document, *units])
         for sql in ("DELETE FROM link_asks WHERE rowid = ?", "DELETE FROM link_counts WHERE document_id = ?"):
             self._run(sql, document)
 
     def forget_all(self, documents: Sequence[DocumentId]) -> None:
-        """Delete the edges and dependencies of all documents of a repository, and mark them as not linked."""
+        """Delete the edges and dependencies of these documents, and mark the documents as not linked."""
         for sql in (
             "DELETE FROM edges WHERE source IN (SELECT id FROM units WHERE document_id IN (SELECT value FROM json_each(?1)))",
             "DELETE FROM edges WHERE source IN (SELECT -value FROM json_each(?1))",
@@ -297,11 +297,11 @@ class EdgeTable(Tables):
             self._run(sql, json.dumps(documents))
 
     def forget_offered(self, documents: Iterable[DocumentId]) -> None:
-        """Delete the dependencies of the names that documents offer."""
+        """Delete the dependencies of the names that documents export."""
         self._run_many("DELETE FROM link_asks WHERE rowid = ?", [(-document,) for document in documents])
 
     def find_dependents(self, keys: Collection[int]) -> tuple[set[DocumentId], set[DocumentId]]:
-        """Documents whose edges depend on any of these keys, and documents whose offered names do."""
+        """Find the documents whose edges, and those whose exported names, depend on any of these keys."""
         numbers: set[int] = set()
         for key in sorted(keys):
             rows = self._connection.execute("SELECT rowid FROM link_asks WHERE link_asks MATCH ?", (f'"{key:08x}"',))
@@ -309,7 +309,7 @@ class EdgeTable(Tables):
         return {DocumentId(row) for row in numbers if row > 0}, {DocumentId(-row) for row in numbers if row < 0}
 
     def find_source_documents(self, nodes: Iterable[NodeNumber]) -> set[DocumentId]:
-        """Documents with an edge to any of these nodes."""
+        """Find the documents that have an edge to any of these nodes."""
         sql = (
             "SELECT DISTINCT coalesce(u.document_id, -e.source) FROM json_each(?1) n CROSS JOIN edges e "
             "ON e.target = n.value LEFT JOIN units u ON u.id = e.source"
@@ -321,12 +321,12 @@ class EdgeTable(Tables):
         self._run_many("UPDATE documents SET linked = ? WHERE id = ?", [(recipe, document) for document in documents])
 
     def find_unlinked(self, repository: RepositoryId, recipe: str) -> list[DocumentId]:
-        """Documents that were not linked with this recipe, by path."""
+        """Find the documents of a repository that were not linked with this recipe, by path."""
         sql = "SELECT id FROM documents WHERE repository_id = ? AND linked <> ? ORDER BY path"
         return [DocumentId(row[0]) for row in self._rows(sql, repository, recipe)]
 
     def read_content_keys(self, nodes: Iterable[NodeNumber]) -> Iterator[tuple[NodeNumber, RepositoryName, str]]:
-        """Tuples (node, repository, path or name) for documents and externals that exist: nodes by content instead of id."""
+        """Identify documents and externals by content: (node, repository, path or name) for the nodes that exist."""
         sql = (
             "SELECT -d.id, r.name, d.path FROM json_each(?1) n CROSS JOIN documents d ON d.id = -n.value "
             "JOIN repositories r ON r.id = d.repository_id UNION ALL "
@@ -336,14 +336,14 @@ class EdgeTable(Tables):
 
 
 _WORDS = re.compile(r"[\w$]+")
-MOST_WORDS = 100  # Names in one expression of FTS5, which limits its depth
+MOST_WORDS = 100  # Limit on names in one FTS5 expression, since FTS5 limits the depth of expressions
 
 
 class References(Tables):
     """Reads and writes uses of names, and imports."""
 
     def add(self, document: DocumentId, extraction: Extraction, references: PackedReferences) -> None:
-        """Store a document's packed references and its imports; an import repeated at one place is stored once."""
+        """Store a document's packed references and its imports; repeated imports at the same position are stored once."""
         if references.packed:
             self._run("INSERT INTO refs VALUES (?, ?)", document, references.packed)
         if references.names:
@@ -355,18 +355,18 @@ class References(Tables):
             )
 
     def remove(self, document: DocumentId) -> None:
-        """Delete a document's references, imports and its entry in the index of names."""
+        """Delete a document's references, its imports, and its entry in the full-text index of names."""
         self._run("DELETE FROM ref_names WHERE rowid = ?", document)
         self._run("DELETE FROM refs WHERE document_id = ?", document)
         self._run("DELETE FROM imports WHERE document_id = ?", document)
 
     def list_in_document(self, document: DocumentId, name: str | None = None) -> tuple[Reference, ...]:
-        """References in order of place, or only those of a name; `unit` is a position in the document's list of units."""
+        """List a document's references in order of position, or only those of `name`. Their `unit` is a position in its units."""
         row = self._row("SELECT packed FROM refs WHERE document_id = ?", document)
         return unpack_references(row[0], name) if row else ()
 
     def find_unresolved(self, document: DocumentId) -> tuple[Reference, ...]:
-        """The references of a document that lead nowhere, in order of place."""
+        """Find a document's unresolved references, in order of position."""
         sql = "SELECT packed, places FROM refs JOIN link_counts USING (document_id) WHERE document_id = ?"
         row = self._row(sql, document)
         if not row or not row[1]:
@@ -380,19 +380,19 @@ class References(Tables):
         return bool(self._number(sql, document))
 
     def list_bindings(self, document: DocumentId) -> tuple[Binding, ...]:
-        """Bindings in order of place; `unit` is a position in the document's list of units."""
+        """List a document's bindings in order of position. Their `unit` is a position in the document's units."""
         row = self._row("SELECT packed FROM refs WHERE document_id = ?", document)
         return unpack_bindings(row[0]) if row else ()
 
     def list_imports(self, document: DocumentId) -> tuple[Import, ...]:
-        """The imports of a document in order of place."""
+        """List a document's imports in order of position."""
         sql = (
             "SELECT module, name, alias, start_byte, line FROM imports WHERE document_id = ? ORDER BY start_byte, name"
         )
         return tuple(Import(*row) for row in self._rows(sql, document))
 
     def find_documents(self, names: Iterable[str]) -> list[DocumentId]:
-        """Documents that may use any of these names, by id. Check them: the index ignores case and punctuation."""
+        """Find documents that may use any of these names, by id. Callers must check them: case and punctuation are ignored."""
         split = [_WORDS.findall(name) for name in sorted(set(names))]  # like the tokenizer; this index has no phrases
         asked = [" AND ".join(map(quote_term, words)) for words in split if words]
         sql, documents = "SELECT rowid FROM ref_names WHERE ref_names MATCH ?", set[int](self.unsearchable)
