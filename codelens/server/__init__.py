@@ -1,1 +1,1 @@
-"""Front ends that answer other programs: each hands a question to the facade and the answer to a renderer."""
+"""Front ends for other programs. Each passes a question to the facade, and the answer to a renderer."""

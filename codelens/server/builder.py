@@ -1,7 +1,7 @@
-"""The process that makes or updates an index for a server: an order as JSON → lines of JSON that say how far it is.
+"""The process that builds or updates an index for a server. It takes an order as JSON, and writes its progress as JSON lines.
 
-Each line is {phase, done, total}; the last is {ended, wrote, error, hint, busy}. When nobody reads them any more it ends at
-its next line: what was committed stays.
+Each line is {phase, done, total}; the last is {ended, wrote, error, hint, busy}. When the reader has gone, the process ends at
+its next line, and keeps what was committed.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from codelens.index import Index
 from codelens.model.runs import Progress
 from codelens.processes.child import end_at_eof
 
-LINE_SECONDS = 0.2  # Between two lines of the same phase. A person does not read faster.
+LINE_SECONDS = 0.2  # Least time between two lines of the same phase. People do not read faster.
 
 
 def main() -> None:
-    """The argument names index, roots, settings and whether the roots are walked as they were before. Ends with its stdin."""
+    """Build the index that the JSON argument describes: index, roots, settings, as_indexed. Ends when stdin is closed."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     end_at_eof(signal.SIGTERM)
     request = json.loads(sys.argv[1])
@@ -36,17 +36,17 @@ def main() -> None:
             progress=_ProgressLines(),
             as_indexed=request["as_indexed"],
         )
-        _say({"ended": True, "wrote": any(report.wrote for report in reports)})
+        _write_line({"ended": True, "wrote": any(report.wrote for report in reports)})
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
-        os._exit(0)  # nobody reads, so there is nothing to flush
+        os._exit(0)  # the reader has gone, so there is nothing to flush
     except CodelensError as fault:
-        _say({"ended": True, "error": str(fault), "hint": fault.hint, "busy": isinstance(fault, IndexBusy)})
+        _write_line({"ended": True, "error": str(fault), "hint": fault.hint, "busy": isinstance(fault, IndexBusy)})
 
 
 class _ProgressLines:
-    """Each change of phase, and now and then between."""
+    """Writes a progress line when the phase changes, and at intervals within a phase."""
 
     def __init__(self) -> None:
         self._phase, self._next = "", 0.0
@@ -55,9 +55,9 @@ class _ProgressLines:
         now = time.monotonic()
         if step.phase != self._phase or now >= self._next:
             self._phase, self._next = step.phase, now + LINE_SECONDS
-            _say({"phase": step.phase, "done": step.done, "total": step.total})
+            _write_line({"phase": step.phase, "done": step.done, "total": step.total})
 
 
-def _say(record: dict[str, Any]) -> None:
+def _write_line(record: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(record) + "\n")
     sys.stdout.flush()

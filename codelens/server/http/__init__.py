@@ -1,1 +1,1 @@
-"""The HTTP server of `codelens serve`: an API of JSON objects, and a page made of the same objects."""
+"""The HTTP server of `codelens serve`: an API that answers with JSON objects, and a page that shows the same objects."""

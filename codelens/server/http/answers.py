@@ -1,7 +1,7 @@
-"""A question and an open index → the object that answers it, made by the renderers of the command line's --json.
+"""Answers requests from an open index with JSON objects, made by the renderers of the command line's --json.
 
-Questions are closed models, which parse requests and make the OpenAPI document. A body of JSON is taken as it is written;
-parameters of an address are texts, and are read as numbers where one is wanted.
+Requests are closed models, which parse the input and describe it in the OpenAPI document. JSON bodies must have the right
+types; parameters in a URL are texts, which are converted to numbers where the model has numbers.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ from codelens.server.http.keys import EVERY
 
 M = TypeVar("M", bound=BaseModel)
 
-DEFAULT_LIMIT, MOST_RESULTS = 20, 100  # The marketplace's
-LONGEST_QUERY = 4_000  # Characters. A page of a task's description.
-LONGEST_NAME = 1_000  # Characters of a path, a glob or a symbol's name
-MOST_NAMES = 50  # Values of one filter
+DEFAULT_LIMIT, MOST_RESULTS = 20, 100  # As in the marketplace's API
+LONGEST_QUERY = 4_000  # Most characters of a query: a page that describes a task
+LONGEST_NAME = 1_000  # Most characters of a path, a glob or a symbol's name
+MOST_NAMES = 50  # Most values of one filter
 MOST_TARGETS = 20
-MOST_BUDGET = 200_000  # Tokens of a pack. The window of the larger models.
+MOST_BUDGET = 200_000  # Most tokens of a pack: the context window of the larger models
 MOST_DEPTH = 10
 EDGES = (*KINDS, *(kind for kind in IMPLIED_KINDS if kind not in KINDS))
 _WEIGHT = rf"({'|'.join(load_weights()['codelens']['channels'])})=\d{{1,6}}(\.\d{{1,6}})?"
-WEIGHTS = rf"^(|{_WEIGHT}(,{_WEIGHT})*)$"  # exact=2,fuzzy=0.5
+WEIGHTS = rf"^(|{_WEIGHT}(,{_WEIGHT})*)$"  # Such as exact=2,fuzzy=0.5
 
 
 def _replace_unencodable(text: str) -> str:
-    """Halves of surrogate pairs can be in no index; a NUL ends a text in SQLite."""
+    """Replace halves of surrogate pairs, which no index contains, and NUL characters, which end a text in SQLite."""
     return text.encode("utf-8", "replace").decode().replace("\0", " ")
 
 
@@ -95,18 +95,18 @@ class ApiRequest(BaseModel):
 
 FILTERS = ("languages", "languages_not", "globs", "paths", "repositories")
 OFFERED: Mapping[str, ServerOption] = {name: row.http for name, row in OPTIONS.items() if row.http}
-"""Search option → how a request has it."""
+"""Search option → the field that requests have for it."""
 TYPES: Mapping[str, Any] = {
     "languages": Languages,
     "languages_not": Languages,
     "profile": Profile,
     "weights": Annotated[str, Field(pattern=WEIGHTS)],
 }
-"""Search option → its type in a request, where its row does not say it."""
+"""Search option → its type in a request, for options whose row in OPTIONS does not define it."""
 
 
 def add_option_fields(*names: str) -> Callable[[type[M]], type[M]]:
-    """A decorator that adds the fields of these search options to a model."""
+    """Make a decorator that adds the fields of these search options to a model."""
     fields: dict[str, Any] = {}
     for name in names:
         row, offered = OPTIONS[name], OFFERED[name]
@@ -123,7 +123,7 @@ def add_option_fields(*names: str) -> Callable[[type[M]], type[M]]:
 
 
 def list_given_options(request: Filters) -> dict[str, Any]:
-    """Search option → its value in a request that has it."""
+    """Map the search options that a request sets to their values."""
     values = {name: getattr(request, offered.name or name, None) for name, offered in OFFERED.items()}
     values["paths"] = [path.strip("/") for path in values["paths"] or ()]
     return {name: tuple(v) if isinstance(v, list) else v for name, v in values.items() if v is not None}
@@ -213,11 +213,11 @@ RANK_SHARES: Mapping[str, Callable[[Contribution], float]] = {
     "share": lambda part: part.amount,
     "rrf_share": lambda part: part.operands["of_channel"] / (part.operands["k"] + part.operands["rank"]),
 }
-"""Rule of a contribution that comes from a rank → its part of the fused score."""
+"""Rule of a contribution that comes from a rank → function that computes its part of the fused score."""
 
 
 def build_response_record(result: SearchResult, exit_code: int) -> Record:
-    """The object of `search --json` with `count`, and with `build_market_fields` in each of its results."""
+    """Build the object of `search --json`, with `count`, and with `build_market_fields` in each of its results."""
     record = build_search_record(result, exit_code)
     known = result.trace.metadata
     pairs = zip(record["results"], result.hits, strict=True)
@@ -227,9 +227,9 @@ def build_response_record(result: SearchResult, exit_code: int) -> Record:
 
 
 def build_market_fields(hit: Hit, metadata: Mapping[str, Any] = {}) -> Record:
-    """The marketplace's fields of a result. A rank is null if that channel did not find it, as is anything nobody recorded.
+    """Build the marketplace's fields of a result. Ranks in channels that did not find it, and unknown values, are null.
 
-    `id` tells units of one index apart; `description` is the documentation; `metadata` is what a person's table says of the file.
+    `id` identifies a unit within its index; `description` is its documentation; `metadata` comes from the user's table.
     """
     unit, rating = hit.unit, next((part.operands for part in hit.contributions if part.rule == "scaled"), {})
     return {
@@ -248,18 +248,18 @@ def build_market_fields(hit: Hit, metadata: Mapping[str, Any] = {}) -> Record:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One address of the API: what it takes, how it is answered, and what it says of itself."""
+    """One endpoint of the API: its request model, the function that answers, and its description."""
 
     name: str
     request_model: type[ApiRequest]
     answer: Callable[[Index, Any], Record]
-    schema: str  # Its answer, in the OpenAPI document
+    schema: str  # Name of the answer's schema in the OpenAPI document
     summary: str
-    may_be_cached: bool = True  # True if an answer may be served again while the index does not change
+    may_be_cached: bool = True  # True if an answer may be sent again while the index does not change
 
 
 RANKING = {offered.name or name for name, offered in OFFERED.items() if LINES not in OPTIONS[name].applies}
-"""Fields that ask for places by rank even where the query asks for lines."""
+"""Request fields that make a search rank its results even if the query asks for lines."""
 
 
 def search(index: Index, request: SearchAsked) -> Record:
@@ -323,7 +323,7 @@ def relations(question: str, index: Index, request: RelationsAsked) -> Record:
     where = make_filter_options(request, EVERYTHING)
     options = RelationOptions(
         **{name: getattr(request, name) for name in ("min_confidence", "depth", "limit")},
-        **{name: getattr(request, name, False) for name in ("sure", "text")},  # of refs alone
+        **{name: getattr(request, name, False) for name in ("sure", "text")},  # only refs has these fields
         kinds=tuple(request.kinds),
         where=where if where != SearchOptions(limit=EVERYTHING) else None,
     )
@@ -337,10 +337,10 @@ def make_filter_options(request: Filters, limit: int) -> SearchOptions:
 
 
 def make_search_options(request: SearchAsked, settings: Settings) -> SearchOptions:
-    """Everything of a search but its query; mode and profile are the settings' where none is asked for."""
+    """Make the options of a search from its request; mode and profile default to the settings."""
     values = list_given_options(request)
     weights = [part.partition("=") for part in values["weights"].split(",") if part]  # the request has checked the form
-    # The marketplace names two columns of the metadata by fields of their own.
+    # The marketplace's API has fields of their own for two columns of the metadata.
     category = [f"category={request.category}"] if request.category is not None else []
     paid = [f"is_paid={str(request.is_paid).lower()}"] if request.is_paid is not None else []
     decided = {
@@ -376,19 +376,19 @@ ENDPOINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a request: the JSON text of its answer, or a fault."""
+    """The result of a request: the JSON text of its answer, or a fault."""
 
     body: bytes
-    snapshot: str  # Snapshot of the index that answered; empty for a fault
+    snapshot: str  # The snapshot of the index that answered; empty for a fault
     fault: Fault | None = None
     complete: bool = True
-    """False if the next answer may be another one though the index is the same: a shard was missing."""
+    """False if a shard was missing, so that the next answer may differ although the index is the same."""
 
 
 def answer_question(
     place: Path | FleetPlace, settings: Settings, name: str, body: str, visible: tuple[str, ...] = EVERY
 ) -> Outcome:
-    """The answer of an endpoint to its question, which comes as the JSON text of its model."""
+    """Answer the endpoint `name`; `body` is the JSON text of its request model."""
     endpoint = ENDPOINTS[name]
     try:
         question = endpoint.request_model.model_validate_json(body)
@@ -398,14 +398,14 @@ def answer_question(
         with index as opened:
             names = [row.name for row in opened.info().repositories]
             if isinstance(place, Path) and not all(any(fnmatchcase(name, glob) for glob in visible) for name in names):
-                refusal = "this key may not see every repository of this index"  # counts of all of them decide scores
+                refusal = "this key may not see every repository of this index"  # scores depend on counts over all repositories
                 hint = "`codelens serve --store` serves a part of what is indexed"
                 raise RequestRefused(Fault(403, refusal, hint))
             while True:
                 try:
                     record = endpoint.answer(opened, question)
                     break
-                except ShardLostError:  # noted; the next try is without it
+                except ShardLostError:  # the index leaves the lost shard out of the next try
                     opened.renew()
             snapshot, complete = opened.info().snapshot, not opened.missing
         return Outcome(to_json(record).encode("utf-8", "backslashreplace"), snapshot, complete=complete)
@@ -413,6 +413,6 @@ def answer_question(
         return Outcome(b"", "", refused.fault)
     except CodelensError as error:
         return Outcome(b"", "", to_fault(error))
-    except Exception:  # the edge: whoever asked gets an object, whoever serves gets the trace
+    except Exception:  # the client gets an object, the operator of the server the traceback
         traceback.print_exc(file=sys.stderr)
         return Outcome(b"", "", UNEXPECTED)

@@ -1,4 +1,4 @@
-"""The routes: the API, its description, the page; around them the gate."""
+"""The web application: routes for the API, its description and the page, all behind the gate."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from codelens.server.http.page import list_page_routes, render_page
 
 @dataclass(frozen=True, slots=True)
 class MountedApp:
-    """Another application behind the same gate."""
+    """Another ASGI application that is served behind the same gate."""
 
-    path: str  # One address such as /mcp; nothing below it
-    app: ASGIApp  # Not a function: a router would take it for one that answers a Request
+    path: str  # The only path that it answers, such as /mcp
+    app: ASGIApp  # Not a function, which a router would call with a Request
     running: AbstractAsyncContextManager[None]  # Entered for as long as the server runs
 
 
 def make_application(
     desk: QueryDesk, rules: Rules, keys: Path | None, buckets: Buckets | None = None, mounted: MountedApp | None = None
 ) -> ASGIApp:
-    """Everything behind the gate; whoever made the desk closes it. `keys` is their file; `buckets` come from the settings."""
+    """Make the whole web application. The caller closes the desk. `keys` is the file of keys; `buckets` limit the rate."""
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -84,7 +84,7 @@ CHALLENGES = ('Bearer realm="codelens"', 'Basic realm="codelens", charset="UTF-8
 
 
 def _respond(fault: Fault, scope: Scope) -> Response:
-    """A page for a browser outside the API, else an object; with the headers that the status asks for."""
+    """Make the response to a fault: a page for browsers outside the API, else a JSON object; with headers for its status."""
     is_page = not str(scope["path"]).startswith("/api/") and "text/html" in Headers(scope=scope).get("accept", "")
     body = (
         render_page("fault.html", fault=fault)
@@ -95,14 +95,14 @@ def _respond(fault: Fault, scope: Scope) -> Response:
     if fault.retry_after is not None:
         response.headers["Retry-After"] = str(fault.retry_after)
     if fault.status == 413:
-        response.headers["Connection"] = "close"  # what is still to come is not read
+        response.headers["Connection"] = "close"  # the rest of the body is not read
     for challenge in CHALLENGES if fault.status == 401 else ():
         response.headers.append("WWW-Authenticate", challenge)
     return response
 
 
 async def _answer_error(request: Request, error: Exception) -> Response:
-    """A refusal of ours, an error of the router (no such address, no such method), or what nobody expected."""
+    """Respond to an exception: a refused request, an error of the router (404, 405), or an unexpected error."""
     if isinstance(error, HTTPException):
         fault = Fault(error.status_code, error.detail.lower(), "/openapi.json lists the addresses")
         response = _respond(fault, request.scope)
@@ -116,22 +116,22 @@ async def _answer_error(request: Request, error: Exception) -> Response:
 
 BACKLOG = 128
 LONGEST_HEAD = 65_536
-"""Bytes of a request's line and headers. The same as uvicorn's default, explicit because an address may hold a long query."""
+"""Most bytes of a request line with headers. Equals uvicorn's default, but is set because a URL may hold a long query."""
 
 
 HEAD_SECONDS = 10.0
-"""For the whole head of a request, from its first byte or the connection on; a slow line sends one in 1."""
-BODY_SECONDS = 20.0  # For the whole body
-LEAVE_SECONDS = 30.0  # For a client to read its answer before the connection is closed
-MOST_BODY = 5_000_000  # Bytes of a body, whoever reads it or not. The SDK of the Model Context Protocol takes 4 MB.
-MOST_CONNECTIONS = 256  # Open at once; each needs a file descriptor, of which a process often has 1024
+"""Most seconds for the head of a request, from its first byte or the connection on; slow connections need about 1."""
+BODY_SECONDS = 20.0  # Most seconds for the whole body
+LEAVE_SECONDS = 30.0  # Most seconds for a client to read its answer before an idle connection is closed
+MOST_BODY = 5_000_000  # Most bytes of a body, even if it is not read. The SDK of the Model Context Protocol takes 4 MB.
+MOST_CONNECTIONS = 256  # Most open connections. Each needs a file descriptor, and a process often has 1024.
 
 
 class BoundedConnection(H11Protocol):
-    """A connection that is closed where a request takes too long or too much to send."""
+    """A connection that is closed if a request takes too long to send or is too large."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """One too many is closed at once."""
+        """Close the connection at once if there are too many, else start its deadline."""
         super().connection_made(transport)
         self._deadline: asyncio.TimerHandle | None = None
         self._waits_for: object = None
@@ -142,7 +142,7 @@ class BoundedConnection(H11Protocol):
             self._set_deadline(h11.IDLE, HEAD_SECONDS)
 
     def data_received(self, data: bytes) -> None:
-        """The clock of a head or body runs from its beginning to its end, however slowly its bytes come."""
+        """Keep one deadline for the whole head and one for the whole body, however slowly their bytes arrive."""
         super().data_received(data)
         state = self.conn.their_state
         if state is h11.IDLE and self.conn.our_state is h11.IDLE:
@@ -160,7 +160,7 @@ class BoundedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Closing waits until the client took its answer, which is not for ever."""
+        """Close an idle connection, and abort it if the client has not read its answer after LEAVE_SECONDS."""
         super().timeout_keep_alive_handler()
         self.loop.call_later(LEAVE_SECONDS, self.transport.abort)
 
@@ -174,7 +174,7 @@ class BoundedConnection(H11Protocol):
 
 
 def open_listener(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one. Raises UsageError if the address is not available."""
+    """Open a listening socket; port 0 takes a free port. Raises UsageError if the address is not available."""
     name = host.strip("[]")
     try:
         family, _, _, _, address = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
@@ -185,18 +185,18 @@ def open_listener(host: str, port: int) -> socket.socket:
 
 
 def format_address(listener: socket.socket) -> str:
-    """The URL of its page."""
+    """Write the URL of the page that a listening socket serves."""
     host, port = listener.getsockname()[:2]
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{port}/"
 
 
 def make_server(app: ASGIApp) -> uvicorn.Server:
-    """A server that runs until SIGINT or SIGTERM; requests that are being answered are finished first."""
+    """Make a server that runs until SIGINT or SIGTERM, and then finishes the requests that it is answering."""
     config = uvicorn.Config(
         app,
         log_level="warning",
-        access_log=False,  # nothing is recorded of what was searched
+        access_log=False,  # searches are not logged
         server_header=False,
         date_header=True,
         h11_max_incomplete_event_size=LONGEST_HEAD,

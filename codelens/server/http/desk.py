@@ -1,7 +1,7 @@
-"""Questions → answers: from the cache, from an equal question that is being answered, or by a worker.
+"""Answers questions from the cache, from an equal question that is being answered, or by a worker.
 
-Searching is computing, and Python computes in one thread at a time: so workers are processes, unless none are wanted.
-An answer is sent again only from the state of the index, and of the files that decide answers with it, that gave it.
+Workers are processes by default, because Python computes in one thread at a time. A cached answer is sent only while the
+index, and the other files that answers depend on, are unchanged.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from codelens.server.http.faults import Fault, RequestRefused, to_fault
 from codelens.server.http.gate import VISIBLE
 from codelens.worktree.place import locate_traces
 
-MOST_WAITING = 200  # Questions that may wait for a worker; further ones hear that the server is busy
+MOST_WAITING = 200  # Questions that may wait for a worker; for further ones the server is busy
 MOST_WORKERS = 4  # Default number of workers: each holds some 100 MB
-THREADS = 2  # Threads if there are no worker processes: one computes while another reads
+THREADS = 2  # Threads if there are no worker processes: one can compute while the other reads
 RETRY_SECONDS = 2
-ATTEMPTS = 2  # Workers that may die of one question before it fails
+ATTEMPTS = 2  # A question fails after this many workers died while answering it
 
 
-SECONDS = 300.0  # How long an answer is kept. The marketplace's.
-MOST_BYTES = 64_000_000  # Total size of the cached answers; the least recently used goes first
+SECONDS = 300.0  # How long an answer is cached, as in the marketplace
+MOST_BYTES = 64_000_000  # Most bytes of all cached answers; the least recently used is dropped first
 UNSURE_NS = 100_000_000
-"""A file that was written this shortly before it was looked at may be written again without another time: file systems count
-in steps of some milliseconds, the coarsest on a network in tens of them."""
+"""A file that changed this recently may change again without a new timestamp, because timestamps advance in steps of some
+milliseconds, on network file systems in tens of them."""
 
 Key = tuple[str, str, str]  # (state of the index and of the files next to it, endpoint, question)
 Stamp = tuple[tuple[int, int, int] | None, ...]
-"""(inode, size, time of change) of each file; None for one that is not there."""
+"""(inode, size, time of change) of each file; None for a missing file."""
 
 
 class AnswerCache:
-    """Answers that may be sent again, for five minutes. Not for several threads: the event loop alone asks it."""
+    """Cached answers, each kept for five minutes. Not thread-safe: only the event loop uses it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, most_bytes: int = MOST_BYTES) -> None:
         self._clock, self._most, self._bytes = clock, most_bytes, 0
-        self._answers: OrderedDict[Key, tuple[bytes, float]] = OrderedDict()  # Body, and when it was made
+        self._answers: OrderedDict[Key, tuple[bytes, float]] = OrderedDict()  # (body, time when it was made)
 
     def get(self, key: Key) -> tuple[bytes, int] | None:
-        """(body, its age in whole seconds); None if it is missing or too old."""
+        """Look an answer up; returns (body, its age in whole seconds), or None if it is missing or too old."""
         body, made = self._answers.get(key, (b"", -inf))
         age = self._clock() - made
         if age >= SECONDS:
@@ -61,7 +61,7 @@ class AnswerCache:
         return body, int(age)
 
     def put(self, key: Key, body: bytes) -> None:
-        """Keep an answer, in place of the oldest ones if need be."""
+        """Cache an answer, and drop the least recently used ones if there is too little room."""
         self._drop(key)
         if len(body) > self._most:
             return
@@ -75,7 +75,7 @@ class AnswerCache:
 
 
 def stamp_files(files: Sequence[Path], now: Callable[[], int] = time.time_ns) -> tuple[Stamp, bool]:
-    """(another value after each change of one of the files, whether the next change is sure to give another)."""
+    """Return (stamp that differs after a change of a file, True if the next change is sure to give a different one)."""
     looked, parts = now(), list[tuple[int, int, int] | None]()
     for file in files:
         try:
@@ -87,12 +87,12 @@ def stamp_files(files: Sequence[Path], now: Callable[[], int] = time.time_ns) ->
 
 
 def list_deciding_files(index: Path, settings: Settings) -> list[Path]:
-    """The files that decide an answer as the index does: what was seen to run, and those that the settings name."""
+    """List the files besides the index that answers depend on: recorded traces, and files that the settings name."""
     return [locate_traces(index), *map(Path, filter(None, (settings.metadata, settings.aliases, settings.classes)))]
 
 
 class IndexState:
-    """The snapshot of an index, and of which files it is known."""
+    """The snapshot of an index file, remembered until the file changes."""
 
     def __init__(self, index: Path, settings: Settings, now: Callable[[], int] = time.time_ns) -> None:
         self._index, self._settings, self._now = index, settings, now
@@ -102,12 +102,12 @@ class IndexState:
         return stamp_files((self._index, self._index.with_name(f"{self._index.name}-wal")), self._now)
 
     def find_cached_snapshot(self) -> str | None:
-        """The snapshot, if nothing has been written since it was read; else `read` says it."""
+        """Return the remembered snapshot, or None if the index may have changed since `read`."""
         known = self._known
         return known[1] if known is not None and known[0] == self._stamp()[0] else None
 
     def read(self) -> str:
-        """Open the index and ask it. Raises what opening it raises."""
+        """Read the snapshot from the index. Raises the errors of `Index.open`."""
         before, is_settled = self._stamp()
         with Index.open(self._index, self._settings) as opened:
             snapshot = opened.info().snapshot
@@ -116,14 +116,14 @@ class IndexState:
 
 
 class FleetState:
-    """The snapshot of a fleet: its manifest says it."""
+    """The snapshot of a fleet, read from its manifest."""
 
     def __init__(self, fleet: FleetPlace) -> None:
         self._fleet = fleet
         self._known = ("", "")
 
     def find_cached_snapshot(self) -> None:
-        """Always None: a store may be far away."""
+        """Return None, because checking a remote store takes too long here."""
 
     def read(self) -> str:
         stamp = self._fleet.stamp()
@@ -150,7 +150,7 @@ class QueryDesk:
         self._underway: dict[Key, asyncio.Task[Outcome]] = {}
 
     def close(self) -> None:
-        """End the workers; questions that wait are given up."""
+        """End the workers, and drop the questions that wait for them."""
         self._quick.shutdown(wait=False, cancel_futures=True)
         self._threads.shutdown(wait=True, cancel_futures=True)
         if self._workers:
@@ -159,10 +159,10 @@ class QueryDesk:
     async def ask(self, endpoint: Endpoint, request: ApiRequest) -> tuple[bytes, int | None]:
         """Answer a request from the cache or by a worker. Raises RequestRefused with the fault.
 
-        Returns the JSON text, and for how many seconds it has been kept; None where it was made for this request.
+        Returns the JSON text, and the seconds since it was cached; None if it was made for this request.
         """
         text = request.model_dump_json(exclude_defaults=True)
-        # Before the answer is made, so that it is never older than its key.
+        # Read before the answer is made, so that an answer is never older than its key.
         stamp, settled = stamp_files(self._deciding_files)
         may_keep, visible = endpoint.may_be_cached and settled, VISIBLE.get()
         try:
@@ -181,7 +181,7 @@ class QueryDesk:
         return outcome.body, None
 
     async def _ask_once(self, key: Key, visible: tuple[str, ...]) -> Outcome:
-        """Answer equal questions about one state of the index once. A client that goes away takes nothing from the others."""
+        """Answer equal questions about one state of the index once. A client that disconnects does not cancel the others'."""
         task = self._underway.get(key)
         if task is None:
             if len(self._underway) >= MOST_WAITING:
@@ -194,7 +194,7 @@ class QueryDesk:
         return await asyncio.shield(task)
 
     async def _ask_worker(self, name: str, text: str, visible: tuple[str, ...]) -> Outcome:
-        """The outcome from a worker. If the worker dies, the pool starts another, which gets the question once more."""
+        """Let a worker answer. If the worker dies, the pool starts another, which gets the question once more."""
         pool = self._workers or self._threads
         for _ in range(ATTEMPTS):
             try:
@@ -202,7 +202,7 @@ class QueryDesk:
                 return await asyncio.wrap_future(asked)
             except (BrokenExecutor, OSError):  # killed or not started, for example for lack of memory
                 continue
-            except CodelensError as error:  # it ended at its start
+            except CodelensError as error:  # the worker failed to start
                 return Outcome(b"", "", to_fault(error))
         text = f"{ATTEMPTS} worker processes died while they answered this request"
         fault = Fault(503, text, "try again later; the server may lack memory", retry_after=RETRY_SECONDS)
@@ -210,6 +210,6 @@ class QueryDesk:
 
 
 def count_default_workers() -> int:
-    """A worker for each core, up to MOST_WORKERS."""
+    """Count a worker for each core, up to MOST_WORKERS."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(MOST_WORKERS, cores)

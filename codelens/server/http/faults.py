@@ -1,4 +1,4 @@
-"""Errors → a status and one object `{error, hint}`; for an ambiguous target also its `candidates`."""
+"""Turns errors into an HTTP status and an object `{error, hint}`; for an ambiguous target also with `candidates`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STATUS: Mapping[type[CodelensError], int] = {
     EmbedderFault: 503,
     FleetIncomplete: 503,
 }
-"""Any other fault of ours is the question's: 400."""
+"""Error → status. Other CodelensErrors are faults of the request: 400."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Fault:
     error: str
     hint: str = ""
     candidates: tuple[str, ...] = ()
-    retry_after: int | None = None  # Seconds
+    retry_after: int | None = None  # Seconds until the client may try again
 
     def record(self) -> Record:
         record: Record = {"error": self.error, "hint": self.hint}
@@ -45,7 +45,7 @@ class Fault:
 
 
 class RequestRefused(Exception):
-    """Raised where a request goes no further."""
+    """A request that is refused, with the fault to answer."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.error)
@@ -53,7 +53,7 @@ class RequestRefused(Exception):
 
 
 def to_fault(error: CodelensError) -> Fault:
-    """The error as the command line prints it, with the status that corresponds to its exit code."""
+    """Convert an error to a fault with the command line's message and hint, and the matching HTTP status."""
     status = next((code for kind, code in STATUS.items() if isinstance(error, kind)), 400)
     return Fault(
         status=status,

@@ -1,7 +1,7 @@
-"""Access control: the Host header, the key, the rate; and the headers that every answer carries.
+"""Access control by Host header, key and rate; and the security headers of every response.
 
-A server on loopback asks for no key, for whoever reaches it is this machine's; so it takes only the names of loopback as Host,
-or a page from elsewhere could have its own name point here and read what it likes.
+A server on loopback needs no key, because only this machine reaches it. It accepts only loopback names as Host; otherwise a
+foreign web page could make its own host name point here (DNS rebinding) and read the index.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from codelens.server.http.faults import Fault, RequestRefused
 from codelens.server.http.keys import EVERY, find_holder, read_keys
 
 VISIBLE: ContextVar[tuple[str, ...]] = ContextVar("visible", default=EVERY)
-"""Globs of the repositories that whoever sent the request may see."""
+"""Globs of the repositories that the sender of the current request may see."""
 
 
 class Buckets:
-    """One bucket a name; it holds `per_minute` tokens, and gets as many back in a minute. 0 sets no limit."""
+    """A token bucket for each name. It holds `per_minute` tokens and refills in a minute; 0 sets no limit."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = float(per_minute)
@@ -38,7 +38,7 @@ class Buckets:
         self._left: dict[str, tuple[float, float]] = {}
 
     def take(self, name: str) -> int:
-        """Take a token; 0, or the whole seconds until there is one."""
+        """Take a token; returns 0, or the whole seconds until there is a token."""
         if not self._most:
             return 0
         now = self._clock()
@@ -62,11 +62,11 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""No other page may read, frame or embed an answer, and nothing of it stays in a browser. There is no CORS header at all."""
-LONGEST_BODY = 256_000  # Bytes. The longest question that its model allows, with every character escaped.
+"""Keep other pages from reading, framing or embedding an answer, and browsers from storing it. CORS is not allowed."""
+LONGEST_BODY = 256_000  # Bytes of the longest request that a model allows, with every character escaped
 MCP = "/mcp"
-LONGEST_MESSAGE = 4_000_000  # Bytes of a message to MCP: what its SDK takes
-OPEN = ("/static/",)  # Files of the program itself, which reveal nothing of the index
+LONGEST_MESSAGE = 4_000_000  # Most bytes of an MCP message that the SDK accepts
+OPEN = ("/static/",)  # Paths that need no key: files of the program, which reveal nothing about the index
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Rules:
 
 
 def is_loopback(host: str) -> bool:
-    """True if a listening address can be reached from this machine alone."""
+    """True if a listening address can be reached only from this machine."""
     if host.lower() == "localhost":
         return True
     try:
@@ -86,13 +86,13 @@ def is_loopback(host: str) -> bool:
 
 
 def make_rules(host: str, keys_needed: bool = False) -> Rules:
-    """Rules for a server that listens on a host."""
+    """Make the rules for a server that listens on `host`."""
     if not is_loopback(host):
         return Rules(True, None)
     return Rules(keys_needed, frozenset({"localhost", "127.0.0.1", "[::1]", host.lower()}))
 
 
-Respond = Callable[[Fault, Scope], Response]  # The response that tells a fault, as the request wants it
+Respond = Callable[[Fault, Scope], Response]  # Makes the response to a fault, in the form that fits the request
 
 
 class Gate:
@@ -102,7 +102,7 @@ class Gate:
         self._app, self._rules, self._keys, self._buckets, self._respond = app, rules, keys, buckets, respond
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer with the fault for which it is refused."""
+        """Pass the request on, or respond with the fault if it is refused."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -153,17 +153,17 @@ class Gate:
 
 
 def limit_body(path: str) -> int:
-    """The most bytes that a request to this address may send."""
+    """Return the most bytes that a request to this path may send."""
     return LONGEST_BODY if path != MCP else LONGEST_MESSAGE
 
 
 def make_body_fault(path: str) -> Fault:
-    """The fault of a request with a longer body."""
+    """Make the fault of a request whose body is too long."""
     return Fault(413, f"the body is longer than {limit_body(path)} bytes", "send a shorter request")
 
 
 def read_key(authorization: str) -> str | None:
-    """The key of a header: as Bearer, or as the password of Basic, which browsers know how to ask for. None for no header."""
+    """Read the key from an Authorization header: Bearer, or the password of Basic, which browsers ask for. None if empty."""
     if not authorization:
         return None
     scheme, _, rest = authorization.partition(" ")

@@ -1,6 +1,6 @@
-"""The keys of a server: names with the SHA-256 of each key, in a file that only its user may read.
+"""The keys of a server: their names and SHA-256 hashes, in a file that only its user may read.
 
-A key is 256 random bits, so a plain hash keeps it: there is nothing to guess that salt or slowness would protect.
+A key is 256 random bits, which cannot be guessed, so its hash needs no salt and no slow function.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from codelens.errors import CannotWrite, UsageError
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
 
-PREFIX = "codelens_"  # Lets whoever finds one in a file know what it is
-EVERY = ("*",)  # The globs of a key that may see every repository
+PREFIX = "codelens_"  # Start of every key, so that people and scanners recognize one
+EVERY = ("*",)  # Globs of a key that may see every repository
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 
@@ -28,11 +28,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 class KeyRow:
     name: str
     sha256: str  # Hexadecimal
-    repositories: tuple[str, ...] = EVERY  # Globs of the names of the repositories that it may see
+    repositories: tuple[str, ...] = EVERY  # Globs of the names of repositories that the key may see
 
 
 def read_keys(path: Path | None) -> tuple[KeyRow, ...]:
-    """Read the keys, sorted by name; none without a file. Raises UsageError if others may read the file or it is broken."""
+    """Read the keys, sorted by name; empty without a file. Raises UsageError if others may read the file or it is broken."""
     if path is None:
         return ()
     try:
@@ -76,7 +76,7 @@ def hash_key(key: str) -> str:
 
 
 def find_holder(rows: Sequence[KeyRow], key: str) -> KeyRow | None:
-    """Find whose key it is. All rows are compared, each in constant time: how long it takes tells nothing."""
+    """Find the row of a key. Compares all rows in constant time, so that the duration reveals nothing."""
     wanted, holder = hash_key(key).encode(), None
     for row in rows:
         if hmac.compare_digest(row.sha256.encode("utf-8", "replace"), wanted):
@@ -85,7 +85,7 @@ def find_holder(rows: Sequence[KeyRow], key: str) -> KeyRow | None:
 
 
 def _write_keys(path: Path, rows: Sequence[KeyRow]) -> None:
-    """Write the keys to a new file in place of the old one: never half of one, never readable by others."""
+    """Replace the file of keys atomically by a new one that others cannot read."""
     record: Mapping[str, object] = {
         "keys": [
             {"name": r.name, "sha256": r.sha256}

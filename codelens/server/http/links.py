@@ -1,6 +1,6 @@
-"""A file of a repository → its URLs on the host of the code and in an editor, with {line} and {column} left to be filled in.
+"""Makes the URLs of a file on its code host and in an editor, with {line} and {column} to be filled in.
 
-The address of the host is that of git's remote, without any user and password. Only http and https URLs are made.
+The host's address comes from git's remote, without user and password. Host URLs are only http and https.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ FORMS = {
     "bitbucket": "{address}/src/{commit}/{path}#lines-{line}",
     "sourcehut": "{address}/tree/{commit}/item/{path}#L{line}",
 }
-"""Form → the URL of a line of a file."""
+"""Kind of code host → URL template of a line of a file."""
 PARTS_OF_HOSTS = {"sr.ht": "sourcehut", "codeberg": "gitea", "forgejo": "gitea"} | {form: form for form in FORMS}
-"""Part of a host's name → its form."""
+"""Part of a host's name → key of FORMS."""
 EDITORS = {
     "vscode": "vscode://file{path}:{line}:{column}",
     "cursor": "cursor://file{path}:{line}:{column}",
@@ -34,7 +34,7 @@ EDITORS = {
     "textmate": "txmt://open?url=file://{path}&line={line}&column={column}",
     "none": "",
 }
-"""Name → URL. Paths begin with a slash."""
+"""Editor → URL template. Paths begin with a slash."""
 _UNSAFE_SCHEMES = ("javascript:", "data:", "vbscript:", "blob:")
 _HOST = r"[\w-]+(?:\.[\w-]+)+"
 _REMOTE = re.compile(
@@ -45,16 +45,16 @@ _REMOTE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class SourceLinks:
-    """The links of one page. What git's files say of a folder is read once."""
+    """The links of one page. Git's files are read once for each repository."""
 
     editor: str
     host: str
     _known: dict[str, tuple[str, str, str, str]] = field(default_factory=dict)
-    """Root → (form, address, commit, path of the root below the top of its repository); the form is empty for no link."""
+    """Root → (URL template, address, commit, path of the root in its git repository); the template is empty without a link."""
 
     @classmethod
     def from_settings(cls, settings: Settings, is_local: bool) -> SourceLinks:
-        """Links to an editor only if `is_local`: the files are on the reader's machine. Raises UsageError for a faulty URL."""
+        """Read the settings. Links to an editor need `is_local`: the reader has the files. Raises UsageError for a faulty URL."""
         editor = EDITORS.get(settings.editor_link, settings.editor_link)
         if editor and (not re.match(r"[a-z][a-z0-9+.-]*:.*\{path\}", editor) or editor.startswith(_UNSAFE_SCHEMES)):
             fault = f"editor_link: '{settings.editor_link}' is not a URL with {{path}}"
@@ -65,20 +65,20 @@ class SourceLinks:
         return cls(editor if is_local else "", host)
 
     def link_editor(self, root: str, path: str) -> str:
-        """The URL of a file in the editor; empty if there is no link."""
+        """Make the URL of a file in the editor; empty if there is no link."""
         place = Path(root, path).as_posix()
         shown = bool(self.editor) and Path(root).is_absolute() and Path(root).is_dir()
         return self.editor.replace("{path}", quote("/" + place.lstrip("/"), safe="/:")) if shown else ""
 
     def link_host(self, root: str, path: str) -> str:
-        """The URL of a file on its host; empty if the host or its form is not known."""
+        """Make the URL of a file on its code host; empty if the host or its kind is not known."""
         if root not in self._known:
-            self._known[root] = self._read(Path(root))
+            self._known[root] = self._read_repository(Path(root))
         form, address, commit, below = self._known[root]
         values = {"address": address, "commit": commit, "path": quote(f"{below}{path}")}
         return re.sub(r"\{(address|commit|path)\}", lambda found: values[found[1]], form)
 
-    def _read(self, root: Path) -> tuple[str, str, str, str]:
+    def _read_repository(self, root: Path) -> tuple[str, str, str, str]:
         repository = find_enclosing_repository(root) if root.is_absolute() and self.host != "none" else None
         remote, commit = read_remote_and_commit(repository) if repository else ("", "")
         address = find_web_address(remote)
@@ -97,7 +97,7 @@ class SourceLinks:
 
 
 def find_web_address(remote: str) -> str:
-    """The page of a repository, from the URL of a git remote: https://HOST/PATH. Empty for a remote that is not on a host."""
+    """Convert the URL of a git remote to the repository's page, https://HOST/PATH; empty if the remote is not on a host."""
     parts = _REMOTE.fullmatch(remote.strip())
     if not parts:
         return ""
@@ -108,5 +108,5 @@ def find_web_address(remote: str) -> str:
 
 
 def fill_in_line(url: str, line: int, column: int = 1) -> str:
-    """A URL with its line and column filled in."""
+    """Fill line and column into a URL."""
     return url.replace("{line}", str(line)).replace("{column}", str(column))

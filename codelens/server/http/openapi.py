@@ -1,4 +1,4 @@
-"""The endpoints → an OpenAPI 3.1 document: requests from their models, answers from the JSON Schema that ships with --json."""
+"""Builds the OpenAPI 3.1 document from the request models and the JSON Schema of --json, and reads requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from codelens.server.http.faults import JSON, Fault, RequestRefused
 from codelens.server.http.gate import LONGEST_BODY, make_body_fault
 from codelens.text.notation import parse_json
 
-SHORT: Mapping[str, str] = {"query": "q"}  # Fields whose parameter in an address has another name: the marketplace's
+SHORT: Mapping[str, str] = {"query": "q"}  # Field → its parameter in a URL, named as in the marketplace's API
 JSON_SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 _STATUSES = {
     400: "The request as a whole is invalid: a body that is not JSON, a faulty query, a foreign Host",
@@ -34,7 +34,7 @@ _STATUSES = {
 
 @cache
 def build_document() -> Record:
-    """The document; it is the same for every index."""
+    """Build the OpenAPI document; it is the same for every index."""
     defined = json.loads((files("codelens.render") / "schema.json").read_text(encoding="utf-8"))["$defs"]
     shipped: Record = _move_references(defined)
     requests = {e.request_model.__name__: e.request_model.model_json_schema() for e in ENDPOINTS.values()}
@@ -81,7 +81,7 @@ def _build_json_content(name: str) -> Record:
 
 @cache
 def list_parameters(model: type[ApiRequest]) -> list[Record]:
-    """A parameter for each field; a list is a parameter that is repeated."""
+    """List a URL parameter for each field of a model; a list is a parameter that may be repeated."""
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
     required = schema.get("required", [])
     return [
@@ -90,7 +90,7 @@ def list_parameters(model: type[ApiRequest]) -> list[Record]:
             "in": "query",
             "required": name in required,
             "description": field.get("description", ""),
-            # Without null: an address leaves the parameter out instead.
+            # Without null, because a URL omits the parameter instead.
             "schema": next(
                 (choice for choice in field.get("anyOf", ()) if choice.get("type") != "null"),
                 {k: v for k, v in field.items() if k not in ("title", "description")},
@@ -105,7 +105,7 @@ def _refer_to(name: str) -> Record:
 
 
 def _move_references(node: Any) -> Any:
-    """Point references to where an OpenAPI document has its definitions."""
+    """Copy a schema with its references pointing to where an OpenAPI document has definitions."""
     if isinstance(node, dict):
         return {
             key: value.replace("#/$defs/", "#/components/schemas/") if key == "$ref" else _move_references(value)
@@ -115,7 +115,7 @@ def _move_references(node: Any) -> Any:
 
 
 def _build_server_schemas(shipped: Record) -> Record:
-    """Schemas of answers that only the server gives."""
+    """Build the schemas of answers that only the server gives."""
     text, number = {"type": "string"}, {"type": "integer", "minimum": 0}
     strings = {"type": "array", "items": text}
     rank = {"type": ["integer", "null"], "minimum": 1}
@@ -152,7 +152,7 @@ def _build_server_schemas(shipped: Record) -> Record:
 
 
 def _extend_schema(schema: Record, more: Record, at_times: Record | None = None) -> Record:
-    """A closed object with further fields that are there, and some that may be."""
+    """Extend a closed object's schema with required fields, and with optional ones (`at_times`)."""
     required = list(dict.fromkeys([*schema["required"], *more]))
     return schema | {"properties": schema["properties"] | more | (at_times or {}), "required": required}
 
@@ -170,7 +170,7 @@ HINT = "/openapi.json says what there is"
 
 
 async def read_request(request: Request, model: type[ApiRequest]) -> ApiRequest:
-    """Read a request from the body of a POST, else from the address."""
+    """Read a request from the body of a POST, else from the URL."""
     if request.method == "POST":
         if request.query_params:
             raise RequestRefused(Fault(422, "a POST takes its parameters only from the body", HINT))
@@ -187,7 +187,7 @@ async def read_request(request: Request, model: type[ApiRequest]) -> ApiRequest:
 
 
 def from_parameters(parameters_given: QueryParams, model: type[ApiRequest]) -> ApiRequest:
-    """Read a request from the parameters of an address: that of a list may be repeated, any other not."""
+    """Read a request from the parameters of a URL. Only parameters for lists may be repeated."""
     kinds = {p["name"]: p["schema"].get("type") for p in list_parameters(model)}
     long = {short: name for name, short in SHORT.items()}
     fields: dict[str, Any] = {}
@@ -208,13 +208,13 @@ async def _read_body(request: Request) -> bytes:
             body += part
             if len(body) > LONGEST_BODY:
                 raise RequestRefused(make_body_fault(request.url.path))
-    except ClientDisconnect:  # nobody reads the answer; else it would be a traceback on stderr
+    except ClientDisconnect:  # the client has gone; without this, a traceback goes to stderr
         raise RequestRefused(Fault(400, "the body ended early", HINT)) from None
     return body
 
 
 def _parse_number(text: str) -> float:
-    """JSON has one kind of number: 20.0 is an integer, as JSON Schema has it."""
+    """Read a number; whole ones such as 20.0 become integers, as in JSON Schema."""
     number = float(text)
     return int(number) if number.is_integer() else number
 

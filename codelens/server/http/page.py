@@ -1,6 +1,6 @@
-"""The page: each address asks the API's own question and puts the object that answers it into a template.
+"""The web page: each address sends a request to the API's endpoints and renders the answer with a template.
 
-So the page shows nothing that a program could not ask for, and needs no JavaScript: links and one form.
+So the page shows only what the API also offers. It consists of links and one form, and works without JavaScript.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from codelens.server.http.openapi import from_parameters
 
 
 def build_address(place: str, /, **parameters: Any) -> str:
-    """A path with parameters; a list is one that is repeated, and what is empty is left out."""
+    """Build a URL path with parameters. Lists become repeated parameters, and empty values are left out."""
     given = {name: value for name, value in parameters.items() if value not in (None, "", [], 0, False)}
     return f"{place}?{urlencode(given, doseq=True, errors='replace')}" if given else place
 
 
 class Parameters(dict[str, Any]):
-    """The parameters of an address; missing ones are empty."""
+    """The parameters of a URL; missing ones are empty texts."""
 
     def __missing__(self, name: str) -> str:
         return ""
@@ -66,19 +66,19 @@ def _load_templates() -> Environment:
 
 @cache
 def compute_static_version() -> str:
-    """A name for the state of the static files, so that browsers may keep them."""
+    """Compute a name that changes with the static files, so that browsers may cache them."""
     return hashlib.sha256(b"".join(_read_static(name) for name in STATIC)).hexdigest()[:12]
 
 
 def render_page(template: str, **values: Any) -> str:
-    """A whole page, or a part of one."""
+    """Render a template to a page, or to a part of one."""
     values = {"title": "codelens"} | values | {"fields": Parameters(values.get("fields", {}))}
     text = _load_templates().get_template(template).render(values)
     return text.encode("utf-8", "replace").decode()
 
 
 def compute_bars(contributions: Sequence[Record]) -> list[Record]:
-    """Contributions with `start` and `width` of their bars, in percent of the picture: on one scale, negative ones left of zero."""
+    """Add `start` and `width` of a bar to each contribution, in percent of the width; negative bars lie left of zero."""
     amounts = [0.0, *(c["amount"] for c in contributions)]
     zero, whole = -min(amounts), max(amounts) - min(amounts)
     scale = 100 / whole if whole else 0.0
@@ -86,24 +86,24 @@ def compute_bars(contributions: Sequence[Record]) -> list[Record]:
         {
             **c,
             "start": round(scale * (zero + min(0.0, c["amount"])), 2),
-            "width": round(max(0.4, scale * abs(c["amount"])), 2),  # what is almost nothing is still to be seen
+            "width": round(max(0.4, scale * abs(c["amount"])), 2),  # tiny amounts stay visible
         }
         for c in contributions
     ]
 
 
 def compute_family_bars(families: Sequence[Record]) -> list[Record]:
-    """A bar for each family, with its strongest reasons in one text."""
+    """Compute a bar for each family, with its strongest reasons in one text."""
     return compute_bars([{**f, "source": f["family"], "reason": "; ".join(f["reasons"])} for f in families])
 
 
 def find_reason(hit: Record) -> str:
-    """The first reason of a hit, as `why` gives it."""
+    """Find the first reason of a hit, as `why` gives it."""
     return find_first_reason([Contribution(**part) for part in hit["contributions"]], hit["channels"])
 
 
 LONGEST_TEXT, LONGEST_LINE = 300_000, 2_000
-"""Characters; what is longer is shown without colours: a lexer is a set of patterns, and some are slow on odd texts."""
+"""Most characters of a text, and of a line, that is highlighted: some lexers are slow on odd texts."""
 CLASSES = (
     (Comment, "c"),
     (Keyword, "k"),
@@ -123,19 +123,19 @@ CLASSES = (
     (Generic.Heading, "k"),
     (Generic.Subheading, "k"),
 )
-"""The first that holds a token's type names its class in page.css; other tokens have none."""
+"""(token type, its class in page.css). The first type that contains a token's type applies."""
 
 Marks = Sequence[tuple[int, int]]
 
 
 def highlight_each_line(lines: Sequence[str], path: str, language: str, marks: Sequence[Marks] = ()) -> list[Markup]:
-    """Each line as HTML. `marks` are half-open character ranges of each line."""
+    """Render each line as HTML. `marks` holds for each line half-open character ranges to mark."""
     plain = [line.replace("\r", "␍").replace("\n", "␊") for line in lines]
     styled = zip(plain, _find_styles(plain, path, language), marks or [()] * len(lines), strict=True)
     return [_highlight_line(text, styles, line_marks) for text, styles, line_marks in styled]
 
 
-Styles = list[tuple[int, int, str]]  # Half-open ranges of a line with their class
+Styles = list[tuple[int, int, str]]  # (start, end, CSS class) of half-open ranges of a line
 
 
 def _find_styles(lines: Sequence[str], path: str, language: str) -> list[Styles]:
@@ -161,7 +161,7 @@ def _find_styles(lines: Sequence[str], path: str, language: str) -> list[Styles]
 
 @lru_cache(maxsize=256)
 def _find_lexer(filename: str, language: str) -> Lexer | None:
-    """By the name of the language, else by that of the file; None where neither is known."""
+    """Find a lexer by the language's name, else by the file's name; None if neither is known."""
     for find, name in ((find_lexer_class_by_name, language), (find_lexer_class_for_filename, filename)):
         try:
             if name and (kind := find(name)) is not None:
@@ -197,7 +197,7 @@ STATIC = {"page.css": "text/css", "page.js": "text/javascript"}
 
 
 def list_page_routes(desk: QueryDesk, is_local: bool) -> list[BaseRoute]:
-    """The addresses for browsers. `is_local`: only those of this machine."""
+    """List the routes for browsers. `is_local` tells that only browsers on this machine reach them."""
     pages = _PageRoutes(desk, is_local)
     return [
         Route("/", pages.search),
@@ -224,13 +224,13 @@ class _PageRoutes:
         return dict(await asyncio.to_thread(json.loads, body))
 
     async def _render(self, template: str, **values: Any) -> Response:
-        """Render a template off the event loop: a long file takes a second to colour."""
+        """Render a template in a thread, because highlighting a long file takes a second."""
         links = SourceLinks.from_settings(self._desk.settings, self._is_local)
         values |= {"code": highlight_lines, "target": format_target, "links": links}
         return HTMLResponse(await asyncio.to_thread(render_page, template, **values))
 
     async def _list_filters(self, snapshot: str) -> Record:
-        """The repositories and languages to choose from; they are asked for once in each state of the index."""
+        """List the repositories and languages to choose from, read once for each state of the index."""
         key = snapshot, VISIBLE.get()
         if self._choices[0] != key:
             rows = (await self._ask("status", QueryParams()))["repositories"]
@@ -240,7 +240,7 @@ class _PageRoutes:
         return self._choices[1]
 
     async def search(self, request: Request) -> Response:
-        """The form, and below it what was found."""
+        """Show the search form, and the results below it."""
         fields = _list_link_fields(request.query_params)
         if not str(fields.get("q", "")).strip():
             status = await self._ask("status", QueryParams())
@@ -259,25 +259,25 @@ class _PageRoutes:
         )
 
     async def why(self, template: str, request: Request) -> Response:
-        """The account of a rank: alone for the panel, or as a page for links and browsers without JavaScript."""
+        """Explain a rank, by template as a part for the panel, or as a whole page for browsers without JavaScript."""
         why = await self._ask("why", _select_api_parameters(request.query_params))
         fields = {k: v for k, v in _list_link_fields(request.query_params).items() if k != "target"}
         return await self._render(template, why=why, fields=fields, bars=compute_bars, family_bars=compute_family_bars)
 
     async def name(self, template: str, request: Request) -> Response:
-        """Definition, callers and references of a name, in the same two forms."""
+        """Show definition, callers and references of a name, by template as a part or as a whole page."""
         target = QueryParams({"target": request.query_params.get("target", "")})
         uses, calls = await asyncio.gather(
             self._ask("refs", target), self._ask("callers", target), return_exceptions=True
         )
         if isinstance(uses, BaseException):
             raise uses
-        callers = calls if isinstance(calls, dict) else {"relations": [], "total": 0}  # several definitions, or none
+        callers = calls if isinstance(calls, dict) else {"relations": [], "total": 0}  # not exactly one definition
         title = f"{uses['targets'][0]['name']} – codelens"
         return await self._render(template, uses=uses, callers=callers, line=highlight_use, title=title)
 
     async def file(self, request: Request) -> Response:
-        """A file with its outline. `only` is the repository that its search was restricted to."""
+        """Show a file with its outline. `only` is the repository that the search was restricted to."""
         fields = _list_link_fields(request.query_params)
         back = {k: v for k, v in fields.items() if k not in ("path", "only")} | {"repository": fields.get("only", "")}
         given = [(k, v) for k, v in request.query_params.multi_items() if k in ("path", "repository")]
@@ -297,7 +297,7 @@ _OF_THE_PAGE = (*PANELS, "only", "within")
 
 
 def _select_api_parameters(parameters: QueryParams) -> QueryParams:
-    """The API's parameters: without the page's own and empty ones. `within`, a part of the path or a glob, becomes globs."""
+    """Select the parameters for the API: without the page's own and empty ones. `within` (path part or glob) becomes globs."""
     within = parameters.get("within", "").strip().strip("/")
     is_glob = any(mark in within for mark in "*?[")
     globs = [within] if is_glob else [f"**/*{within}*", f"**/*{within}*/**"] if within else []
@@ -306,13 +306,13 @@ def _select_api_parameters(parameters: QueryParams) -> QueryParams:
 
 
 def _list_link_fields(parameters: QueryParams) -> dict[str, Any]:
-    """The parameters of the request that have a value, for links that change one of them."""
+    """List the parameters that have a value, for links that change one of them."""
     names = [name for name in parameters if parameters[name] and name not in PANELS]
     return {name: values if len(values := parameters.getlist(name)) > 1 else values[0] for name in names}
 
 
 def highlight_use(use: Record, name: str) -> Any:
-    """The line of a relation as HTML, without its indentation, the name marked where it stands."""
+    """Render the source line of a relation as HTML, without indentation, with the name marked at its column."""
     text = use["text"].rstrip("\r\n")
     indent = len(text) - len(text.lstrip())
     start = use["column_utf16"] - 1
@@ -321,7 +321,7 @@ def highlight_use(use: Record, name: str) -> Any:
 
 
 def highlight_lines(lines: list[str] | list[Record], path: str, language: str) -> list[tuple[int, Any]]:
-    """(number, HTML) of the lines of a file, or of those that a hit shows."""
+    """Render the lines of a file or of a hit's snippet; returns (number, HTML) pairs."""
     if not lines or isinstance(lines[0], str):
         return list(enumerate(highlight_each_line([str(line) for line in lines], path, language), start=1))
     rows = [line for line in lines if isinstance(line, dict)]
@@ -330,13 +330,13 @@ def highlight_lines(lines: list[str] | list[Record], path: str, language: str) -
 
 
 def format_target(hit: Record, several: bool) -> str:
-    """PATH:LINE, as `why` takes it; where there are several repositories, with the name of its own before it."""
+    """Write a hit as PATH:LINE, the target that `why` takes; with `several` repositories, its repository's name comes first."""
     before = f"{hit['repository']}/" if several else ""
     return f"{before}{hit['path']}:{hit['start_line']}"
 
 
 def compute_page_offsets(answer: Record, fields: dict[str, Any]) -> tuple[int | None, int | None]:
-    """Offsets of the previous and the next page; None if it does not exist."""
+    """Compute the offsets of the previous and the next page; None for a page that does not exist."""
     numbers = {name: int(text) for name, text in fields.items() if re.fullmatch("[0-9]+", str(text))}
     offset, limit = numbers.get("offset", 0), numbers.get("limit", DEFAULT_LIMIT)
     before = max(0, offset - limit) if offset else None
