@@ -182,6 +182,7 @@ class EndpointEmbedder(Embedder):
         return vector if any(vector) else b""
 
     def _request_vectors(self, texts: Sequence[str], patience: RetryLimits) -> list[bytes]:
+        """Request vectors for texts in one request, each cut to MOST_CHARACTERS. Raises EmbedderFault."""
         body: dict[str, object] = {
             "model": self._address.model,
             "input": [text[:MOST_CHARACTERS].encode("utf-8", "replace").decode() or " " for text in texts],

@@ -103,6 +103,7 @@ def read_settings(path: Path) -> SentenceSettings:
 
 
 def read_prompts(path: Path) -> tuple[str, str]:
+    """Read the texts that the model wants before queries and before code; empty if it has no prompts."""
     config = _read_mapping(path / "config_sentence_transformers.json")
     prompts, default = config.get("prompts"), config.get("default_prompt_name")
     if not isinstance(prompts, dict):

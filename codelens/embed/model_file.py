@@ -132,6 +132,7 @@ def write_model(path: Path, card: Mapping[str, Any], table: ModelTable) -> None:
 
 
 def _round_up_to_alignment(size: int) -> int:
+    """Round a size up to the next multiple of ALIGNMENT."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 

@@ -45,6 +45,7 @@ def own_models() -> dict[str, Path]:
 
 
 def resolve_setting(setting: str) -> str:
+    """Make the path in a setting absolute; names and addresses stay as they are."""
     return setting if is_model_name(setting) or is_address(setting) else str(Path(setting).absolute())
 
 

@@ -256,6 +256,7 @@ class _Build:
 
 
 def _close(store: Store) -> None:
+    """Close an index, and merge its write-ahead log first if it has one."""
     try:
         if store.journal_mode() == "wal":
             store.end_work()
@@ -264,6 +265,7 @@ def _close(store: Store) -> None:
 
 
 def _raise_damage(index: Path) -> None:
+    """Raise IndexCorrupt if the file is damaged."""
     for fault in find_file_faults(index):
         raise IndexCorrupt(f"{index} is damaged: {fault}")
 
@@ -381,6 +383,7 @@ def copy_index(run: IndexRun, root: Path, into: Path) -> tuple[Path | None, list
 
 
 def _locate_index(path: Path) -> Path:
+    """Find the index file that belongs to a folder; a path that is not a folder is the index file itself."""
     path = path.resolve()
     return path / INDEX_FOLDER / INDEX_NAME if path.is_dir() else path
 

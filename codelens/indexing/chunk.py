@@ -18,7 +18,7 @@ from codelens.text.terms import tokens
 
 CHUNK_SIZE = 2048  # Maximum bytes of a chunk: about 512 tokens of 4 characters
 WINDOW, OVERLAP = 2048, 204  # Characters: 512 tokens, and 10 % of them
-MAX_WINDOWS = 64  # The store numbers a unit's vectors from unit × 64; later text is found by its words only
+MAX_WINDOWS = 64  # The store numbers a unit's vectors from unit × 64; only words find text after the last window
 
 _SEAM = re.compile(rb"\n([ \t]*)(?=[^\s)\]}>])")  # The start of a line that holds not only a closing bracket
 
@@ -65,7 +65,7 @@ def cut_windows(text: str) -> list[str]:
 
 SECTION_SIZE = 16 * CHUNK_SIZE  # Bytes. A longer section is cut: a megabyte of change log is too large to rank
 REACHED_OVER = frozenset({"constant", "variable", "type", "macro"})
-MOST_REACHED_OVER = 512  # Bytes of such symbols that a code chunk may span at once
+MOST_REACHED_OVER = 512  # Bytes of symbols of these kinds that a code chunk may span at once
 
 MOST_ON_LINE = 3  # Words before or after a symbol on its line that belong to it: export, static, the name of a type
 

@@ -93,7 +93,7 @@ def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | No
     texts = list_searched_texts(text, language, extraction.units)
     mapped = to_original(extraction, text, decoded)
     vectors, file_vector = embed_document(path, language, extraction, texts, embedder)
-    searched = decoded.text  # by phrases and patterns: of a notebook the cells, without outputs and JSON
+    searched = decoded.text  # by phrases and patterns; for a notebook this is its cells, without outputs and JSON
     if language == NOTEBOOK:
         cells = read_notebook(searched.encode("utf-8", "replace")).cells
         searched = "\n".join(cell.source.utf8.decode("utf-8", "replace") for cell in cells)
@@ -147,7 +147,7 @@ def build_postings(path: str, units: Sequence[Unit], texts: Sequence[str]) -> tu
 
 PART_SIZE = 1_000_000  # Characters of a part, plus at most a chunk or a section: about 25 MB to derive
 LARGE_SIZE = 4_000_000  # Bytes above which a text is read in parts; twice the default of `max_file_size`
-MOST_HELD = 100_000  # Bytes in which the end of a chunk is searched: many times a chunk, so that endless blanks end it
+MOST_HELD = 100_000  # Bytes searched for the end of a chunk: many times a chunk's size; a limit for endless blanks
 MOST_PARSED = 10_000_000  # Bytes up to which a whole file is parsed; parsing C takes 45 MB of memory per MB
 MOST_NOTEBOOK = 32_000_000  # Bytes. A notebook is one JSON value, which is read whole.
 

@@ -77,7 +77,7 @@ def open_worker_embedder(settings: Settings) -> Embedder | None:
 
 
 EXPORTED_KINDS = frozenset(SYMBOL_KINDS) - {"method", "property"}
-MOST_SUMMARISED = 100  # Names that a file exports or imports, in its vector: more would make all large files alike
+MOST_SUMMARISED = 100  # Exported and imported names in a file's vector: more would make all large files alike
 _BETWEEN = re.compile(r"[\W_]+")
 
 
@@ -137,7 +137,7 @@ def cut_pieces(path: str, unit: Unit, text: str) -> Iterator[EmbeddedFields]:
 
 Embedded = tuple[DocumentRow, Pieces, bool]
 """(document, the pieces of each unit of one part, whether this is the last part, which ends with the piece of the file)"""
-AT_ONCE = 256  # Pieces that an embedder gets together, in whole documents: four requests to an endpoint
+AT_ONCE = 256  # Pieces embedded in one call, in whole documents: four requests to an endpoint
 
 
 def apply_stored_model(store: Store, settings: Settings) -> Settings:

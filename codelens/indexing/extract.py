@@ -157,6 +157,7 @@ def extract_definitions(text: TextMap, language: str) -> tuple[Unit, ...]:
 
 
 def _try_symbols(text: TextMap, language: str, definitions_only: bool = False) -> Extraction:
+    """Extract symbols; if that fails, return an empty extraction with the fault."""
     try:
         return extract_symbols(text.utf8, language, definitions_only)
     except GrammarMissing as missing:

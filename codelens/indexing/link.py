@@ -56,6 +56,7 @@ def link_update(update: RepositoryUpdate) -> tuple[Notice, ...]:
 def _link_documents(
     update: RepositoryUpdate, linker: Linker, documents: Collection[DocumentId], precise: PreciseIndexes | None
 ) -> None:
+    """Find and store the links of documents, in worker processes if a build has many."""
     store, run = update.store, update.run
     files = linker.catalog.files
     ordered = sorted((d for d in documents if d in files), key=lambda d: files[d].path)

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from codelens.indexing.run import IndexRun, LazyTransaction, Tally
     from codelens.worktree.walk import WalkFilter
 
-MOST_TIMES = 4000  # Times that one look asks for, in all trees of an index: at most 20 ms of CPU
-MOST_FILES = 50  # Files whose time differs that are examined, in each tree
+MOST_TIMES = 4000  # Files and folders whose times one look reads, in all trees of an index: at most 20 ms of CPU
+MOST_FILES = 50  # Files with a changed time that are examined, in each tree
 MOST_BYTES = 4_000_000  # Bytes of files that are hashed because their times differ and their sizes do not
-MOST_FOLDERS = 30  # Folders whose time differs that are listed, and as many new folders
+MOST_FOLDERS = 30  # Folders with a changed time that are listed, and as many new folders
 MOST_NAMES = 1000  # Names that are read from all these folders
 ENOUGH_FILES = 100  # With fewer files, a build mostly waits for its processes to start
 _PACE = "pace"  # Key of `meta`: the speed of the last run that wrote
@@ -115,7 +115,7 @@ class _Look:
         numbers, *lines = self._store.meta(name_times_key(self._row)).split("\n")
         try:
             files, times = map(int, numbers.split())
-        except ValueError:  # an older codelens noted none
+        except ValueError:  # an older codelens did not store times
             files, times = self._store.documents.read_totals(self._row.id)[0], -1
         if not self._row.root.is_dir():
             return TreeLook(TreeState.GONE, files, 0)

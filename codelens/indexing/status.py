@@ -122,6 +122,7 @@ def build_walk_filter(index: Path, root: Path, settings: Settings, settings_of: 
 
 
 def _judge_content(root: Path, entry: SeenFile | Skip, settings: Settings) -> SeenFile | Skip:
+    """Replace a file by the skip that its content leads to; read it for that."""
     if isinstance(entry, Skip):
         return entry
     try:

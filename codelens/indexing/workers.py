@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from codelens.processes.pool import WorkerPool
 
-AHEAD_JOBS = 256  # Files that the workers may be ahead of the consumer
+AHEAD_JOBS = 256  # Files that workers may derive before their results are consumed
 AHEAD_BYTES = 3_000_000  # The same limit in bytes of source: results are four times as long, so at most 12 MB wait
 QUEUED = 4  # Jobs that a worker holds, so that it need not wait while this process writes to the database
 BYTES_A_WORKER = 400_000  # Bytes of source that one worker derives in the time that another takes to start

@@ -42,6 +42,7 @@ def end_with(parent: int) -> None:
 
 
 def _await_end(parent: int) -> None:
+    """Wait for the end of the parent process, then end this one."""
     if sys.platform == "win32":
         import ctypes
 
@@ -62,6 +63,7 @@ def end_at_eof(number: signal.Signals) -> None:
 
 
 def _await_eof(number: signal.Signals, parent: int) -> None:
+    """Wait until stdin is closed, then send this process the signal."""
     while os.read(0, 4096):  # not sys.stdin: a thread waiting for its lock would keep the interpreter from ending
         pass
     if os.name == "nt":

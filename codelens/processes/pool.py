@@ -129,6 +129,7 @@ class WorkerPool:
         self.close()
 
     def _end_overdue(self) -> None:
+        """Kill processes that exceed their time limit, until the pool is closed."""
         while not self.is_closed:
             time.sleep(min(WATCH_SECONDS, self.rules.wall_seconds / 4))
             for worker in self._workers:

@@ -110,6 +110,7 @@ class SymbolMatcher:
         return self._known[key]
 
     def _find_unit(self, ran: SpanRun) -> UnitRow | None:
+        """Find the symbol that a span names, by its file if it has one; None if no symbol matches, or several."""
         parts = _split_name(ran)
         if not parts:
             return None
@@ -162,6 +163,7 @@ def _split_name(ran: SpanRun) -> tuple[str, ...]:
 
 
 def _choose_in_file(named: Sequence[UnitRow], parts: Sequence[str], line: int | None) -> UnitRow | None:
+    """Choose the symbol around the line, or in the containers that the span names; None if several are left."""
     if len(named) > 1 and line is not None:
         around = [unit for unit in named if unit.start_line <= line <= unit.end_line]
         named = [max(around, key=lambda unit: (unit.start_line, -unit.end_line))] if around else named

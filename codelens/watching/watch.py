@@ -50,6 +50,7 @@ class Roots:
         self._identities = self._read_identities()
 
     def list_present(self) -> list[Path]:
+        """List the roots that existed at the last check."""
         return [root for root in self.all if root in self._identities]
 
     def find_root_changes(self) -> tuple[list[Path], list[Path]]:
@@ -90,6 +91,7 @@ class Roots:
         return False
 
     def _find_filter(self, root: Path) -> Callable[[str], bool]:
+        """Find the filter of a root's paths; if its rules cannot be read, every path passes."""
         if root not in self._filters:
             try:
                 self._filters[root] = self._filter_of(root)
@@ -109,6 +111,7 @@ class Roots:
         return heads
 
     def _read_identities(self) -> dict[Path, tuple[int, int]]:
+        """Read the device and inode of each existing root."""
         identities = {}
         for root in self.all:
             with suppress(OSError):
@@ -220,6 +223,7 @@ class Watch:
                 return
 
     def _check_roots(self) -> None:
+        """Report roots that disappeared or came back. Raises UsageError if no root is left."""
         gone, came = self._roots.find_root_changes()
         for root in gone:
             self._emit(WatchStep.GONE, f"{root} is gone; the index keeps its files")

@@ -44,6 +44,7 @@ def read_commits(repository: Repository, most: int) -> Iterator[Commit]:
 
 
 def _decode_path(path: bytes | None) -> str:
+    """Decode a path; empty for no path, or if it is not UTF-8."""
     try:
         return path.decode("utf-8") if path else ""
     except UnicodeDecodeError:

@@ -91,6 +91,7 @@ def _score_codec(sample: bytes, codec: str, script: _Script) -> float:
 
 
 def _score_ideograph(text: str, place: int, script: _Script) -> float:
+    """Score an ideograph, or the punctuation around it, by its frequency in the script."""
     letter = text[place]
     score = script.scores.get(letter)
     if score is not None:
@@ -102,6 +103,7 @@ def _score_ideograph(text: str, place: int, script: _Script) -> float:
 
 @lru_cache(maxsize=20_000)
 def _score_by_level(letter: str, level: str, leads: tuple[int, int]) -> float:
+    """Score a rare ideograph, low if it is in the charset's common rows, negative elsewhere."""
     try:
         lead = letter.encode(level)[0]
     except UnicodeError:
@@ -209,6 +211,7 @@ def decode_exactly(raw: bytes, encoding: str, confidence: float, bom: int = 0) -
 
 
 def count_controls(raw: bytes) -> int:
+    """Count the control characters that texts do not contain."""
     return len(raw) - len(raw.translate(None, _CONTROLS))
 
 

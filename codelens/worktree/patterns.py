@@ -99,6 +99,7 @@ def _find_double_stars(pattern: bytes) -> list[tuple[int, int]]:
 
 
 def _read_token(pattern: bytes, place: int) -> bytes:
+    """Read one token of a pattern: a bracket expression, or what _TOKEN matches."""
     if pattern[place : place + 1] == b"[":
         end, _ = _parse_bracket(pattern, place)
         return pattern[place:end]

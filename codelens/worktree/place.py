@@ -17,7 +17,7 @@ LOCK = ".lock"
 MEMORY = "memory.db"  # What users recorded about results; NAME.memory.db for an index with another name
 NOTES_FOLDER = "notes"  # Folder for notes inside the index's folder: the only files there that people write and commit
 IGNORE = "*\n!notes/\n!notes/**\n"
-_IGNORE_ALL = "*\n"  # The content before there were notes
+_IGNORE_ALL = "*\n"  # The .gitignore that older versions wrote, before there were notes
 
 TRACES = "traces.db"  # File of run-time traces, named like that of the memory
 

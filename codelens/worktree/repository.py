@@ -14,7 +14,7 @@ from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
 
-LONGEST_RULES = 4_000_000  # Bytes of configuration and ignore files. The largest honest one seen has 30 kB.
+LONGEST_RULES = 4_000_000  # Bytes of a configuration or ignore file. The largest ordinary one seen has 30 kB.
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,7 @@ _DEEPEST_INCLUDE = 10  # The same limit as in git
 
 
 def _read_settings(path: Path, repository: Repository | None, depth: int) -> Iterator[tuple[str, str]]:
+    """Yield ('section.key', value) from a configuration file and the files that it includes."""
     raw = read_regular(path)
     if raw is None or depth > _DEEPEST_INCLUDE:
         return

@@ -225,6 +225,7 @@ class WalkFilter(_Walker):
         return here
 
     def _read_folder(self, folder: _Folder) -> _Folder | None:
+        """Read the rules for a folder's entries; None if the walk leaves the folder out."""
         entered = self._enter(folder)
         if not isinstance(entered, Skip):
             folder = entered[0]
