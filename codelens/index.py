@@ -1,6 +1,6 @@
-"""The facade: every operation of a front end on an index is a method here, which delegates to one of the two pipelines.
+"""The facade of an index: front ends call its methods, which delegate to the indexing or the search pipeline.
 
-Methods import the pipeline that they need, so that a search does not pay for the indexer's imports.
+Methods import the pipeline that they need, so that a search does not load the indexer.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Index:
 
     @classmethod
     def open(cls, path: Path, settings: Settings | None = None, look: bool = False) -> Index:
-        """Open the index without writing or waiting for a writer. With `look`, `info` tells whether the trees have changed.
+        """Open the index read-only, without waiting for a writer. With `look`, `info` tells whether the trees have changed.
 
         Raises NoIndex, IndexCorrupt, IndexNotTrusted or SchemaTooNew.
         """
@@ -73,7 +73,7 @@ class Index:
 
     @classmethod
     def reopen(cls, path: Path, settings: Settings | None = None, look: bool = False) -> Index:
-        """Like `open`, for a process that answers again and again: a file that did not change is not opened again."""
+        """Open the index as `open` does, but reuse a recently closed reader if the file is unchanged; for long-lived processes."""
         settings = settings or Settings()
         accepted = settings.trust_indexes
         store = _resume_store(path.absolute(), accepted) or Store.read(path.absolute(), accepted)
@@ -85,9 +85,9 @@ class Index:
     ) -> tuple[IndexReport, ...]:
         """Bring the index at `path` up to date with these roots, or create it. Raises IndexBusy.
 
-        `options` are those of IndexRun. Each root is walked with the settings from `settings_of`; without it, with those of
-        its last run if `as_indexed`, else with `settings`. A new index of a linked worktree begins with a copy of another
-        checkout's index; `copy_from` names the index of another clone, or a folder that has one.
+        `options` are passed to IndexRun. Each root is walked with the settings from `settings_of` if that is given, else with
+        those of its last run if `as_indexed`, else with `settings`. A new index of a linked worktree starts as a copy of
+        another checkout's index; `copy_from` names the index of another clone, or a folder that has one.
         """
         from codelens.indexing.build import build_index
         from codelens.indexing.run import IndexRun
@@ -96,7 +96,7 @@ class Index:
 
     @staticmethod
     def accept(path: Path) -> str:
-        """Trust the index at `path` from now on, although codelens did not make it here for this user; return its SHA-256.
+        """Trust an index that somebody else made, from now on; return its SHA-256.
 
         Raises the errors of `open`, and CannotWrite if the user's list of trusted indexes cannot be written.
         """
@@ -107,7 +107,7 @@ class Index:
 
     @staticmethod
     def check(path: Path, full: bool, accepted: bool = False) -> list[IndexFault]:
-        """Check all pages and a few counts, or with `full` every row; return the faults. Raises NoIndex and IndexNotTrusted."""
+        """Check all pages and a few counts, or every row with `full`; return the faults. Raises NoIndex and IndexNotTrusted."""
         from codelens.store.checks import IndexFault
         from codelens.store.checksums import find_file_faults
 
@@ -123,7 +123,7 @@ class Index:
 
     @property
     def graph(self) -> GraphTopic:
-        """The symbol graph: references, callers, paths, impact, the map."""
+        """The queries on the symbol graph, such as references, callers and paths."""
         return GraphTopic(self._store, self._settings, self.info)
 
     @property
@@ -133,7 +133,7 @@ class Index:
 
     @staticmethod
     def parse(text: str, options: SearchOptions) -> Query:
-        """Parse a query once, for all that is asked of it. Raises QueryError and UsageError."""
+        """Parse a query, so that several calls can share the result. Raises QueryError and UsageError."""
         from codelens.search.run import read_query
 
         return read_query(text, options)
@@ -141,7 +141,7 @@ class Index:
     def search(self, query: str | Query, options: SearchOptions) -> SearchResult:
         """Run a query, given as text or parsed.
 
-        Raises QueryError for a fault in a strict query, UsageError for options that contradict each other.
+        Raises QueryError if a strict query has a fault, UsageError if options contradict each other.
         """
         if options.files_only:
             from codelens.search.files import rank_files as rank
@@ -157,8 +157,9 @@ class Index:
 
     @contextmanager
     def lines(self, query: str | Query, options: SearchOptions, marked: bool = True) -> Iterator[LineSearch]:
-        """A search for every line that satisfies a query, which reads while its files are iterated; with all matches of a line
-        if `marked`. Raises as `search` does.
+        """Search for every line that satisfies a query; files are read as the caller iterates over them.
+
+        If `marked`, each line has all its matches. Raises what `search` raises.
         """
         from codelens.search.lines import LineSearch
 
@@ -166,22 +167,22 @@ class Index:
             yield LineSearch.start(query, self._store, options, self._settings, marked)
 
     def search_lines(self, query: str | Query, options: SearchOptions) -> SearchResult:
-        """The same as one result, with the unit around each line; the hits have no scores."""
+        """Search for lines and return them as one result. Each hit has the unit around its line, and no score."""
         with self.lines(query, options) as search:
             return search.answer(self.info())
 
     def why(self, query: str | Query, targets: Sequence[str], options: SearchOptions) -> WhyResult:
-        """Explain the ranks of these targets for a query. Raises TargetError if one matches nothing, or several places."""
+        """Explain the ranks of these targets for a query. Raises TargetError if a target matches nothing or several places."""
         from codelens.search.why import explain
 
         with self._store.reading():
             return explain(query, targets, self._store, self.info(), options, self._settings)
 
     def context(self, request: ContextRequest, layout: PackLayout, keep: bool = True) -> PackedText:
-        """A context pack for a task, files or a change, in the given layout. With `keep`, a cached pack may be returned.
+        """Write a context pack for a task, files or a change, in the given layout. With `keep`, the pack cache is used.
 
-        Raises UsageError for a budget too small for any text and for a change that cannot be read, TargetError for files
-        that are not indexed, and the errors of a search.
+        Raises UsageError if the budget is too small for any text or the change cannot be read, TargetError if a file is not
+        indexed, and what `search` raises.
         """
         from codelens.context.pipeline import write_pack
 
@@ -193,7 +194,7 @@ class Index:
             return write_pack(request, layout, self._store, self.info(), self._settings, folder)
 
     def info(self) -> IndexInfo:
-        """The index's description of itself. An open index shows one state throughout."""
+        """Describe the index. The result is read once, because an open index shows one state throughout."""
         if self._info is None:
             with self._store.reading():
                 self._info = self._read_info()
@@ -218,7 +219,7 @@ class Index:
         )
 
     def seconds_to_update(self) -> float:
-        """How long an index run would take for the changes that the look found, by the speed of the last; infinite if unknown."""
+        """Estimate the seconds that an update takes, from the changes found and the last run's speed; infinite if unknown."""
         from codelens.indexing.look import estimate_update_seconds
 
         differences = sum(r.tree.differences for r in self.info().repositories if r.tree)
@@ -226,28 +227,28 @@ class Index:
             return estimate_update_seconds(self._store, differences)
 
     def status(self, check: bool = False) -> Status:
-        """The index's contents; with `check`, also how the trees differ from it."""
+        """Report what the index contains; with `check`, also how the trees differ from it."""
         from codelens.indexing.status import read_status
 
         with self._store.reading():
             return read_status(self._store, self.info(), self._settings, check)
 
     def is_stale(self) -> bool:
-        """Test whether an index run would find work in the existing trees. Walks them and reads no file."""
+        """Test whether the existing trees differ from the index. Walks the trees but reads no file."""
         from codelens.indexing.status import is_stale
 
         with self._store.reading():
             return is_stale(self._store, self._settings)
 
     def skipped(self) -> Iterator[tuple[str, Skip]]:
-        """(repository, skip) for each path that was left out."""
+        """Yield (repository, skip) for each path that was left out of the index."""
         with self._store.reading():
             for row in self._store.documents.list_repositories():
                 for skip in self._store.documents.list_skips(row.id):
                     yield row.name, skip
 
     def roots(self) -> list[Path]:
-        """The folders that were indexed. Raises IndexNotTrusted if they are not vouched for (`refuse_roots_outside`)."""
+        """List the indexed folders. Raises IndexNotTrusted if a foreign index names folders outside its own tree."""
         from codelens.store.trust import refuse_roots_outside
 
         roots = [row.root for row in self._store.documents.list_repositories()]
@@ -256,12 +257,12 @@ class Index:
         return roots
 
     def strays(self) -> list[str]:
-        """Roots without any of the indexed files: the index was moved without its tree."""
+        """List the roots that have none of their indexed files, as after moving an index without its tree."""
         with self._store.reading():
             return [str(row.root) for row in self._store.strays()]
 
     def files(self, options: SearchOptions) -> list[tuple[str, str]]:
-        """(root, path as the operating system knows it) of the documents in the options' scope."""
+        """List (root, path in the operating system's form) of the documents in the options' scope."""
         from codelens.search.scope import list_documents_in_scope
 
         with self._store.reading():
@@ -269,21 +270,21 @@ class Index:
             return [(roots[d.repository], d.os_path) for d in list_documents_in_scope(self._store, options)]
 
     def list_files(self, options: SearchOptions) -> list[IndexedFile]:
-        """The documents in the options' scope, by repository and path."""
+        """List the documents in the options' scope, sorted by repository and path."""
         from codelens.search.sources import list_files
 
         with self._store.reading():
             return list_files(self._store, options)
 
     def source(self, path: str, repository: str = "") -> SourceFile:
-        """One file as it was indexed. Raises TargetError if it is not indexed, or is in several repositories and none is named."""
+        """Read a file as it was indexed. Raises TargetError if it is not indexed, or if several repositories have it."""
         from codelens.search.sources import read_source
 
         with self._store.reading():
             return read_source(self._store, path, repository)
 
     def passage(self, target: str) -> tuple[SourceFile, UnitRow | None, int]:
-        """The file of a PATH, PATH:LINE or name, the symbol that is meant (None for a file), and the line to begin at.
+        """Find the file, the symbol (None for a whole file) and the first line that a PATH, PATH:LINE or name refers to.
 
         Raises TargetError.
         """
@@ -293,7 +294,7 @@ class Index:
             return find_passage(self._store, target)
 
     def symbols(self, path: str) -> list[UnitRow]:
-        """The outline of one file, by its path relative to a root, or below a repository's name. Raises TargetError."""
+        """List the symbols of a file. `path` is relative to a root, or begins with a repository's name. Raises TargetError."""
         from codelens.store.targets import find_documents
 
         with self._store.reading():
@@ -304,14 +305,14 @@ class Index:
             return [unit for document in documents for unit in self._store.units.list_in_document(document.id)]
 
     def names(self, beginning: str, most: int) -> list[str]:
-        """Names of symbols that begin like this, shortest first; `Class.` stands for the members of the class."""
+        """List symbol names with a given beginning, shortest first; `Class.` lists the members of the class."""
         with self._store.reading():
             return self._store.units.complete_name(beginning, most)
 
     def notebook(self, session: str = "", now: int | None = None) -> MemoryNotebook:
-        """The notebook of the memory of this index, to read and to record in. It records nothing unless `memory` is on.
+        """Open the memory of this index for reading and recording. It records nothing unless the setting `memory` is on.
 
-        A session is one client's work in a server; `now` is in unix seconds, by default the current time.
+        `session` names one client of a server; `now` is in unix seconds, by default the current time.
         """
         from codelens.memory.notebook import MemoryNotebook
 
@@ -328,17 +329,17 @@ class Index:
     ) -> None:
         """Record a query and its results, as (rank, unit, line). Raises MemoryOff and MemoryFault.
 
-        `words` is the part of the query whose words may be linked to the results used; None means the whole query.
+        `words` is the part of the query whose words may be learned; None means the whole query.
         """
         self.notebook(session, now).record(query, select_learnable_words(query if words is None else words), shown)
 
     def snapshots(self) -> list[LoggedSnapshot]:
-        """The log of the index's states, the newest first."""
+        """List the logged states of the index, newest first."""
         with self._store.reading():
             return self._store.log.rows()
 
     def facts(self, number: int | None = None) -> list[SnapshotDocument]:
-        """The symbols and edges of a logged snapshot, by default of the current index. Raises UsageError if they are gone."""
+        """Read the symbols and edges of a logged snapshot, or of the current index. Raises UsageError if they are gone."""
         from codelens.snapshots.facts import read_facts
 
         with self._store.reading():
@@ -350,7 +351,7 @@ class Index:
         return facts
 
     def last_changes(self, units: Sequence[UnitRow]) -> dict[UnitId, LastChange]:
-        """The last change of each unit: when and by whom. Units without git history are left out."""
+        """Find when and by whom each unit was last changed. Units without git history are left out."""
         from codelens.query.facts import LastChanges
         from codelens.store.texts import Texts
 
@@ -362,7 +363,7 @@ class Index:
             return last
 
     def commits(self, query: str, limit: int, offset: int = 0) -> tuple[list[tuple[float, str, PastCommit]], int]:
-        """(score, repository, commit) of past commits by the words of their messages, best first; and the number of all."""
+        """Rank past commits by their messages: (score, repository, commit) of one page, best first, and the total number."""
         from codelens.text.terms import index_terms
 
         with self._store.reading():
@@ -371,18 +372,18 @@ class Index:
             return [(score, *self._store.messages.commit(number)) for score, number in part], len(ranked)
 
     def has_messages(self) -> bool:
-        """True if the messages of past commits can be searched."""
+        """Test whether messages of past commits can be searched."""
         with self._store.reading():
             return self._store.messages.totals()[0] > 0
 
     def histories(self) -> list[tuple[str, HistoryRead | None]]:
-        """(repository, how much of its git history was read); None if no run has read it."""
+        """List (repository, extent of its git history that was read); the extent is None if no run has read it."""
         with self._store.reading():
             return [(row.name, self._store.history.read(row.id)) for row in self._store.documents.list_repositories()]
 
     @contextmanager
     def anchors(self, root: Path) -> Iterator[AnchorFinder]:
-        """Finds the places of notes' anchors in the tree at `root`, and makes anchors."""
+        """Open a finder that makes anchors of notes, and finds their places in the tree at `root`."""
         from codelens.notes.finder import AnchorFinder
 
         with self._store.reading():
@@ -391,14 +392,14 @@ class Index:
 
     @property
     def missing(self) -> Sequence[str]:
-        """Sentences about what answers are without: shards of a fleet that do not answer, or may not be seen."""
+        """Messages about what answers leave out: fleet shards that do not respond, or that the user may not see."""
         return self._store.missing
 
     def renew(self) -> None:
-        """Go on without shards that were lost; nothing for a file."""
+        """Drop lost shards and go on without them; does nothing if the index is a single file."""
 
     def close(self) -> None:
-        """Release the state that this index shows; an index opened later shows newer content."""
+        """Close the index, or keep its reader for `reopen`. An index opened later shows newer content."""
         if not (self._keep and self._store.rest()):
             self._store.close()
             return
@@ -417,12 +418,12 @@ class Index:
         self.close()
 
 
-MOST_RESTING = 2  # Readers that wait to be asked again. Each keeps up to 64 MiB of pages.
+MOST_RESTING = 2  # Maximum number of closed readers kept for `reopen`. Each keeps up to 64 MiB of pages.
 _RESTING: list[Store] = []
 
 
 def _take_from_rest(store: Store) -> bool:
-    """True if no other thread was faster to take it from those that rest."""
+    """Remove a store from the resting ones; false if another thread took it first."""
     try:
         _RESTING.remove(store)
     except ValueError:
@@ -431,7 +432,7 @@ def _take_from_rest(store: Store) -> bool:
 
 
 def _resume_store(path: Path, accepted: bool) -> Store | None:
-    """A reader at rest whose file is as it was; those of changed files are closed."""
+    """Take a resting reader whose file is unchanged; None without one. Readers of changed files are closed."""
     for store in _RESTING[::-1]:
         if store.path == path and _take_from_rest(store):
             if store.resume(accepted):
@@ -440,11 +441,11 @@ def _resume_store(path: Path, accepted: bool) -> Store | None:
     return None
 
 
-def _answers(place: str, least: float = 0.0, is_limited: bool = True) -> Callable[..., RelationAnswer]:
-    """A method of GraphTopic: the answer of the function at MODULE:NAME, which is imported when it is first asked.
+def _make_answer_method(place: str, least: float = 0.0, is_limited: bool = True) -> Callable[..., RelationAnswer]:
+    """Make a method of GraphTopic that calls the function at MODULE:NAME, which is imported at the first call.
 
-    `least` is the confidence that edges need by default: guesses add up along a path. If `is_limited`, the answer may take
-    no longer than a query.
+    `least` is the default minimum confidence of edges: uncertainty adds up along a path. If `is_limited`, the time limit of
+    a query applies.
     """
     module, _, name = place.partition(":")
 
@@ -466,24 +467,26 @@ class GraphTopic:
 
     @contextmanager
     def _read_in_time(self) -> Iterator[None]:
-        """Read one state of the index, within the time of one query."""
+        """Read one state of the index, under the time limit of a query."""
         with self._store.reading(), self._store.spending(self._settings.query_seconds):
             yield
 
-    # Questions about targets: (*targets, options) → RelationAnswer. They raise TargetError as `why` does.
-    refs = _answers("codelens.graph.refs:find_references")  # Every place that names the target
-    callers = _answers("codelens.graph.reach:find_callers", RESOLVED)  # A tree
-    callees = _answers("codelens.graph.reach:find_callees", RESOLVED, is_limited=False)  # A tree
-    path = _answers(
+    # Questions about targets: (*targets, options) → RelationAnswer. Like `why`, they raise TargetError.
+    refs = _make_answer_method("codelens.graph.refs:find_references")  # Every place that names the target
+    callers = _make_answer_method("codelens.graph.reach:find_callers", RESOLVED)  # A tree
+    callees = _make_answer_method("codelens.graph.reach:find_callees", RESOLVED, is_limited=False)  # A tree
+    path = _make_answer_method(
         "codelens.graph.reach:find_path", RESOLVED, is_limited=False
-    )  # Without relations if they are not connected
-    impact = _answers(
+    )  # No relations if the targets are not connected
+    impact = _make_answer_method(
         "codelens.graph.reach:find_impact", RESOLVED
     )  # What a change may affect, nearest first, tests last
-    hierarchy = _answers("codelens.graph.reach:list_hierarchy", RESOLVED)  # Bases, then derived types, as two trees
+    hierarchy = _make_answer_method(
+        "codelens.graph.reach:list_hierarchy", RESOLVED
+    )  # Bases, then derived types, as two trees
 
     def map(self, budget: int, options: RelationOptions, focus: SearchOptions | None = None) -> RepositoryMap:
-        """The most central symbols that fit in `budget` tokens; with a `focus`, as seen from the files in its scope."""
+        """Find the most central symbols that fit in `budget` tokens; a `focus` ranks them by closeness to the files it selects."""
         from codelens.graph.map import map_repository
         from codelens.search.scope import list_documents_in_scope
 
@@ -492,9 +495,9 @@ class GraphTopic:
             return map_repository(self._view(options), budget, near)
 
     def tests_reaching(self, change: Change | Sequence[str], depth: int | None, least: float | None) -> ReachingTests:
-        """The tests that a change, or one of the targets, reaches over edges of at least `least` confidence.
+        """Find the tests that a change or the targets affect, along edges of confidence `least` or more.
 
-        Raises TargetError, and UsageError for a change that cannot be read.
+        Raises TargetError, and UsageError if the change cannot be read.
         """
         from codelens.context.test_scope import find_tests_reaching
 
@@ -504,7 +507,7 @@ class GraphTopic:
     def unresolved_in_scope(
         self, change: Change | Sequence[str], depth: int | None, least: float | None
     ) -> RelationAnswer:
-        """The calls that linking could not follow, and through which more tests than `tests_reaching` may be reached."""
+        """List the calls that linking could not follow: through them a change may affect more tests than `tests_reaching` finds."""
         from codelens.context.test_scope import find_unresolved_calls
 
         with self._store.reading():
@@ -512,20 +515,20 @@ class GraphTopic:
 
     @contextmanager
     def stream(self, options: RelationOptions) -> Iterator[GraphStream]:
-        """All nodes and edges of the files in scope, read from the index while the caller consumes them."""
+        """Stream all nodes and edges of the files in scope; they are read as the caller consumes them."""
         from codelens.graph.map import stream_graph
 
         with self._store.reading():
             yield stream_graph(self._view(options), options.kinds)
 
     def traces(self) -> IndexTraces:
-        """The run-time traces of this index's symbols: to list, extend and forget."""
+        """Open the run-time traces of this index's symbols, to list, import or delete them."""
         from codelens.traces.ingestion import IndexTraces
 
         return IndexTraces(self._store)
 
     def _view(self, options: RelationOptions, least: float = 0.0) -> GraphView:
-        """`least` is the default confidence of an edge."""
+        """Open a view of the graph as the options restrict it; `least` is the default minimum confidence of edges."""
         from codelens.graph.view import GraphView
         from codelens.search.scope import list_documents_in_scope
 
@@ -535,7 +538,7 @@ class GraphTopic:
 
 
 def select_learnable_words(query: str) -> tuple[str, ...]:
-    """The words of a query that may be linked to the results used for it."""
+    """Select the words of a query that memory may link to the results used for it."""
     from codelens.query.parser import parse_query
     from codelens.search.recollection import find_learnable_words
 

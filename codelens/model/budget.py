@@ -1,4 +1,4 @@
-"""A time limit for a query: all its parts share the CPU seconds, and a part that ends early records what it left out."""
+"""A time limit for a query: its parts share the CPU seconds, and a part that is cut short records what it left out."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from types import TracebackType
 
 CONDITIONS, TERMS, CHANNELS, FEATURES, WALK, ORDER, SHOWN = 0.4, 0.45, 0.65, 0.8, 0.85, 0.9, 0.95
-"""Shares of the whole by which each part of a search must end; the rest is for work that cannot be cut. Chosen so that if
-one part is slow, the others still get the time they usually need."""
+"""The share of the budget at which each part of a search must end; the rest is for work that cannot be cut short. Chosen so
+that, if one part is slow, the others still get the time they usually need."""
 
 
 @contextmanager
 def pausing_collector() -> Iterator[None]:
-    """Switch the garbage collector off, for work that makes many objects and hardly any cycles: it takes a tenth of a search."""
+    """Disable the garbage collector during work that makes hardly any cycles; it would take a tenth of a search's time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -27,23 +27,23 @@ def pausing_collector() -> Iterator[None]:
 
 
 class OutOfTime(Exception):
-    """The time of a part is spent. A search catches it: the part ends, and a notice reports it."""
+    """A part has used up its time. A search catches the exception, ends the part and adds a notice."""
 
 
 class TimeBudget:
-    """A budget of CPU seconds of this thread, from now on; unlimited by default.
+    """A budget of this thread's CPU seconds, counted from its creation; unlimited by default.
 
-    Parts follow each other. Each must end at a share of the whole, and leaves the rest to the next. `clock` replaces the
-    count of CPU seconds.
+    Parts run one after another. Each must end at a share of the whole budget, and leaves unused time to the next. `clock`
+    replaces the count of CPU seconds.
     """
 
     def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = time.thread_time) -> None:
         self.seconds = seconds
-        self.cut: list[str] = []  # Descriptions of what parts that ended early left out, in order
-        self.limits: list[str] = []  # Descriptions of what limits by count left out; the same on every machine
+        self.cut: list[str] = []  # What each part that was cut short left out, in order
+        self.limits: list[str] = []  # What limits on counts left out; the same on every machine
         self._clock = clock
         self._began = clock()
-        self.share = 1.0  # Share of the whole at which the current part must end
+        self.share = 1.0  # Share of the budget at which the current part must end
 
     @property
     def limited(self) -> bool:
@@ -65,32 +65,32 @@ class TimeBudget:
             raise OutOfTime
 
     def rest(self) -> TimeBudget:
-        """A new budget with the time left before the end of the last part."""
+        """Make a new budget of the time that is left until the end of the last part."""
         rest = TimeBudget(0.0, self._clock)
         rest.seconds = self._began + self.seconds * min(self.share, SHOWN) - rest._began
         return rest
 
     def apart(self) -> TimeBudget:
-        """The same budget for a task that goes on next to others, which enter parts of their own."""
-        one = TimeBudget(self.seconds, self._clock)
-        one._began, one.share = self._began, self.share
-        return one
+        """Copy the budget for a task that runs concurrently with others and enters its own parts."""
+        copy = TimeBudget(self.seconds, self._clock)
+        copy._began, copy.share = self._began, self.share
+        return copy
 
     def take(self, other: TimeBudget) -> None:
-        """Add what such a task noted."""
+        """Add what a task with a copy of the budget (`apart`) left out."""
         self.cut += other.cut
         self.limits += other.limits
 
     def part(self, share: float, left_out: str = "") -> BudgetPart:
-        """A context in which OutOfTime is raised at this share of the whole, and caught at its end; `left_out` is then recorded.
+        """Make a context manager for a part that must end at a share of the budget. It catches OutOfTime and records `left_out`.
 
-        Without `left_out` the part itself records what it did not do.
+        Without `left_out`, the part itself records what it left out.
         """
         return BudgetPart(self, share, left_out)
 
 
 class BudgetPart:
-    """A context manager; see `TimeBudget.part`."""
+    """The context manager that `TimeBudget.part` returns."""
 
     def __init__(self, budget: TimeBudget, share: float, left_out: str) -> None:
         self._budget, self._share, self._left_out = budget, share, left_out

@@ -1,4 +1,4 @@
-"""Files, spans, units and the index that holds them: the data classes that most packages share."""
+"""Data classes that most packages share: files, spans, units, and the description of an index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RepositoryId = NewType("RepositoryId", int)
 UnitId = NewType("UnitId", int)
 RepositoryName = Annotated[
     str, "repository"
-]  # A repository's name in answers: stores of several indexes have their own
+]  # A repository's name in answers; stores of several indexes assign their own
 
 
 class SkipReason(StrEnum):
@@ -42,15 +42,15 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """Size and times of a file, by which an unchanged one is known without reading it."""
+    """A file's size, times and inode, which tell without reading it whether it is unchanged."""
 
     size: int
     mtime_ns: int
     inode: int
-    ctime_ns: int = 0  # Time of the inode's last change, which no program can set; 0 if unknown
+    ctime_ns: int = 0  # Time of the inode's last change, which programs cannot set; 0 if unknown
 
     def agrees(self, other: FileStamp) -> bool:
-        """True if the file is taken as unchanged since the other stamp; change times count if both have one."""
+        """Test whether the file counts as unchanged since the other stamp; `ctime_ns` counts only if both have it."""
         if self.ctime_ns and other.ctime_ns and self.ctime_ns != other.ctime_ns:
             return False
         return (self.size, self.mtime_ns, self.inode) == (other.size, other.mtime_ns, other.inode)
@@ -62,13 +62,13 @@ class SeenFile:
 
     path: str
     """Relative to the root, POSIX separators; bytes that are not UTF-8 are written as \\xNN."""
-    os_path: str  # The path to open it by: relative to the root, in the form of os.fsdecode
+    os_path: str  # The path for opening it: relative to the root, in the form of os.fsdecode
     stamp: FileStamp
 
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """A file or folder that the walk left out. A folder that is ignored as a whole is one skip; its path ends in a slash."""
+    """A file or folder that the walk left out. An ignored folder is one skip, and its path ends in a slash."""
 
     path: str
     reason: SkipReason
@@ -94,25 +94,25 @@ SYMBOL_KINDS = (
 
 
 MAX_SIGNATURE = 300
-"""Characters; it is kept on one line. Of 11,826 definitions in 500 modules of Python's standard library two have a longer head."""
+"""Longest stored signature in characters. In Python's standard library, 2 of 11,826 definitions have a longer one."""
 TYPE_KINDS = ("class", "struct", "interface", "trait", "enum", "type")
 NOTE_KINDS = ("note", "task", "skill")
 """Kinds of the files that people write about the code: notes, tasks, and instructions (SKILL.md)."""
 TODO = "todo"
-"""The kind of a TODO comment. The surrounding code holds its words already, so it only takes part if a query asks for tasks, and
-no statistic of the ranking counts it."""
+"""The kind of a TODO comment. The unit around it contains the same words, so it is searched only if a query asks for tasks, and
+ranking statistics do not count it."""
 CHUNK_KINDS = ("toplevel", "section", "text", *NOTE_KINDS, TODO)
 """Kinds that are not symbols: code outside of symbols, document sections, lines of plain text or configuration, notes."""
 UNWALKED_KINDS = tuple(kind for kind in CHUNK_KINDS if kind not in NOTE_KINDS)
-"""Kinds that a graph walk neither starts from nor adds to an answer. Notes may, because they link to code."""
+"""Kinds that a graph walk neither starts from nor reaches. Notes are walked, because they link to code."""
 QUOTING = frozenset({"asciidoc", "jupyter", "markdown", "org", "restructuredtext"})
-"""Languages whose documents contain code of others: the languages whose `chunks` are headings or cells."""
+"""Languages of documents that contain code in other languages: their `chunks` are headings or cells."""
 PARTLY = "syntax errors"
-"""The fault of a document that its grammar parsed in part. Any other fault means that it found nothing."""
+"""The fault of a document that was parsed only in part. Any other fault means that nothing was parsed."""
 
 
 class UnitRow(NamedTuple):
-    """A stored unit, with the fields of its document that ranking needs. A search reads a thousand, hence a tuple."""
+    """A stored unit, with the fields of its document that ranking needs. A tuple, because a search reads a thousand."""
 
     id: UnitId
     document: DocumentId
@@ -139,16 +139,16 @@ class UnitRow(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """All of it."""
+        """The byte range of the whole unit."""
         return Span(self.start_byte, self.end_byte)
 
     @property
     def name_span(self) -> Span:
-        """Its name; empty for a unit without one."""
+        """The byte range of the name; empty for a unit without a name."""
         return Span(self.name_start, self.name_end)
 
     def content_order(self) -> tuple[str, str, int, str, str]:
-        """Sort key for ties. Row ids would not do: they depend on an index's history."""
+        """Return a sort key that breaks ties by content. Row ids would depend on the index's history."""
         return (self.repository, self.path, self.start_byte, self.kind, self.qualified_name)
 
     @property
@@ -158,13 +158,13 @@ class UnitRow(NamedTuple):
 
     @property
     def is_quoted(self) -> bool:
-        """True for a definition in the code that a document quotes."""
+        """True if it is a definition in code that a document quotes."""
         return self.local and self.language in QUOTING
 
     def is_called(self, dotted: str) -> bool:
-        """True if this is the end of the qualified name after folders and file, or after folders: `app.Flask.run`, `flask.Flask`.
+        """Test whether a dotted name means this unit: it ends the qualified name prefixed by folders, with or without the file.
 
-        What a file stands for depends on the language: in Go, Java and __init__.py names leave it out.
+        Examples: `app.Flask.run`, `flask.Flask`. Names in Go, Java and __init__.py leave the file out.
         """
         folders, _, file = f"/{self.path}".rpartition("/")
         within = folders.replace("/", ".")
@@ -173,7 +173,7 @@ class UnitRow(NamedTuple):
 
 
 class Freshness(StrEnum):
-    """State of an indexed file on disk, checked when a hit is shown."""
+    """The state of a file on disk compared with its indexed content; checked when a hit is shown."""
 
     FRESH = "fresh"
     CHANGED = "changed"
@@ -181,7 +181,7 @@ class Freshness(StrEnum):
 
 
 class TreeState(StrEnum):
-    """The state of an index, as far as a look at its tree tells."""
+    """The state of a tree compared with its index, as far as a quick look tells."""
 
     FRESH = "fresh"  # All files and folders were checked
     CHANGED = "changed"
@@ -191,17 +191,17 @@ class TreeState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TreeLook:
-    """The result of a look at a tree, which is bounded: there may be more changes than it found."""
+    """The changes that a quick look at a tree found. The look is bounded, so there may be more."""
 
     state: TreeState
     files: int  # Indexed files of the tree
-    checked: int  # Those of them that were compared with the disk
+    checked: int  # Number of them that were compared with the disk
     new: tuple[str, ...] = ()
-    """Sorted paths below the root, as in `changed` and `deleted`. A new folder with files ends in a slash."""
+    """Sorted paths below the root; a new folder with files ends in a slash. `changed` and `deleted` are alike."""
     changed: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
     head_moved: bool = False
-    """True if the state is unknown, and git's HEAD is another commit than the one that was indexed."""
+    """True if the state is unknown and git's HEAD is no longer the indexed commit."""
 
     @property
     def differences(self) -> int:
@@ -217,7 +217,7 @@ class RepositoryInfo:
     root: str  # Absolute path
     documents: int
     bytes: int  # Total size of the indexed files
-    tree: TreeLook | None = None  # None if nobody asked for a look at the tree
+    tree: TreeLook | None = None  # None if the tree was not looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ class IndexInfo:
     path: str
     schema: int
     snapshot: str
-    """Hash of the content and of how it was indexed (`Documents.compute_content_id`); independent of the runs that led there."""
+    """Hash of the content and of how it was indexed (`Documents.compute_content_id`); independent of the order of index runs."""
     embedder: str
     repositories: tuple[RepositoryInfo, ...]
     indexed_at: str = ""  # Time of the last run that wrote to it, as 2026-01-31T12:00:00Z; empty if unknown

@@ -15,8 +15,12 @@ from codelens.model.request import SearchOptions
 from codelens.model.search import Notice
 
 TASK, FILES, CHANGE = "task", "files", "change"  # Sources of a pack: a task in words, files, or a diff
-EVERYTHING = 1_000_000_000  # The limit of symbols if none is given: the budget is one
-BUDGETS: Mapping[str, int] = {TASK: 50_000, FILES: 50_000, CHANGE: 8_000}  # Default number of tokens (knowing's)
+EVERYTHING = 1_000_000_000  # Default limit on symbols: in effect none, because the budget limits a pack
+BUDGETS: Mapping[str, int] = {
+    TASK: 50_000,
+    FILES: 50_000,
+    CHANGE: 8_000,
+}  # Default tokens by source (knowing's)
 
 
 class Form(StrEnum):
@@ -27,7 +31,7 @@ class Form(StrEnum):
 
 
 class Forms(StrEnum):
-    """Which forms a pack may choose."""
+    """The forms that a pack may use."""
 
     AUTO = "auto"
     BODIES = "bodies"
@@ -66,12 +70,12 @@ class Pack:
     counter: str
     tokens: int
     entries: tuple[Entry, ...]
-    covered: int  # Number of symbols inside a body of the pack
+    covered: int  # Number of symbols contained in a body of the pack
     cut_total: int  # Number of symbols that did not fit
-    sent: int  # Number of symbols that earlier parts hold whole
+    sent: int  # Number of symbols that earlier parts contain whole
     notices: tuple[Notice, ...]
     index: IndexInfo
-    more: str = ""  # The token with which the next part is asked for; empty if this is the last one
+    more: str = ""  # The token for requesting the next part; empty if this is the last
 
     @property
     def exit_code(self) -> int:
@@ -82,19 +86,19 @@ class Pack:
 class PackLayout(Protocol):
     """An output format of packs."""
 
-    name: str  # Includes every option of the format: two layouts of one name write a pack alike
+    name: str  # Includes every option of the format: layouts with equal names write equal packs
     forms: frozenset[Form]  # The forms that it can show
 
     def format_entry(self, entry: Entry) -> str:
-        """The text that one entry adds to the pack."""
+        """Format the text that one entry adds to the pack."""
         ...
 
     def format_heading(self, entry: Entry) -> str:
-        """The text that the first signature of a file adds above it; empty for layouts without such headings."""
+        """Format the heading above the first signature of a file; empty for layouts without headings."""
         ...
 
     def format_pack(self, pack: Pack) -> str:
-        """The complete text of a pack."""
+        """Format the complete text of a pack."""
         ...
 
 
@@ -110,10 +114,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class SentParts:
-    """The forms in which earlier parts of a pack hold its symbols."""
+    """A record of how earlier parts of a pack contain each symbol: as a body, as a signature or not at all."""
 
-    state: bytes  # A hash of the index's content and of the candidates; another one makes the token stale
-    forms: tuple[int, ...]  # For each candidate, by content: 0 it was not sent, 1 its signature, 2 its body
+    state: bytes  # A hash of the index's content and the candidates; if it differs, the token is stale
+    forms: tuple[int, ...]  # For each candidate, in content order: 0 if not sent, 1 signature sent, 2 body sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +132,9 @@ class ContextRequest:
     query: str = ""
     diff: bytes | None = None  # The diff of a change; if None, `revisions` names it
     revisions: str = ""  # BASE..HEAD in git's notation
-    staged: bool = False  # The change is what git has staged
+    staged: bool = False  # True if the change is git's staged changes
     cwd: str = ""  # Absolute path; paths of a diff may be relative to it
-    sent: SentParts | None = None  # The earlier parts, if this is a request for the next one
+    sent: SentParts | None = None  # What earlier parts contain; None for the first part
 
     @property
     def change(self) -> Change:
@@ -145,7 +149,7 @@ class PackedText:
     text: str
     exit_code: int
     symbols: int
-    total: int  # Number of candidates that were not sent whole before: packed, covered and cut symbols
+    total: int  # Number of packed, covered and cut symbols: all candidates that were not sent whole before
     tokens: int
     notices: tuple[Notice, ...]
     changed: tuple[str, ...]  # Paths of its files that changed on disk since they were indexed

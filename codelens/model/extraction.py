@@ -11,7 +11,7 @@ from codelens.model.fast_dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class UnchangedFile:
-    """A file that was read again and whose content equals the indexed one."""
+    """A file that was read again and found equal to its indexed content."""
 
     seen: SeenFile
     content_hash: bytes
@@ -19,7 +19,7 @@ class UnchangedFile:
 
 @dataclass(frozen=True, slots=True)
 class DecodedText:
-    """A file's text and encoding. The BOM and `text.encode(encoding)` give the bytes back."""
+    """A file's text and encoding. The BOM and `text.encode(encoding)` restore its bytes."""
 
     text: str
     encoding: str  # Name of a Python codec without BOM handling: 'utf-8', 'utf-16-le', 'cp1252'
@@ -74,7 +74,7 @@ class Reference(NamedTuple):
 
 
 LITERAL_KINDS = frozenset({"env", "process", "route", "endpoint", "flag", "link", "place"})
-"""Kinds of reference whose name comes from a literal. They never name a definition, so the index of names leaves them out.
+"""Kinds of references whose name comes from a literal. They name no definition, so the index of names leaves them out.
 
 env        an environment variable that is read: `HOME`
 process    a program that is run, without its folder: `git`
@@ -88,17 +88,17 @@ empty"""
 
 
 class Binding(NamedTuple):
-    """The type or value that the text gives a name: a variable, a parameter, a field, or a function's result."""
+    """A name with the type or value that the code gives it: a variable, parameter, field or function result."""
 
     how: str
-    """type (declared type), value (assigned expression), element (iterated expression), return (declared result type), result
-    (returned expression), yield (yielded expression), base and interface (of the type that `unit` is)."""
+    """The role of `text`: type (declared type), value (assigned expression), element (iterated expression), return (declared result
+    type), result (returned expression), yield (yielded expression), base or interface (of the type `unit`)."""
     name: str  # The name as written: 'app', 'self.app'; empty if `how` is about the unit itself
     text: str  # The expression without arguments of calls ('Flask()'); empty if it names nothing
     unit: int | None  # Index of the enclosing unit in the document's list, None at module level
     start: int
     until: int = 0
-    """End of the function without a name, inside that unit, in which the name is bound; 0 if it is bound in the whole unit."""
+    """End of the anonymous function in which the name is bound; 0 if it is bound in the whole unit."""
 
 
 class Import(NamedTuple):
@@ -124,7 +124,7 @@ class Extraction:
 
 
 class Posting(NamedTuple):
-    """One unit's row of the full-text index: terms separated by spaces, in the order of the table's columns."""
+    """One unit's row of the full-text index. Each column has terms separated by spaces; columns are in the table's order."""
 
     body: str
     name: str
@@ -139,7 +139,7 @@ class Posting(NamedTuple):
 class PackedReferences:
     """A document's references as they are stored."""
 
-    packed: bytes  # The references and the bindings; empty without any
+    packed: bytes  # The references and the bindings; empty if the document has neither
     names: str  # The distinct names, separated by spaces, for finding documents by name; without LITERAL_KINDS
 
 
@@ -148,7 +148,7 @@ class UnfinishedFile(Exception):
 
 
 class PartPlace(NamedTuple):
-    """Start of a part of a large file."""
+    """The position at which a part of a large file starts."""
 
     start: int  # Offset in the file's own bytes; 0 for the first part, which includes the byte order mark
     line: int  # Line of the start, from 1
@@ -157,7 +157,7 @@ class PartPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DerivedPart:
-    """The index entries of one part of a large file. A unit lies within one part; its span counts the whole file."""
+    """The index entries of one part of a large file. Each unit lies within one part; spans count from the start of the file."""
 
     place: PartPlace
     units: tuple[Unit, ...]
@@ -169,7 +169,7 @@ class DerivedPart:
 
 @dataclass(frozen=True, slots=True)
 class DerivedDocument:
-    """All index entries of one file: a function of its bytes, its path and the recipe alone."""
+    """All index entries of one file. They depend only on its bytes, its path and the recipe."""
 
     seen: SeenFile
     content_hash: bytes
@@ -180,15 +180,15 @@ class DerivedDocument:
     bom: int
     lines: int
     recipe: str
-    extraction: Extraction  # Without references: those are in `references`, packed
+    extraction: Extraction  # Without its references, which `references` has in packed form
     references: PackedReferences
     postings: tuple[Posting, ...]  # One per unit, in the same order
-    vectors: tuple[tuple[bytes, ...], ...]  # The int8 vectors of the pieces of each unit
+    vectors: tuple[tuple[bytes, ...], ...]  # For each unit the int8 vectors of its pieces
     file_vector: bytes  # The int8 vector of the file; empty without vectors, or if no word of it is known
     embedder: str  # Fingerprint of the model; empty if vectors were not requested
     trigrams: str | None
-    """The `joined_trigrams` of the text; empty for a large file, whose parts have them; None for an index without trigrams."""
+    """The text's trigrams (`join_trigrams`); empty for a large file, whose parts have them; None for an index without trigrams."""
     snapshot: bytes  # The file's own bytes, compressed
     roles: frozenset[str] = frozenset()  # Roles by path: test, example, vendored, docs, generated
     parts: Iterable[DerivedPart] = ()
-    """The parts of a large file, which hold everything made of its text. An iterator that raises UnfinishedFile."""
+    """The parts of a large file, with all entries made from its text. The iterator may raise UnfinishedFile."""

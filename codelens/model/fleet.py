@@ -1,4 +1,4 @@
-"""The state of a fleet's store: its repositories and shards, what failed, and what is stale."""
+"""The status of a fleet's store: its repositories, its shards and their totals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from codelens.model.fast_dataclass import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class FleetRepositoryStatus:
-    """A repository of the store."""
+    """The status of one repository in the store."""
 
     name: str
     place: str  # Path or URL
@@ -15,34 +15,34 @@ class FleetRepositoryStatus:
     commit: str
     files: int
     bytes: int
-    shard: str  # Empty if it cannot be searched
+    shard: str  # File of its shard; empty if it cannot be searched
     indexed: str  # Time in UTC
     failure: str
     stale: str
-    """Why the next run will read it: `changed`, `gone`, `failed`, `new`; empty if it is fresh, or only the network would tell."""
+    """Why the next run will read it: `changed`, `gone`, `failed` or `new`; empty if it is fresh, or only the network can tell."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShardStatus:
-    """A shard of the store."""
+    """The status of one shard in the store."""
 
     file: str
     repositories: int
     bytes: int  # Bytes of the index
     source_bytes: int
-    missing: bool  # True if the store does not have it as it was stored
+    missing: bool  # True if the file is missing or differs from what was stored
 
 
 @dataclass(frozen=True, slots=True)
 class FleetStatus:
-    """A store with its totals."""
+    """The status of a store, with totals."""
 
     store: str
     generation: int
     repositories: tuple[FleetRepositoryStatus, ...]
     shards: tuple[ShardStatus, ...]
-    recipe_is_current: bool  # False if this codelens, with these settings, would build every shard again
-    searched: int  # Repositories in a shard
+    recipe_is_current: bool  # False if this version and these settings would rebuild every shard
+    searched: int  # Number of repositories in a shard
     failed: int
     stale: int
     files: int
@@ -50,4 +50,4 @@ class FleetStatus:
     source_bytes: int
     superseded_bytes: int = 0  # Bytes of the store that no search needs any more
     not_looked_at: tuple[str, ...] = field(default=())
-    """Names of the repositories that only the network could tell about."""
+    """Names of repositories that were not checked because that needs the network."""

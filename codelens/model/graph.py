@@ -1,7 +1,7 @@
 """The symbol graph: nodes, kinds of edges and their confidence, and the answers to questions about it.
 
-An edge runs from the code that names something to what it names: a caller calls, a subclass extends, a function with a decorator
-decorates. The numbers of kinds and tiers are stored in indexes and never change.
+An edge runs from the code that names something to the thing named: from a caller to its callee, from a subclass to its base, from
+a decorated function to its decorator. Indexes store the numbers of kinds and tiers, so these never change.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.request import SearchOptions
 from codelens.model.search import Notice
 
-Node = NewType("Node", int)  # A unit by its id, a document by minus its id, an external by EXTERNAL and its id
+Node = NewType("Node", int)  # A unit's id, minus a document's id, or EXTERNAL plus an external's id
 EXTERNAL = 1 << 40
 
 KINDS: Mapping[str, int] = {
@@ -44,8 +44,8 @@ KINDS: Mapping[str, int] = {
     "authored_by": 24,
     "member_of": 25,
 }
-"""Stored kinds → their numbers. `tests` is a call from test code to other code. `member_of` is stored only for a definition
-outside of its type's text (a Go method); otherwise it follows from the units."""
+"""Stored kinds → their numbers. `tests` is a call from test code to other code. `member_of` is stored only for members defined
+outside of their type's text (Go methods); for others it follows from the units."""
 IMPLIED_KINDS = ("contains", "member_of", "tested_by", "co_tested_with", "similar_to")
 """Kinds that are not stored but follow from units and stored edges."""
 NAME_OF_KIND: Mapping[int, str] = {number: name for name, number in KINDS.items()}
@@ -63,12 +63,12 @@ EDGE_OF: Mapping[str, str] = {
 
 
 class Tier(NamedTuple):
-    """A way to find the target of an edge, and how sure it is."""
+    """A way of finding an edge's target, with its confidence."""
 
     number: int
     provenance: str
     confidence: float
-    """0 to 1, on knowing's scale: .9 by a language server, .7 by syntax, less by guess. Steps in between are chosen."""
+    """From 0 to 1, on the scale of knowing: .9 for a language server, .7 for syntax, less for a guess; steps between are chosen."""
 
 
 TIERS: Mapping[str, Tier] = {
@@ -86,15 +86,15 @@ TIERS: Mapping[str, Tier] = {
         Tier(10, "ambiguous", 0.2),
     )
 }
-"""Provenance → tier, in order: an index by a language server (SCIP); the enclosing function or type; the same file; an
-import; the receiver's type; the same package, namespace or include; the value of a literal; other edges; the only definition
-of that name in the repository; one of a few definitions of that name."""
+"""Provenance → tier. In order, the target comes from: a language server's index (SCIP); the enclosing function or type; the same
+file; an import; the receiver's type; the same package, namespace or include; the value of a literal; other edges; the
+repository's only definition of that name; a guess among a few definitions of that name."""
 TIER_OF_NUMBER: Mapping[int, Tier] = {tier.number: tier for tier in TIERS.values()}
 LINK_COUNTS = ("resolved", "external", "local", "guessed", "unresolved", "out_of_fuel")
 """Outcomes of linking a reference: it leads to a definition in the repository, to something outside, or to a variable or
-module; it is guessed by name alone; nothing is found. References for which fuel ran out are also counted as guessed or
-unresolved."""
-RESOLVED = 0.5  # Confidence from which an edge counts as resolved
+module; its target is guessed by name alone; no target is found. References that ran out of fuel also count as guessed
+or unresolved."""
+RESOLVED = 0.5  # Minimum confidence of an edge that counts as resolved
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +110,17 @@ class Edge:
 
 
 def make_document_node(document: int) -> Node:
-    """The node of a document."""
+    """Make the node of a document from its id."""
     return Node(-document)
 
 
 def make_external_node(external: int) -> Node:
-    """The node of an external."""
+    """Make the node of an external from its id."""
     return Node(EXTERNAL + external)
 
 
 def is_unit(node: int) -> bool:
-    """True for a unit, false for a document or an external."""
+    """Test whether a node is a unit, not a document or an external."""
     return 0 < node < EXTERNAL
 
 
@@ -129,8 +129,8 @@ FILE, OUTSIDE = "file", "external"
 BY_NAME = "name"  # Provenance of a relation to a name whose definition is not in the index
 BY_NAME_CONFIDENCE = 0.5  # The confidence of the tier `unique`
 SURE, LIKELY, ONLY_BY_NAME = CERTAINTIES = ("resolved", "likely", "by name")
-"""How sure it is that a place means the target: scopes, imports or types lead there; only this definition is in reach; it has
-the name."""
+"""Certainty that a place means the target: scopes, imports or types lead to it; it is the only reachable definition; only the
+name agrees."""
 UNRESOLVED = "unresolved"  # Provenance of a relation to a name that linking could not follow; its confidence is 0
 
 
@@ -154,7 +154,7 @@ class NamedNode:
     test: bool = False  # True if its file holds tests
 
     def content_order(self) -> tuple[bool, str, str, int, str, str]:
-        """Sort key: by repository and position, externals last."""
+        """Return a sort key: by repository and position, externals last."""
         return (self.kind == OUTSIDE, self.repository, self.path, self.start_byte, self.kind, self.qualified_name)
 
 
@@ -178,7 +178,7 @@ NO_SPAN = Span(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One edge of an answer, with names and position of its ends."""
+    """One edge of an answer, with the names and positions of its ends."""
 
     kind: str
     source: NamedNode
@@ -189,15 +189,15 @@ class Relation:
     confidence: float
     place: SourceLine
     via: str = ""
-    """Reason for an edge to another method of that name: one overrides the other, so a call of this may run that."""
+    """Why the edge leads to another method of that name: one overrides the other, so a call of one may run the other."""
     again: bool = False  # True if the subtree of this node is listed elsewhere in the tree
     role: str = ""  # The role of the name at this place, by `lang.tokens`; empty if the place was not read
     span: Span = NO_SPAN  # The bytes of the name in the file; empty if the place was not read
-    certainty: str = ""  # One of CERTAINTIES; empty for an edge of another question
+    certainty: str = ""  # One of CERTAINTIES in an answer about references, else empty
 
     @property
     def listed(self) -> NamedNode:
-        """The end that the answer lists."""
+        """The end of the edge that the answer lists: its target or its source."""
         return self.target if self.outgoing else self.source
 
     @property
@@ -224,18 +224,18 @@ class CentralSymbol:
     """A symbol on the repository map."""
 
     named: NamedNode
-    share: float  # Its share of the walk's mass over the whole graph, 0 to 1
+    share: float  # Its share of the whole graph's centrality, 0 to 1
     used_by: int  # Number of other files that refer to it
-    depth: int  # Number of symbols on the map that contain it; the nearest is above it
+    depth: int  # Number of symbols on the map that contain it: its indentation
 
     @property
     def text(self) -> str:
-        """Its line on the map: line number and signature."""
+        """The symbol's line of text on the map: line number and signature."""
         signature = " ".join(self.named.signature.split()) or f"{self.named.kind} {self.named.name}"
         return f"{self.named.line:>5}  {'  ' * self.depth}{signature[:LONGEST_SIGNATURE]}"
 
 
-LONGEST_SIGNATURE = 120  # Most characters of a signature on the map
+LONGEST_SIGNATURE = 120  # Maximum length of a signature on the map, in characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,14 +255,14 @@ class RepositoryMap:
 class RelationOptions:
     """Options of a question about the graph."""
 
-    kinds: tuple[str, ...] = ()  # Kinds of edges; empty for the question's own
-    min_confidence: float | None = None  # None for the question's own
+    kinds: tuple[str, ...] = ()  # Kinds of edges; empty for the question's defaults
+    min_confidence: float | None = None  # None for the question's default
     depth: int | None = None
     limit: int | None = None
     members: bool = False  # True to list overridden members in a hierarchy
     sure: bool = False  # True to list only places that are resolved
     text: bool = False  # True to list the name in comments, strings and documents too
-    unresolved: bool = False  # True to answer with the uses that could not be followed instead
+    unresolved: bool = False  # True to list the uses that linking could not follow instead
     where: SearchOptions | None = None  # Restricts the answer to files that these options select; None for all files
 
 
@@ -270,7 +270,7 @@ class RelationOptions:
 class ReachingTest:
     """A test that reaches the changed or named code."""
 
-    test: NamedNode  # A test function or class; the whole file if no part of it can be singled out
+    test: NamedNode  # A test function or class, or the whole file if its part is unknown
     depth: int  # Edges from that code to the test; 0 if the test itself was named
     through: tuple[str, ...]  # Qualified names on the way from that code to the test, without both ends
 
@@ -287,7 +287,7 @@ class ReachingTests:
 
 
 class GraphLink(NamedTuple):
-    """An exported edge; nodes are given by number."""
+    """An exported edge between nodes, which are given by number."""
 
     source: int
     target: int

@@ -1,4 +1,4 @@
-"""The past: commits and authors of files and lines, and the facts that snapshots of an index keep and compare."""
+"""Git history of files and lines, and the symbols and edges that snapshots of an index keep and compare."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from codelens.model.fast_dataclass import dataclass
 
 MessageId = Annotated[int, "message"]  # The number of a commit's message
 MOST_LINE_COMMITS = 1000
-"""Commits on the first-parent line whose lines have a known author: those of kombu take 1.4 s of CPU, those of saleor, with large
-generated files, 9 s."""
+"""Number of recent first-parent commits whose lines are attributed to authors. This takes 1.4 s of CPU for kombu, and 9 s for
+saleor with its large generated files."""
 
 
-MASS_CHANGE = 50  # Files. The message of a commit that changed more says little about each of them.
+MASS_CHANGE = 50  # Files. If a commit changes more, its message says little about each.
 
 
 class PastCommit(NamedTuple):
@@ -29,13 +29,13 @@ class PastCommit(NamedTuple):
 
     @property
     def weight(self) -> float:
-        """How much its message says about each file that it changed; 0 for a mass change."""
+        """How much the message says about each changed file: 1 / √(files); 0 for a mass change."""
         return 1.0 / math.sqrt(len(self.paths)) if 0 < len(self.paths) <= MASS_CHANGE else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Number of read commits that changed a file, and the time of the last (unix seconds)."""
+    """The commits that changed a file: their number, and the time of the last in unix seconds (`changed`)."""
 
     commits: int
     changed: int
@@ -48,16 +48,16 @@ class FileMessages:
 
     said: float  # Sum of the weights of all these messages
     terms: Mapping[str, float]  # Term → sum of the weights of the messages that have it
-    best: MessageId  # The message that says most; of equal ones the newest
+    best: MessageId  # The message with the greatest weight; the newest of equals
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryRead:
-    """The extent of a repository's history that was read, or the reason why it was not."""
+    """How much of a repository's history was read, or why it was not."""
 
     head: str  # Last commit read; empty if the next run has to try again
-    terms: str  # Fingerprint of everything else that decides what is read: same head and terms, same history
-    time: int = 0  # Commit time of the head in unix seconds; the present, where ages are computed
+    terms: str  # Fingerprint of all else that the history read depends on
+    time: int = 0  # Commit time of the head in unix seconds; ages are computed relative to it
     commits: int = 0  # Number of commits read: the most recent, without merges
     whole: bool = False  # True if there are no older commits
     fault: str = ""  # Reason why the history is unknown, in one line; empty if it is known
@@ -73,7 +73,7 @@ class SymbolFact(NamedTuple):
 
 
 class EdgeFact(NamedTuple):
-    """An edge by the names of its ends."""
+    """An edge as a snapshot keeps it, with the names of its ends."""
 
     source: str  # Qualified name of the source symbol; empty for the file itself
     kind: str
@@ -110,7 +110,7 @@ class EdgePlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SymbolChange:
-    """A symbol that exists in both states and differs."""
+    """A symbol that both states have, with differences."""
 
     old: SymbolPlace
     new: SymbolPlace
@@ -134,10 +134,10 @@ class SnapshotDifference:
 
 
 class LineRun(NamedTuple):
-    """Consecutive lines that were last written by the same commit."""
+    """A run of consecutive lines that the same commit last wrote."""
 
     lines: int
-    commit: int  # Number of the commit; 0 for one that was not read
+    commit: int  # Number of the commit; 0 if it was not read
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,4 +165,4 @@ class LastChange:
     author: str = ""  # Name <address>; empty if unknown
     commits: int = 0  # Number of commits that wrote its present lines; 0 if unknown
     exact: bool = True  # False if `time` is only an upper bound
-    whole_file: bool = False  # True if it is for a whole file whose units have changes of their own
+    whole_file: bool = False  # True if it is a whole file's change and the units have their own

@@ -1,4 +1,4 @@
-"""Memory and traces: feedback of people and programs on results, and run-time observations of symbols.
+"""Memory and traces: feedback on results by people and programs, and observed runs of symbols.
 
 Row numbers change when an index is rebuilt, so a place is identified by repository, path, qualified name and kind.
 """
@@ -11,8 +11,8 @@ from typing import NamedTuple
 from codelens.model.code import UnitRow
 from codelens.model.fast_dataclass import dataclass
 
-FILE = "file"  # The kind of a place that is a whole file. Its name is empty.
-NEUTRAL_SUCCESS = 0.5  # Success rate of a place without judgements (the marketplace's figure)
+FILE = "file"  # The kind of a place that is a whole file and has no name
+NEUTRAL_SUCCESS = 0.5  # Success rate of a place that was never judged
 
 
 class Place(NamedTuple):
@@ -24,27 +24,27 @@ class Place(NamedTuple):
     kind: str
 
     def label(self) -> str:
-        """Text for people: `src/app.py Flask.run`."""
+        """Format the place for people: `src/app.py Flask.run`."""
         return f"{self.path} {self.name}".rstrip()
 
 
 def place_of(unit: UnitRow) -> Place:
-    """The place of a unit."""
+    """Make the place of a unit."""
     return Place(unit.repository, unit.path, unit.qualified_name, unit.kind)
 
 
 def find_file(place: Place) -> Place:
-    """The place of the file that contains a place."""
+    """Make the place of the file that contains a place."""
     return Place(place.repository, place.path, "", FILE)
 
 
 class Feedback(NamedTuple):
-    """One judgement of a place."""
+    """One judgement of a place as useful or not."""
 
     useful: bool
-    digest: str  # Digest of the place's neighbourhood at that time. The judgement expires when the digest changes.
+    digest: str  # Digest of the place's neighbourhood then. If it changes, the judgement expires.
     implied: bool = False  # True if it was inferred from use instead of given by a person
-    query: str = ""  # The query of the answer that it is about; empty for a judgement of the place as such
+    query: str = ""  # The query whose answer was judged; empty if the place itself was judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class PlaceRecord:
     uses: int = 0
     feedback: tuple[Feedback, ...] = ()  # Oldest first
     stamps: tuple[int, ...] = ()
-    """Times (unix seconds) of answers that contained it, oldest first; the newest 20 are kept."""
+    """Times in unix seconds of the last 20 answers that contained the place, oldest first."""
 
     @property
     def outcomes(self) -> tuple[int, int]:
@@ -65,16 +65,16 @@ class PlaceRecord:
 
     @property
     def success(self) -> float:
-        """The share of useful judgements; .5 without any."""
+        """The share of judgements that are useful; .5 if there are no judgements."""
         useful, judged = self.outcomes
         return useful / judged if judged else NEUTRAL_SUCCESS
 
 
-NOTHING = PlaceRecord()  # The records about a place without any
+NOTHING = PlaceRecord()  # The record of a place about which nothing is recorded
 
 
 class LearnedWord(NamedTuple):
-    """A query word, a place that was used for it, and how often."""
+    """A query word with a place that was used for it, and how often."""
 
     word: str
     place: Place
@@ -104,12 +104,12 @@ class RecordedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PlaceRecords:
-    """The records about some places. Records about a file hold for all its units that have none of their own."""
+    """The records about some places. A unit without records of its own takes those of its file."""
 
     places: Mapping[Place, PlaceRecord]
 
     def find(self, place: Place) -> PlaceRecord:
-        """The records about a place, with pin, rating and uses of its file if it has none of its own."""
+        """Find the records about a place; pin, rating and uses come from its file if the place lacks them."""
         own, around = self.places.get(place, NOTHING), self.places.get(find_file(place), NOTHING)
         if around is NOTHING or place.kind == FILE:
             return own

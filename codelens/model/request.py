@@ -1,7 +1,7 @@
-"""The search request, declared once: each field of `SearchOptions` is a row of a table.
+"""The options of a search, declared once: each field of `SearchOptions` is a row of a table.
 
-A row has the option's type and default, its spelling and help on the command line, what HTTP and MCP say of it if they
-offer it, and what it applies to. The flags of the command line, the fields of HTTP's requests, the arguments of MCP's tools,
+A row has the option's type and default, its spelling and help on the command line, its help in HTTP and MCP if they offer
+it, and the searches that it applies to. The flags of the command line, the fields of HTTP's requests, the arguments of MCP's tools,
 the checks of numbers and the commands that `why` suggests are derived from `OPTIONS`: a new row needs nothing else but the
 code that reads it.
 """
@@ -16,46 +16,46 @@ from codelens.model.fast_dataclass import FieldRule, dataclass, field
 T = TypeVar("T")
 
 QUERY, FILTERS, RANKING, GREP = "Query", "Filters", "Ranking", "Lines, as in grep"  # Sections of help
-UNITS, FILES, LINES = "units", "files", "lines"  # What a search finds
+UNITS, FILES, LINES = "units", "files", "lines"  # The things that a search can find
 LANGUAGES = "codelens.lang.registry:languages"
 
 
 class ServerOption(NamedTuple):
-    """An option as a server offers it, with bounds of its own: it answers many clients."""
+    """An option in a server's interface. Its bounds may be narrower, because a server has many clients."""
 
     help: str
-    name: str = ""  # Empty for the name of the row
+    name: str = ""  # Empty if it is the name of the field
     least: float | None = None  # Bounds of a number, included
-    most: float | None = None  # Of a text, its longest length
-    default: Any = ...  # Ellipsis for the default of the row
+    most: float | None = None  # For a text, its maximum length
+    default: Any = ...  # Ellipsis if it is the default of the option
 
 
 class Option(NamedTuple):
-    """A row of the table."""
+    """An option of a search: one row of the table."""
 
     default: Any
-    flags: tuple[str, ...] = ()  # Spellings on the command line, which does not offer it without any
+    flags: tuple[str, ...] = ()  # Spellings on the command line; empty if that does not offer it
     metavar: str | None = None
     section: str = ""
     help: str = ""
     words: str | tuple[str, ...] = ()
-    """The only words that it takes; or those of `module:NAME`, a collection or a function, which the search checks."""
+    """The allowed words, or `module:NAME` of a collection or function that has them, which the search checks."""
     least: float | None = None  # Bounds of a number, included
     most: float | None = None
-    is_text: bool = False  # True if the command line takes a text, which it converts
+    is_text: bool = False  # True if the command line takes a text and converts it
     applies: tuple[str, ...] = (UNITS, FILES, LINES)
-    http: ServerOption | None = None  # None where it is not offered
+    http: ServerOption | None = None  # None if HTTP does not offer it; `mcp` likewise
     mcp: ServerOption | None = None
     type: Any = None
 
     @property
     def spelling(self) -> str:
-        """Its long spelling on the command line."""
+        """The long spelling on the command line."""
         return next((flag.partition("/")[0] for flag in self.flags if flag.startswith("--")), "")
 
     @property
     def is_list(self) -> bool:
-        """True if it takes any number of values."""
+        """True if the option takes any number of values."""
         return bool(self.type == tuple[str, ...])
 
 
@@ -63,7 +63,7 @@ OPTIONS: dict[str, Option] = {}  # Field of SearchOptions → its row, in the or
 
 
 def option(default: Any, usage: str = "", help: str = "", section: str = "", **row: Any) -> Any:
-    """A row of the table. `usage` lists its flags, then the name of the value that they take, as in `-m --limit N`."""
+    """Make an option. `usage` lists its flags, then the name of their value, as in `-m --limit N`."""
     *flags, metavar = usage.split() if usage else [""]
     if metavar.startswith("-"):
         flags, metavar = [*flags, metavar], ""
@@ -76,7 +76,7 @@ ranking_option, line_option = partial(option, section=RANKING), partial(option, 
 
 
 def collect_rows(options: type[T]) -> type[T]:
-    """Fill OPTIONS with the rows of a class, and leave their defaults in it."""
+    """Collect the options that a class declares in OPTIONS, and replace them in the class by their defaults."""
     for name, kind in options.__annotations__.items():
         if isinstance(row := vars(options)[name], Option):
             setattr(options, name, row.default)
@@ -86,7 +86,7 @@ def collect_rows(options: type[T]) -> type[T]:
 
 
 def read_words(option: Option) -> tuple[str, ...]:
-    """The words that an option allows; empty for any."""
+    """Return the words that an option allows; empty if it allows any."""
     if not isinstance(option.words, str):
         return option.words
     module, _, name = option.words.partition(":")
@@ -106,7 +106,7 @@ class SearchOptions:
         "It replaces QUERY; give filters with -e",
         applies=(UNITS,),
     )
-    """Only the conditions of the query then count."""
+    """With `like`, only the conditions of the query count."""
     snippet: str = ""  # The code on stdin, for `--like -`
     snippet_language: str = query_option(
         "", "--lang LANG", "The language of the code on stdin [default: detected]", words=LANGUAGES
@@ -157,7 +157,7 @@ class SearchOptions:
         applies=(UNITS, FILES),
         http=ServerOption("Weights of channels, as exact=2,fuzzy=1,vector=0.5", default=""),
     )
-    """Channel → weight, replacing the profile's."""
+    """Channel → weight, which replaces the profile's weight."""
     rrf_k: int | None = ranking_option(
         None,
         "--rrf-k K",
@@ -300,7 +300,7 @@ class SearchOptions:
         "indexed commit]",
         is_text=True,
     )
-    """In unix seconds."""
+    """The current time in unix seconds; None for the default."""
     limit: int = ranking_option(
         20,
         "-m --limit N",
@@ -340,6 +340,6 @@ class SearchOptions:
         http=ServerOption("Lines shown before a hit", name="before", least=0, most=50),
     )
     snippet_lines: int = 3
-    """Number of lines shown without context options: the place to jump to and the unit's most telling lines."""
+    """Number of lines shown without context options: the line to jump to and the unit's most relevant lines."""
     reasons: bool = True
-    """False where nobody reads why: hits come without most contributions, whose reasons cost a sixth of a search."""
+    """False leaves most contributions out of the hits; writing their reasons takes a sixth of a search."""

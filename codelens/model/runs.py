@@ -1,4 +1,4 @@
-"""Runs of indexing and the state of an index: reports, progress, status and events of a watch."""
+"""Reports, progress and events of index runs, and the status of an index."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class IndexReport:
     skipped: Mapping[str, int]  # Reason → number
     encodings: Mapping[str, int]
     encoding_errors: int
-    """Documents whose encoding is less sure than the setting `encoding_threshold`; no byte of them is lost."""
+    """Number of documents whose encoding is less certain than `encoding_threshold`. None of their bytes are lost."""
     languages: Mapping[str, int]
-    faults: Mapping[str, str]  # Path → fault of its grammar. The text is indexed anyway.
+    faults: Mapping[str, str]  # Path → fault in parsing it. The text is indexed anyway.
     source_bytes: int
     index_bytes: int
     seconds: float
-    wrote: bool  # False if nothing had changed and the index file was not touched
+    wrote: bool  # False if nothing had changed, so that the index file was not written
     resumed: bool
     references: Mapping[str, int] = field(default_factory=dict)
     """Outcome of linking, a name of LINK_COUNTS → number of references, over all documents."""
@@ -48,7 +48,7 @@ class IndexReport:
 class Progress:
     """Progress of an index run. `total` is 0 while unknown; `path` is the file finished last."""
 
-    phase: str  # index, link, history, embed, verify: a word for people
+    phase: str  # index, link, history, embed or verify; shown to people
     done: int
     total: int
     path: str = ""
@@ -57,12 +57,12 @@ class Progress:
 ProgressSink = Callable[[Progress], None]
 
 WRITTEN, UNFINISHED = "the index is up to date", "`codelens index` goes on where it was"
-"""Messages of a KeyboardInterrupt during a run: it came after, or before, the work was written."""
+"""Messages after a KeyboardInterrupt during a run, if it came after or before the index was written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Differences between the tree and the index: sorted paths relative to the repository's root."""
+    """Files that differ between the tree and the index, as sorted paths relative to the repository's root."""
 
     new: tuple[str, ...]
     changed: tuple[str, ...]
@@ -83,10 +83,10 @@ class RepositoryStatus:
     languages: Mapping[str, int]
     encodings: Mapping[str, int]
     skipped: Mapping[str, int]  # Reason → number
-    faults: Mapping[str, str]  # Path → fault of its grammar
+    faults: Mapping[str, str]  # Path → fault in parsing it
     source_bytes: int
     references: Mapping[str, int]  # Outcome of linking, a name of LINK_COUNTS → number of references
-    stale: int  # Number of documents made by another recipe; the next index run derives them again
+    stale: int  # Number of documents that the next index run derives again, because the recipe changed
     changes: Changes | None  # None if the tree was not walked or does not exist
 
     history: HistoryRead | None = None  # None if no run has read it
@@ -106,7 +106,7 @@ class Status:
     index: IndexInfo
     repositories: tuple[RepositoryStatus, ...]
     file_bytes: int
-    tables: Mapping[str, int]  # Table → bytes with its indexes, largest first
+    tables: Mapping[str, int]  # Table → bytes, including its indexes; largest first
     journal_mode: str
     unfinished: str  # Path of an unfinished build; empty if no build is unfinished
     notices: tuple[Notice, ...] = ()

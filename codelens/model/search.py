@@ -1,4 +1,4 @@
-"""A search: its options, and the objects that the pipeline passes on, from matches over candidates to hits and explanations."""
+"""Data classes of a search: matches, candidates and their contributions, hits, explanations, and the trace of the pipeline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codelens.model.request import SearchOptions
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """One signed part of a score, with its reason. From `rule` and `operands` another program can recompute `amount`."""
+    """One signed part of a score, with its reason. `rule` and `operands` suffice to recompute `amount`."""
 
     source: str
     amount: float
@@ -25,10 +25,10 @@ class Contribution:
     operands: Mapping[str, float] = field(default_factory=dict)
 
 
-FUSION = "fusion"  # The family of the channels' ranks
-RULES_OF_RANKS = frozenset({"rrf", "share", "rrf_share"})  # Rules of contributions that ranks in channels make
+FUSION = "fusion"  # The family of contributions from ranks in channels
+RULES_OF_RANKS = frozenset({"rrf", "share", "rrf_share"})  # Rules of contributions from ranks in channels
 FAMILIES: Mapping[str, tuple[str, ...]] = {
-    FUSION: (),  # the ranks in the channels, whatever these are
+    FUSION: (),  # recognised by rule, because channels vary
     "words": ("bm25", "related_words", "coverage", "verbatim", "token", "fragment", "own_class"),
     "names": (*("exact_name", "whole_name", "name_match", "related_name", "resemblance", "name_part"),),
     "meaning": ("nearness", "nearest", "near_unmet", "rerank"),
@@ -43,23 +43,23 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "popularity": ("stars", "rating", "success", "usage"),
     "shape": ("type", "function", "chunk", "section", "local", "quoted", "lines", "parts"),
 }
-"""Family → the sources of contributions in it, most of them features. `why` shows families first."""
+"""Family → the sources of its contributions, most of which are features. `why` shows families first."""
 _FAMILY_OF: Mapping[str, str] = {source: family for family, sources in FAMILIES.items() for source in sources}
 
 
 def find_family(part: Contribution) -> str:
-    """The family of a contribution: the fusion for a rank or a score in a channel; else as its source is listed, or `other`."""
+    """Find the family of a contribution: FUSION if a rank made it, else the family that lists its source, else `other`."""
     return FUSION if part.rule in RULES_OF_RANKS else _FAMILY_OF.get(part.source, "other")
 
 
-MOST_DECIDING = 3  # Parts that are named for the distance of two scores
+MOST_DECIDING = 3  # Maximum number of parts that explain the difference of two scores
 
 
 def describe_gap(gaps: Mapping[str, float], places: int) -> tuple[str, str]:
-    """The distance of two scores, and the parts that decide it, the largest first; then the largest part against it, if that is
-    larger than one of these. What is left is `other`, so that they add up.
+    """Format the difference of two scores, and the parts that make it: the largest first, then the largest opposing part if it
+    exceeds one of these, and the remainder as `other`.
 
-    `gaps`: source or family → how much more the first score has of it. `places`: decimal places, more if the distance needs them.
+    `gaps`: source or family → how much more of it the first score has. `places`: minimum number of decimal places.
     """
     gap = math.fsum(gaps.values())
     if not gap:
@@ -79,7 +79,7 @@ def describe_gap(gaps: Mapping[str, float], places: int) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A unit found by one channel. Its rank is its place in the channel's list, from 1."""
+    """A unit found by one channel."""
 
     unit: UnitId
     raw_score: float
@@ -88,52 +88,52 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A normalised key and where it comes from."""
+    """A normalised search term, and where it comes from."""
 
     text: str
     tier: str
     origin: str
-    strength: float = 1.0  # How much it counts of a word of the query; of related words, less than 1
-    stands_for: tuple[str, ...] = ()  # The words of the query that it is related to, as terms
+    strength: float = 1.0  # Its weight relative to a query word; less than 1 for a related word
+    stands_for: tuple[str, ...] = ()  # The terms of the query that it is related to
 
 
 @dataclass(frozen=True, slots=True)
 class ExpandedQuery:
-    """The terms of a query, as the channels use them."""
+    """A query's terms in the forms that the channels use."""
 
     text: str = ""
     names: tuple[Term, ...] = ()
-    """Folded names (letters and digits only) of the tiers exact and compounds, most specific first."""
+    """Names folded to letters and digits, from the tiers `exact` and `compounds`; most specific first."""
     words: tuple[Term, ...] = ()  # Terms of the full-text index, in the order of the query
     extra: tuple[Term, ...] = ()
-    """Further terms from abbreviations and corrected spellings; they help to find and do not count as coverage."""
-    related: tuple[Term, ...] = ()  # Terms from the lexicon, the likeliest to help first
+    """Terms from abbreviations and corrected spellings; they find units but do not count as coverage."""
+    related: tuple[Term, ...] = ()  # Related terms from the lexicon, most useful first
     common: tuple[str, ...] = ()
-    """Terms of the full-text index that too many units hold to tell them apart: the exact channel leaves them out."""
-    texts: tuple[str, ...] = ()  # The plain parts of the query as written, in order: what phrases are looked for in
-    learned: tuple[Match, ...] = ()  # Units that were used for the query's words before, heaviest first
-    left_out: tuple[str, ...] = ()  # Sentences about terms that limits left out
-    vector: bytes = b""  # The embedding of what is asked about, where that is code; else it is made of `text`
+    """Terms that the exact channel leaves out because too many units have them."""
+    texts: tuple[str, ...] = ()  # The plain parts of the query as written, in order; phrases are taken from them
+    learned: tuple[Match, ...] = ()  # Units used before for the query's words, greatest weight first
+    left_out: tuple[str, ...] = ()  # Messages about terms that limits left out
+    vector: bytes = b""  # The embedding of the code in question; if empty, `text` is embedded
 
 
 @dataclass(frozen=True, slots=True)
 class QueryTarget:
-    """A unit that the query points at: by its place, as PATH, PATH:LINE or PATH:LINE:COLUMN, or by its mark, as TODO."""
+    """A unit that the query names by place (PATH, PATH:LINE or PATH:LINE:COLUMN) or by a mark such as TODO."""
 
     value: float  # 1 for the innermost unit at the line, less for others
     reason: str
-    line: int = 0  # 0 where the query has none; so is the column
+    line: int = 0  # 0 if the query has no line; `column` likewise
     column: int = 0
 
 
-Says = Callable[[UnitRow, str, float], str]  # Function from unit, feature and value to the reason
+Says = Callable[[UnitRow, str, float], str]  # Writes the reason for a unit's feature with its value
 
 
 class Candidate:
-    """A unit that may become a hit. Its score is the sum of its contributions, and nothing else.
+    """A unit that may become a hit. Its score is the sum of its contributions.
 
-    A search measures some twenty features of hundreds of candidates and shows those of a few, so contributions are made,
-    with their reasons, only when somebody reads them. Until then their amounts are kept.
+    A search measures some twenty features of hundreds of candidates and shows only a few. So only amounts are kept; the
+    contributions with their reasons are made when they are read.
     """
 
     __slots__ = (
@@ -157,25 +157,25 @@ class Candidate:
         """Channel → rank, from 1."""
         self.says: Says | None = None
         self.judge: Callable[[UnitRow], float] | None = None
-        """Function from the unit to its confidence; None in profiles that do not tell (`search.confidence`)."""
+        """Computes the unit's confidence (`search.confidence`); None if the profile has no confidences."""
         self._recorded = recorded
         self._unmade: list[tuple[Any, ...]] = []
-        """Functions that make further contributions, each with what it is given."""
+        """Functions that make further contributions, each with its arguments."""
         self._features: list[tuple[Sequence[tuple[str, float]], Sequence[float]]] = []
-        """For each call of `add_features`: (name, weight) of its features, and their values."""
+        """For each call of `add_features`: (name, weight) of each feature, and the values."""
         self._amounts: list[float] = []
         """The amounts of `_unmade` and `_features`."""
         self._score, self._summed = 0.0, 0
-        """The sum of so many amounts."""
+        """The sum of the amounts, and the number of amounts that were summed."""
 
     @property
     def confidence(self) -> float | None:
-        """Probability that it is what the query asks for. It is computed when somebody asks: a search shows a few of a thousand."""
+        """Probability that the unit is what the query asks for. Computed on demand, because a search shows few candidates."""
         return self.judge(self.unit) if self.judge else None
 
     @property
     def recorded(self) -> list[Contribution]:
-        """Contributions that are not features: ranks, factors, what later steps added."""
+        """Contributions other than features: ranks, factors, and those of later steps."""
         if self._recorded is None:
             self._recorded = []
         if self._unmade:
@@ -186,29 +186,29 @@ class Candidate:
 
     @property
     def measured(self) -> list[tuple[str, float, float]]:
-        """(feature, weight, value), without values of 0."""
+        """(feature, weight, value) of each feature whose value is not 0."""
         return [
             (*of, value) for features, row in self._features for of, value in zip(features, row, strict=True) if value
         ]
 
     @property
     def contributions(self) -> list[Contribution]:
-        """All parts of the score: ranks, features, then factors on the sum of these."""
+        """All parts of the score: ranks, then features, then factors on their sum."""
         recorded, says, ranks = self.recorded, self.says, len(self.channels)
         features = [_make_bonus(*of, says(self.unit, of[0], of[2])) for of in self.measured if says is not None]
         return recorded[:ranks] + features + recorded[ranks:]
 
     def write_reasons(self) -> None:
-        """Write all reasons now: those of the walk need the index, which may be closed later."""
+        """Make all contributions with their reasons now, while the index that some reasons need is open."""
         self._recorded, self._features, self._amounts = self.contributions, [], []
 
     def forget_features(self) -> None:
-        """Leave the features out of the score."""
+        """Remove the features from the score."""
         self._recorded, self._features, self._amounts = self.recorded, [], []
 
     @property
     def score(self) -> float:
-        """The exact sum (fsum) of the contributions so far; independent of their order."""
+        """The exact sum (fsum) of the contributions, which does not depend on their order."""
         if self._recorded:
             return math.fsum([*self._amounts, *[part.amount for part in self._recorded]])
         if self._summed != len(self._amounts):
@@ -216,12 +216,12 @@ class Candidate:
         return self._score
 
     def add(self, amount: float, make: Callable[..., Contribution], *given: object) -> None:
-        """Add a contribution of this amount, which `make` makes of `given` when somebody reads it."""
+        """Add an amount to the score; `make(*given)` makes its contribution when that is read."""
         self._amounts.append(amount)
         self._unmade.append((make, *given))
 
     def add_bonus(self, source: str, weight: float, value: float, reason: str) -> None:
-        """Add `weight` times a value, which is usually from 0 to 1."""
+        """Add `weight` times `value` to the score; the value is usually from 0 to 1."""
         self.add(weight * value, _make_bonus, source, weight, value, reason)
 
 
@@ -230,7 +230,7 @@ def _make_bonus(source: str, weight: float, value: float, reason: str) -> Contri
 
 
 def add_features(candidates: Sequence[Candidate], columns: Iterable[tuple[str, float, Sequence[float]]]) -> None:
-    """Add features to the scores: each its name, its weight, and the values of all candidates, in order."""
+    """Add features to the candidates' scores. Each column is (name, weight, value of each candidate)."""
     if not (columns := [column for column in columns if any(column[2])]):
         return
     features = [(name, weight) for name, weight, _ in columns]
@@ -243,7 +243,7 @@ def add_features(candidates: Sequence[Candidate], columns: Iterable[tuple[str, f
 
 
 def rank_with_scores(candidates: Iterable[Candidate]) -> list[tuple[float, Candidate]]:
-    """(score, candidate) in the total order: best first, and by content where scores are equal, which few are."""
+    """Sort candidates into (score, candidate) pairs, best first; equal scores are ordered by content."""
     pairs = sorted([(candidate.score, candidate) for candidate in candidates], key=itemgetter(0), reverse=True)
     shared = {score for (score, _), (other, _) in pairwise(pairs) if score == other}
     if shared:
@@ -252,7 +252,7 @@ def rank_with_scores(candidates: Iterable[Candidate]) -> list[tuple[float, Candi
 
 
 def rank_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """The candidates in the total order."""
+    """Sort candidates, best first; equal scores are ordered by content."""
     return [candidate for _, candidate in rank_with_scores(candidates)]
 
 
@@ -267,37 +267,38 @@ class SnippetLine:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A result, ready to be rendered."""
+    """A search result with all that an output format shows."""
 
     rank: int
     unit: UnitRow
     score: float
     channels: Mapping[str, int]
     contributions: tuple[Contribution, ...]
-    """If the options want no reasons, only those that were recorded with theirs: ranks, factors."""
+    """Only ranks and factors if the options ask for no reasons."""
     freshness: Freshness
     root: str  # Absolute path of the repository's root; the path of the unit is relative to it
     line: int
     column: int
     column_utf16: int
-    """The place to jump to: the match of a phrase or pattern, else the symbol's name, else the most telling line. From 1;
-    `column` counts UTF-8 bytes of the decoded line."""
+    """`line`, `column` and `column_utf16` are the place to jump to: the match of a phrase or pattern, else the symbol's name, else
+    the most relevant line. All count from 1; `column` counts UTF-8 bytes of the decoded line."""
     snippet: tuple[SnippetLine, ...]
     path_bytes: bytes | None = None  # The path's bytes if they are not UTF-8
-    confidence: float | None = None  # Probability that it is what the query asks for; None in profiles that do not tell
+    confidence: float | None = (
+        None  # Probability that it is what the query asks for; None if the profile has no confidences
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A remark about the answer itself, such as a missing capability or a part of the query that was read as text."""
+    """A remark about the whole answer, such as a missing capability or a part of the query that was taken as text."""
 
     code: str
     text: str
 
 
-NOTHING_ASKED = "nothing-asked"
+NOTHING_ASKED = "nothing-asked"  # Code of the notice that no channel could run, so that an empty result means nothing
 WEAK = "weak"  # Code of the notice that probably none of the hits is what the query asks for
-"""Code of the notice that no channel of the profile could run. The empty result then means nothing."""
 
 
 MEMORY_UNUSED = "memory"  # Code of the notice that the memory file cannot be used
@@ -305,21 +306,21 @@ MEMORY_UNUSED = "memory"  # Code of the notice that the memory file cannot be us
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """The code that hits should resemble (`--like`), as resolved."""
+    """The code that hits should resemble, resolved from `--like`."""
 
-    target: str  # The target as given; `-` for a text from outside
-    name: str  # Qualified name of a definition or chunk, or path of a file; empty for a text from outside
+    target: str  # The target as given; `-` for code from stdin
+    name: str  # Qualified name of a unit, or path of a file; empty for code from stdin
     kind: str  # The unit's kind, file or snippet
     language: str
     repository: str = ""
     path: str = ""
     start_line: int = 0
-    end_line: int = 0  # Both 0 for a text from outside
+    end_line: int = 0  # Like `start_line`, 0 for code from stdin
 
 
 @dataclass(slots=True)
 class Event:
-    """A step that changed the list of candidates without changing a score: a cut, a filter, a grouping."""
+    """A change of the list of candidates without a change of scores: a cut, a filter or a grouping."""
 
     stage: str
     unit: UnitRow
@@ -328,16 +329,16 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The kind that the query was classified as, with the reason."""
+    """The kind of query that a query was classified as, with the reason."""
 
     name: str  # identifier, path, regex, change, task or question
     reason: str
-    shares: Mapping[str, float]  # Set of weights → its share; shares sum to 1
+    shares: Mapping[str, float]  # Set of weights → its share in the ranking; shares sum to 1
 
 
 @dataclass(slots=True)
 class Trace:
-    """The record that the pipeline keeps of its work; `why` prints it."""
+    """A record of the pipeline's work, which `why` prints."""
 
     intent: Intent | None = None  # None if the profile weighs all queries alike
     weights: str = ""  # Path of the user's file of feature weights; empty for the shipped weights
@@ -349,43 +350,43 @@ class Trace:
     """Channel → its matches, best first, after its cut."""
     cuts: dict[str, int] = field(default_factory=dict)  # Channel → limit of its matches
     seconds: dict[str, float] = field(default_factory=dict)
-    """Step → what it took, in the order of the steps: scope, terms, each channel, literal, features, walk, order, present."""
-    since: float = field(default_factory=perf_counter)  # The end of the last step
+    """Step → seconds, in the order of steps: scope, terms, each channel, literal, features, walk, order, present."""
+    since: float = field(default_factory=perf_counter)  # Time (perf_counter) at which the last step ended
     fused: dict[UnitId, float] = field(default_factory=dict)
-    """Unit → its fused score, where ranks choose seeds and the score is made of other things."""
+    """Unit → its fused score, in profiles that use it only to choose seeds."""
     nearness: dict[UnitId, float] = field(default_factory=dict)
-    """Unit → its mass in the walk as a share of the largest, 1 for seeds; empty without a walk."""
+    """Unit → its mass in the graph walk divided by the largest, 1 for seeds; empty without a walk."""
     metadata: dict[DocumentId, Mapping[str, str | float | bool]] = field(default_factory=dict)
     """Document → its values in the user's metadata table."""
     candidates: list[Candidate] = field(default_factory=list)  # All candidates in final order, before the limit
     events: list[Event] = field(default_factory=list)
 
     def match(self, channel: str, rank: int) -> Match | None:
-        """The match at a rank in a channel, from 1; None beyond the channel's cut."""
+        """Return the match at a rank, from 1, in a channel; None beyond the channel's cut."""
         ranking = self.rankings.get(channel, ())
         return ranking[rank - 1] if rank <= len(ranking) else None
 
     def count_lap(self, step: str) -> None:
-        """Count the time since the last step for this one."""
+        """Add the time since the end of the last step to this step."""
         now = perf_counter()
         self.seconds[step] = self.seconds.get(step, 0.0) + now - self.since
         self.since = now
 
 
 class MatchedLine(NamedTuple):
-    """A line of a file, as a search for lines finds it."""
+    """A matching line of a file, or a line of context."""
 
     number: int  # From 1
     text: str
-    r"""Whole, without its line break; "\r" stays."""
+    r"""The whole line without its line feed; "\r" is kept."""
     ranges: tuple[tuple[int, int], ...] = ()
-    """Half-open character ranges that match, in order and apart; empty for context, with `invert`, and for empty matches."""
+    """Half-open character ranges that match, sorted and disjoint; empty for context, with `invert`, and for empty matches."""
     matched: bool = True  # False for a line of context
 
 
 @dataclass(frozen=True, slots=True)
 class FileLines:
-    """A file with lines that match. `lines` can be read once, and reads the file's text as it goes."""
+    """A file with matching lines. `lines` can be iterated once; it reads the file's text as it goes."""
 
     document: DocumentId
     repository: str
@@ -413,7 +414,7 @@ class SearchResult:
 
     @property
     def left_out(self) -> int:
-        """Candidates after the hits that the limit left out."""
+        """Number of candidates after the last hit, which the limit left out."""
         return max(0, self.total - self.options.offset - len(self.hits))
 
     @property
@@ -428,31 +429,31 @@ class SearchResult:
 
     @property
     def exit_code(self) -> int:
-        """0 for hits, 1 without any, 2 if no channel could run."""
+        """0 if there are hits, 1 if not, 2 if no channel could run."""
         return 2 if self.failed else 0 if self.hits else 1
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The reason why a unit is not among the hits: the first stage that lost it."""
+    """The reason why a unit is not among the hits, and the first stage that dropped it."""
 
     stage: str
     """ignored, hidden, skipped, not indexed, parse failed, not a symbol, filtered, below minimum, not reached,
     cut, no channel, beaten, offset, out of time."""
     text: str
-    remedy: str  # The smallest change of query, options or tree that brings the unit in; empty if none was found
+    remedy: str  # The smallest change of query, options or tree that makes it a hit; empty if unknown
     remedy_query: str = ""
-    """The query that finds the target, which was tried; under the options of the search, unless others come with it."""
-    remedy_options: SearchOptions | None = None  # The options under which it does, if they are not those of the search
+    """A query that was tried and finds the target; it needs `remedy_options` if they are set."""
+    remedy_options: SearchOptions | None = None  # The options it needs, if they differ from the search's
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The answer of `why` for one target: its rank or its loss, and the hits right above and below."""
+    """The explanation of one target: its rank or its loss, and the candidates directly above and below."""
 
     target: str
     candidate: Candidate | None
-    rank: int | None  # From 1, in the whole order before the limit; None if it is not a candidate
+    rank: int | None  # From 1, before the limit is applied; None if it is not a candidate
     above: Candidate | None
     below: Candidate | None
     loss: Loss | None
@@ -467,6 +468,6 @@ class WhyResult:
 
     @property
     def exit_code(self) -> int:
-        """0 if all targets are among the hits, 1 if not or without any, 2 if no channel could run."""
+        """0 if there are targets and all are hits, 2 if no channel could run, else 1."""
         ranked = [e.loss is None and e.candidate is not None for e in self.explanations]
         return 2 if self.search.failed else 0 if ranked and all(ranked) else 1
