@@ -157,9 +157,9 @@ class Index:
 
     @contextmanager
     def lines(self, query: str | Query, options: SearchOptions, marked: bool = True) -> Iterator[LineSearch]:
-        """Search for every line that satisfies a query; files are read as the caller iterates over them.
+        """Search for every line that satisfies a query; files are read as the caller iterates. Raises what `search` raises.
 
-        If `marked`, each line has all its matches. Raises what `search` raises.
+        If `marked`, each line has all its matches.
         """
         from codelens.search.lines import LineSearch
 
@@ -441,7 +441,7 @@ def _resume_store(path: Path, accepted: bool) -> Store | None:
     return None
 
 
-def _make_answer_method(place: str, least: float = 0.0, is_limited: bool = True) -> Callable[..., RelationAnswer]:
+def _make_method(place: str, least: float = 0.0, is_limited: bool = True) -> Callable[..., RelationAnswer]:
     """Make a method of GraphTopic that calls the function at MODULE:NAME, which is imported at the first call.
 
     `least` is the default minimum confidence of edges: uncertainty adds up along a path. If `is_limited`, the time limit of
@@ -472,18 +472,16 @@ class GraphTopic:
             yield
 
     # Questions about targets: (*targets, options) → RelationAnswer. Like `why`, they raise TargetError.
-    refs = _make_answer_method("codelens.graph.refs:find_references")  # Every place that names the target
-    callers = _make_answer_method("codelens.graph.reach:find_callers", RESOLVED)  # A tree
-    callees = _make_answer_method("codelens.graph.reach:find_callees", RESOLVED, is_limited=False)  # A tree
-    path = _make_answer_method(
+    refs = _make_method("codelens.graph.refs:find_references")  # Every place that names the target
+    callers = _make_method("codelens.graph.reach:find_callers", RESOLVED)  # A tree
+    callees = _make_method("codelens.graph.reach:find_callees", RESOLVED, is_limited=False)  # A tree
+    path = _make_method(
         "codelens.graph.reach:find_path", RESOLVED, is_limited=False
     )  # No relations if the targets are not connected
-    impact = _make_answer_method(
+    impact = _make_method(
         "codelens.graph.reach:find_impact", RESOLVED
     )  # What a change may affect, nearest first, tests last
-    hierarchy = _make_answer_method(
-        "codelens.graph.reach:list_hierarchy", RESOLVED
-    )  # Bases, then derived types, as two trees
+    hierarchy = _make_method("codelens.graph.reach:list_hierarchy", RESOLVED)  # Bases, then derived types, as two trees
 
     def map(self, budget: int, options: RelationOptions, focus: SearchOptions | None = None) -> RepositoryMap:
         """Find the most central symbols that fit in `budget` tokens; a `focus` ranks them by closeness to the files it selects."""

@@ -16,11 +16,7 @@ from codelens.model.search import Notice
 
 TASK, FILES, CHANGE = "task", "files", "change"  # Sources of a pack: a task in words, files, or a diff
 EVERYTHING = 1_000_000_000  # Default limit on symbols: in effect none, because the budget limits a pack
-BUDGETS: Mapping[str, int] = {
-    TASK: 50_000,
-    FILES: 50_000,
-    CHANGE: 8_000,
-}  # Default tokens by source (knowing's)
+BUDGETS: Mapping[str, int] = {TASK: 50_000, FILES: 50_000, CHANGE: 8_000}  # Default tokens by source (knowing's)
 
 
 class Form(StrEnum):

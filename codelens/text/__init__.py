@@ -1,1 +1,1 @@
-"""Identifiers, terms, trigrams and lines: the same code when indexing and when searching."""
+"""Identifiers, terms, trigrams and lines; indexing and searching share this code."""

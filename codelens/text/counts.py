@@ -1,13 +1,13 @@
-"""Numbers with their nouns, and days, for messages."""
+"""Format counts and days for messages."""
 
 
 def quantity(number: int, noun: str, plural: str = "") -> str:
-    """'1 edge', '2 edges'; with a plural of its own '2 repositories'."""
+    """Format a number with its noun: '1 edge', '2 edges'. `plural` is for irregular plurals, as in '2 repositories'."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
 def format_day(seconds: int) -> str:
-    """The day (UTC) of a time in unix seconds, as 2024-05-02; '????-??-??' if the calendar does not reach that far."""
+    """Format the UTC day of a time in unix seconds, as 2024-05-02; '????-??-??' if it is out of range."""
     from datetime import UTC, datetime
 
     try:

@@ -1,8 +1,8 @@
-"""Adds one entry to a settings file that people wrote, or removes it, and leaves the rest of the text as it is.
+"""Adds one entry to a hand-written settings file, or removes it, and leaves the rest of the text unchanged.
 
 An entry is a table named NAME below one key: `{"mcpServers": {"codelens": {…}}}` in JSON, with or without comments, and
-`[mcp_servers.codelens]` in TOML. A block is text between two marker lines of a Markdown file. Edits are parsed and compared with
-what was meant. ValueError is raised for a text that cannot be parsed or edited.
+`[mcp_servers.codelens]` in TOML. A block is text between two marker lines of a Markdown file. Each edit
+is parsed and compared with the intended result. A text that cannot be parsed or edited raises ValueError.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codelens.text.notation import parse_json, parse_toml
 NAME = "codelens"
 BEGIN, END = "<!-- codelens: begin -->", "<!-- codelens: end -->"
 MOST_TRIED = (
-    50  # Places of the key that are tried, those with the least indentation first: a nested object may have it too
+    50  # Maximum number of places of the key that are tried, least indented first: nested objects may have the key too
 )
 _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _LAST_COMMA = re.compile(r'"(?:\\.|[^"\\\n])*+"|,(?=\s*[}\]])')
@@ -26,7 +26,7 @@ _BLOCK = re.compile(rf"((?<=\n)\r?\n)?{BEGIN}\r?\n.*?\n{END}(?:\r?\n)?", re.DOTA
 
 
 def find_entry(text: str, key: str, is_toml: bool) -> dict[str, Any] | None:
-    """The entry in a text; None if it has no such entry."""
+    """Find the entry in a settings text; None if the text has no entry. Raises ValueError."""
     holder = _parse(text, is_toml).get(key, {})
     if not isinstance(holder, dict) or not isinstance(holder.get(NAME, {}), dict):
         raise ValueError(f"`{key}` is not a table of servers")
@@ -34,33 +34,33 @@ def find_entry(text: str, key: str, is_toml: bool) -> dict[str, Any] | None:
 
 
 def add_entry(text: str, key: str, entry: dict[str, Any], is_toml: bool) -> str:
-    """The text with the entry. Fields that an older entry has besides stay."""
+    """Add the entry to the text, or update it. Other fields of an existing entry stay."""
     before, old = _parse(text, is_toml), find_entry(text, key, is_toml) or {}
     if old.items() >= entry.items():
         return text
     meant = before | {key: before.get(key, {}) | {NAME: old | entry}}
     if is_toml:
-        return _choose(_append_table(text, key, old | entry), meant, is_toml)
+        return _choose_intended(_append_table(text, key, old | entry), meant, is_toml)
     whole = text if _blank_comments(text).strip() else f"{text}{{}}\n"
-    return _choose(_set_member(whole, key, old | entry), meant, is_toml)
+    return _choose_intended(_set_member(whole, key, old | entry), meant, is_toml)
 
 
 def remove_entry(text: str, key: str, is_toml: bool) -> str:
-    """The text without the entry, and without the key if nothing else is below it."""
+    """Remove the entry from the text, and the key too if nothing else is below it."""
     before = _parse(text, is_toml)
     if find_entry(text, key, is_toml) is None:
         return text
     rest = {name: value for name, value in before[key].items() if name != NAME}
     meant = {name: rest if name == key else value for name, value in before.items() if name != key or rest}
     if is_toml:
-        return _choose([_remove_table(text, key, r"(?:\.[^\]\n]+)?")], meant, is_toml)
-    return _choose(
-        (_cut(text, at) for at in _find_members(_blank_comments(text), NAME if rest else key)), meant, is_toml
+        return _choose_intended([_remove_table(text, key, r"(?:\.[^\]\n]+)?")], meant, is_toml)
+    return _choose_intended(
+        (_cut_member(text, at) for at in _find_members(_blank_comments(text), NAME if rest else key)), meant, is_toml
     )
 
 
 def add_block(text: str, block: str) -> str:
-    """A Markdown text with the block at its end, or in place of an older one."""
+    """Append the block to a Markdown text, or replace an older block."""
     marked = _detect_newline(text).join([BEGIN, *block.strip().splitlines(), END, ""])
     if remove_block(text) != text:
         return _BLOCK.sub(lambda found: f"{found[1] or ''}{marked}", text)
@@ -68,7 +68,7 @@ def add_block(text: str, block: str) -> str:
 
 
 def remove_block(text: str) -> str:
-    """A Markdown text without the block."""
+    """Remove the block from a Markdown text. Raises ValueError if its marker lines do not pair."""
     rest = _BLOCK.sub("", text)
     if BEGIN in rest or END in rest:
         raise ValueError(f"the lines `{BEGIN}` and `{END}` do not pair")
@@ -76,7 +76,7 @@ def remove_block(text: str) -> str:
 
 
 def _end_with_blank_line(text: str) -> str:
-    """The text with an empty line at its end, unless it is empty."""
+    """Append an empty line to the text unless it is empty."""
     newline = _detect_newline(text)
     return f"{text}{'' if text.endswith(newline) else newline}{newline}" if text else ""
 
@@ -89,7 +89,7 @@ def _parse(text: str, is_toml: bool) -> dict[str, Any]:
     return found
 
 
-def _choose(candidates: Iterator[str] | list[str], meant: dict[str, Any], is_toml: bool) -> str:
+def _choose_intended(candidates: Iterator[str] | list[str], meant: dict[str, Any], is_toml: bool) -> str:
     for text in islice(candidates, MOST_TRIED):
         try:
             if _parse(text, is_toml) == meant:
@@ -108,24 +108,24 @@ def _remove_table(text: str, key: str, below: str) -> str:
     return re.sub(rf"(?m)(?:^\n)?^\[{key}\.{NAME}{below}\][^\n]*\n(?:[\w-]+ *=[^\n]*(?:\n|\Z))*", "", text)
 
 
-def _blank(found: re.Match[str]) -> str:
+def _blank_match(found: re.Match[str]) -> str:
     return found[0] if found[0][0] == '"' else re.sub(r"[^\n]", " ", found[0])
 
 
 def _blank_comments(text: str) -> str:
-    """JSON with spaces in place of comments and last commas: all offsets stay the same."""
-    return _LAST_COMMA.sub(_blank, _COMMENT.sub(_blank, text))
+    """Replace comments and trailing commas of a JSON text by spaces, so that offsets stay the same."""
+    return _LAST_COMMA.sub(_blank_match, _COMMENT.sub(_blank_match, text))
 
 
-def _indent(text: str, at: int) -> str:
+def _get_indent(text: str, at: int) -> str:
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _find_members(plain: str, name: str) -> list[re.Match[str]]:
-    """The members of objects that have this name; a match ends where the value begins."""
+    """Find the object members of this name, least indented first; each match ends where the value begins."""
     found = re.finditer(rf'"{name}"\s*:\s*', plain)
-    return sorted(found, key=lambda match: len(_indent(plain, match.start())))
+    return sorted(found, key=lambda match: len(_get_indent(plain, match.start())))
 
 
 def _set_member(text: str, key: str, entry: dict[str, Any]) -> Iterator[str]:
@@ -140,14 +140,14 @@ def _set_member(text: str, key: str, entry: dict[str, Any]) -> Iterator[str]:
 
 
 def _format_json_lines(text: str, at: int, value: object) -> list[str]:
-    """The lines of the value as JSON, indented as the line at an offset."""
+    """Format a value as lines of JSON, indented like the line at the offset `at`."""
     step = re.search(r"\n([ \t]+)\S", text)
     first, *lines = json.dumps(value, indent=step[1] if step else "  ", ensure_ascii=False).split("\n")
-    return [first, *(f"{_indent(text, at)}{line}" for line in lines)]
+    return [first, *(f"{_get_indent(text, at)}{line}" for line in lines)]
 
 
 def _insert_member(text: str, brace: int, name: str, value: object) -> str:
-    """The text with a first member in the object that begins at a brace."""
+    """Insert a member at the start of the object whose brace is at the offset `brace`."""
     _, *member, closing = _format_json_lines(text, brace, {name: value})
     rest = text[brace + 1 :]
     if _blank_comments(text)[brace + 1 :].lstrip().startswith("}"):
@@ -161,11 +161,11 @@ def _detect_newline(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _cut(text: str, at: re.Match[str]) -> str:
-    """The text without a member of an object, and without the comma that it needs no longer."""
+def _cut_member(text: str, at: re.Match[str]) -> str:
+    """Cut a member out of an object, together with the comma before or after it."""
     begin = len(text[: at.start()].rstrip())
     end = json.JSONDecoder().raw_decode(_blank_comments(text), at.end())[1]
-    bare = _COMMENT.sub(_blank, text)
+    bare = _COMMENT.sub(_blank_match, text)
     after = len(bare) - len(bare[end:].lstrip())
     if bare[after] == ",":
         return text[:begin] + text[after + 1 :]

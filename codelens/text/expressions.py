@@ -1,7 +1,7 @@
-"""Reads expressions and types of any language from text: indexing shortens them, linking splits them into steps.
+"""Parses expressions and types of any language: indexing shortens them, and linking splits them into steps.
 
-One small reader serves all languages: `.`, `->`, `::` and `?.` select a member, parentheses call, brackets select an element. An
-expression that it cannot read has no steps.
+One small parser serves all languages: `.`, `->`, `::` and `?.` select a member, parentheses call, brackets select an element. An
+expression that it cannot parse has no steps.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ _CALLED = re.compile(r"[\w$\]>)?!]")
 
 
 class ExpressionStep(NamedTuple):
-    """One step of an expression: name, member, call, index, or type (a cast to the type in `text`)."""
+    """One step of an expression. `how` is name, member, call, index, or type for a cast to the type `text`."""
 
     how: str
     text: str = ""
 
 
 class TypeText(NamedTuple):
-    """A type: its dotted name and the texts of its arguments."""
+    """A parsed type: its dotted name, and its type arguments as text."""
 
     head: str
     arguments: tuple[str, ...] = ()
 
 
 def remove_arguments(text: str) -> str:
-    """The expression on one line, without arguments of calls and content of braces: 'f(a, b).c' → 'f().c'.
+    """Remove the arguments of calls and the content of braces, and join the lines: 'f(a, b).c' → 'f().c'.
 
-    Parentheses that are not a call keep their content. A text that ends inside arguments gets the closing bracket.
+    Parentheses that are not a call keep their content. If the text ends inside arguments, the closing bracket is added.
     """
     parts: list[str] = []
     depth = at = 0
@@ -62,7 +62,7 @@ _STRING = re.compile(r"""[rbfuRBFU]{0,2}(["'`]).*?\1""")
 
 @lru_cache(maxsize=20_000)
 def steps(text: str) -> tuple[ExpressionStep, ...]:
-    """The steps of an expression without arguments of calls: 'a.f()' → a, f, call; empty if it cannot name a definition."""
+    """Split an expression without call arguments into steps: 'a.f()' → a, f, call. Empty if it cannot name a definition."""
     text = text.strip()
     constructed = text.startswith("new ")
     while match := _PREFIX.match(text):
@@ -71,7 +71,7 @@ def steps(text: str) -> tuple[ExpressionStep, ...]:
         end = _find_closing(text, 0)
         inner, rest = text[1 : end - 1], text[end:].lstrip()
         if rest and (rest[0].isalnum() or rest[0] in "_$(&*"):
-            return (ExpressionStep("type", inner),)  # a cast before what is cast
+            return (ExpressionStep("type", inner),)  # a cast, then its operand
         first = steps(inner)
         return (*first, *_read_following(rest)) if first else ()
     if cast := _CAST.search(text):
@@ -88,7 +88,7 @@ def steps(text: str) -> tuple[ExpressionStep, ...]:
 
 
 def _read_following(rest: str) -> tuple[ExpressionStep, ...]:
-    """The steps after the first; _NOTHING if a part cannot be read."""
+    """Parse the steps after the first; returns _NOTHING if a part cannot be parsed."""
     found: list[ExpressionStep] = []
     while rest := rest.strip():
         if match := _DOT.match(rest):
@@ -126,7 +126,7 @@ _NOTHING = (ExpressionStep("index"), ExpressionStep("index"), ExpressionStep("in
 
 
 def _find_closing(text: str, start: int) -> int:
-    """The position after the bracket that closes the one at `start`; the end if none does."""
+    """Find the position after the bracket that closes the bracket at `start`; the end of the text if it is not closed."""
     depth = 0
     for at in range(start, len(text)):
         if text[at] in "([{<":
@@ -148,9 +148,9 @@ _PATH = re.compile(r"\\?[A-Za-z_$\u0080-\U0010ffff][\w$\u0080-\U0010ffff]*(?:\s*
 
 @lru_cache(maxsize=20_000)
 def parse_type(text: str) -> TypeText:
-    """A declared type without pointers, options and modifiers; an array's head is '[]'. Empty if it cannot be read."""
+    """Parse a declared type without pointers, options and modifiers. An array's head is '[]'. Empty if it cannot be parsed."""
     text = text.strip().strip("\"'`").strip().removeprefix(":").strip()
-    parts = [part for part in _split(text, "|") if part.strip() not in _NOBODY]
+    parts = [part for part in _split_outside_brackets(text, "|") if part.strip() not in _NOBODY]
     if not parts:
         return TypeText("")
     text = parts[0].strip()
@@ -158,13 +158,13 @@ def parse_type(text: str) -> TypeText:
         if text.startswith(("[]", "[...")):
             return TypeText("[]", (text[text.index("]") + 1 :],))
         if text.startswith("[") and text.endswith("]"):
-            return TypeText("[]", (_split(text[1:-1], ";")[0].rpartition(":")[2],))
+            return TypeText("[]", (_split_outside_brackets(text[1:-1], ";")[0].rpartition(":")[2],))
         if text.startswith("map["):
             return TypeText("[]", (text[_find_closing(text, 3) :],))
         if text.startswith("chan "):
             return TypeText("[]", (text[5:],))
         if text.startswith("(") and _find_closing(text, 0) == len(text):
-            first = _split(text[1:-1], ",")[0].strip()  # Go's results, with or without names
+            first = _split_outside_brackets(text[1:-1], ",")[0].strip()  # Go's results, with or without names
             text = first.rpartition(" ")[2] if " " in first and "[" not in first and "=>" not in first else first
             continue
         if match := _TYPE_PREFIX.match(text):
@@ -182,14 +182,14 @@ def parse_type(text: str) -> TypeText:
         end = _find_closing(rest, 0)
         if rest[:2] == "[]":
             return TypeText("[]", (head,))
-        return TypeText(head, tuple(part.strip() for part in _split(rest[1 : end - 1], ",")))
+        return TypeText(head, tuple(part.strip() for part in _split_outside_brackets(rest[1 : end - 1], ",")))
     if rest.startswith(("=>", "->")):
         return TypeText("")
     return TypeText(head)
 
 
 def count_head_values(signature: str, name: str) -> tuple[int, int]:
-    """The numbers of (parameters, results) in a signature: 'Write(p []byte, n int) error' → (2, 1)."""
+    """Count (parameters, results) in a signature: 'Write(p []byte, n int) error' → (2, 1)."""
     at = signature.find(f"{name}(")
     if at < 0:
         return 0, 0
@@ -201,11 +201,11 @@ def count_head_values(signature: str, name: str) -> tuple[int, int]:
 
 
 def _count_parts(text: str) -> int:
-    return len(_split(text, ",")) if text.strip() else 0
+    return len(_split_outside_brackets(text, ",")) if text.strip() else 0
 
 
-def _split(text: str, mark: str) -> list[str]:
-    """The parts between marks outside of brackets."""
+def _split_outside_brackets(text: str, mark: str) -> list[str]:
+    """Split a text at the marks that are outside of brackets."""
     parts, depth, start = [], 0, 0
     for at, character in enumerate(text):
         if character in "([{<":

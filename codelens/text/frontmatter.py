@@ -1,8 +1,8 @@
-"""The YAML between `---` lines at the start of a Markdown file: reads its fields, and replaces some of them in place.
+"""Reads and replaces fields of the YAML front matter between `---` lines at the start of a Markdown file.
 
-Each field is parsed alone by PyYAML, so that one mistake costs one field. A field is a text or a list, and numbers, dates
-and `yes` stay the words that were written. Any file of a repository may hold such a block, so tags build no objects, aliases
-are refused, and size, depth and number of nodes have limits.
+PyYAML parses each field separately, so that a mistake affects only one. A field is a text or a list; numbers, dates and `yes`
+stay text. Because the files may be hostile, tags build no objects, aliases are refused, and size, depth and number of nodes
+are limited.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Item = str | Mapping[str, object]
 Value = str | tuple[Item, ...]
 
 MOST_CHARACTERS, MOST_NODES, MOST_CHUNKS = 60_000, 3_000, 200
-"""Chosen: enough for a note with 100 long links. PyYAML is slow: 3,000 nodes take it 0.2 s."""
+"""Limits on the front matter, chosen: enough for a note with 100 long links. PyYAML takes 0.2 s for 3,000 nodes."""
 MOST_FAULTS = 20
-DEEPEST = 8  # Nested lists and mappings. A field is at most a list of mappings.
+DEEPEST = 8  # Maximum nesting of lists and mappings. A valid field is at most a list of mappings.
 _OPENING = re.compile(r"\ufeff?---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*\r?(?:\n|\Z)", re.MULTILINE)
 _KEY = re.compile(r"""^["']?([A-Za-z_][\w-]{0,60})["']?[ \t]*:(?:[ \t]+|$)""", re.MULTILINE)
@@ -35,25 +35,25 @@ class FrontMatter:
 
     fields: Mapping[str, Value]
     lines: Mapping[str, int]  # Key → its line, from 1
-    body: int  # Character at which the text below begins; 0 if there is no front matter
-    faults: tuple[str, ...]  # Lines that are not a field, repeated fields and invalid YAML, each with its line
+    body: int  # Character offset of the text below; 0 if there is no front matter
+    faults: tuple[str, ...]  # Messages about stray lines, repeated fields and invalid YAML, with line numbers
     unread: Mapping[str, int]  # Key → line of the fields whose value is neither a text nor a list of texts and mappings
     raw: tuple[tuple[str, str], ...]
     """(key, its lines as written), in order; the key is empty for comments and unreadable lines."""
 
     def text(self, key: str) -> str:
-        """A field as one text; empty if it is missing or a list."""
+        """Return a field as one text; empty if it is missing or a list."""
         value = self.fields.get(key, "")
         return value if isinstance(value, str) else ""
 
     def words(self, key: str) -> tuple[str, ...]:
-        """A field as a list of texts; a single text is split at commas, and mappings are left out."""
+        """Return a field as a list of texts. A single text is split at commas; mappings are left out."""
         value = self.fields.get(key, ())
         parts = value.split(",") if isinstance(value, str) else [item for item in value if isinstance(item, str)]
         return tuple(part.strip() for part in parts if part.strip())
 
     def items(self, key: str) -> tuple[Item, ...]:
-        """A field as a list; a single text is a list of one."""
+        """Return a field as a list. A single text becomes a list of one item."""
         value = self.fields.get(key, ())
         return ((value,) if value else ()) if isinstance(value, str) else value
 
@@ -62,7 +62,7 @@ NO_FRONT_MATTER = FrontMatter({}, {}, 0, (), {}, ())
 
 
 def read_front_matter(text: str) -> FrontMatter:
-    """The front matter at the start of a text; NO_FRONT_MATTER if it has none."""
+    """Read the front matter at the start of a text; NO_FRONT_MATTER if there is no front matter."""
     opening = _OPENING.match(text)
     if not opening:
         return NO_FRONT_MATTER
@@ -85,7 +85,7 @@ def read_front_matter(text: str) -> FrontMatter:
 
 
 def _split_chunks(source: str) -> Iterator[str]:
-    """Runs of lines: a field each, and the blank lines and comments around fields."""
+    """Split front matter into runs of lines: a field each, or the blank lines and comments between fields."""
     starts = [found.start() for found in _KEY.finditer(source)]
     for start, end in pairwise((0, *starts, len(source))):
         kept = end
@@ -98,7 +98,7 @@ def _split_chunks(source: str) -> Iterator[str]:
 
 
 def _parse_field(chunk: str) -> tuple[str, Value | None, str]:
-    """(key, value, fault) of a field's lines. A plain text that is not valid YAML, such as `title: a: b`, is taken as written."""
+    """Parse a field's lines into (key, value, fault). Plain text that is not valid YAML, as in `title: a: b`, is kept as text."""
     found = _KEY.match(chunk)
     if not found:
         return "", None, "not `key: value`" if chunk.strip() and chunk.lstrip()[0] != "#" else ""
@@ -116,8 +116,8 @@ def _parse_field(chunk: str) -> tuple[str, Value | None, str]:
 
 
 def _parse_node(field: str) -> Any:
-    """The YAML node of a field's value. Raises ValueError for invalid YAML and beyond the limits."""
-    import yaml  # 20 ms that only front matter should cost
+    """Parse a field into the YAML node of its value. Raises ValueError if it is not valid YAML or exceeds the limits."""
+    import yaml  # takes 20 ms, so it is imported only when needed
 
     depth = nodes = 0
     try:
@@ -145,7 +145,7 @@ def _read_value(node: Any) -> Value | None:
 
 
 def _read_text(node: Any) -> str | None:
-    """A scalar as it is written; None for other nodes and for tags that ask for an object."""
+    """Return a scalar as text; None for other nodes and for tags that would build an object."""
     if node.id != "scalar" or node.tag not in (*_TEXT_TAGS, _NULL):
         return None
     text = "" if node.tag == _NULL else str(node.value)
@@ -153,7 +153,7 @@ def _read_text(node: Any) -> str | None:
 
 
 def _read_mapping(node: Any) -> Mapping[str, object] | None:
-    """A mapping with its values as YAML reads them; None for other nodes, and for values that cannot be read."""
+    """Read a mapping with YAML's own types; None for other nodes and for values that cannot be read."""
     from yaml import YAMLError
     from yaml.constructor import SafeConstructor
 
@@ -165,7 +165,7 @@ def _read_mapping(node: Any) -> Mapping[str, object] | None:
 
 
 def write_field(key: str, value: Value) -> str:
-    """The lines of one field; none for an empty value."""
+    """Format a field as lines of YAML; empty for an empty value."""
     import yaml
 
     if not value:
@@ -178,7 +178,7 @@ def write_field(key: str, value: Value) -> str:
 
 
 def replace_fields(text: str, changes: Mapping[str, Value]) -> str:
-    """A document with these fields changed or added; an empty value removes one. All other lines stay as they are."""
+    """Change or add fields of a document's front matter; an empty value removes a field. All other lines stay unchanged."""
     front = read_front_matter(text)
     if not front.body and front.faults:
         raise ValueError(front.faults[0])

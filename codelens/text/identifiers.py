@@ -1,7 +1,7 @@
-"""Splits identifiers into words: getHTTPResponse → get http response; finds the known name that a mistyped one means.
+"""Splits identifiers into words (getHTTPResponse → get http response), and corrects mistyped names.
 
-Indexing and searching share this code, so that their terms match. No character is lost: the joined parts of an identifier are the
-identifier without underscores.
+Indexing and searching share this code, so that their terms match. Joined again, the words are the identifier without its
+underscores.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ _WORD = re.compile(
     r"|(?<![A-Za-z\d])(?!0[xX])(?:[A-Za-z]\d+[A-Za-z]|\d+[A-Za-z]{1,2})(?![a-z\d])"  # k8s, i18n, e2e; 2fa, 3d
     r"|[A-Z]{2,}s(?![a-z])\d*"  # URLs, IDs
     r"|[A-Z]+(?=[A-Z][a-z])"  # HTTP in HTTPResponse
-    r"|(?<=[A-Za-z]{2})[24](?=[A-Za-z])"  # the 2 of JSON2XML and str2int says "to"
+    r"|(?<=[A-Za-z]{2})[24](?=[A-Za-z])"  # the 2 of JSON2XML and str2int means "to"
     r"|(?:[A-Z]?[a-z]+|[A-Z]+)(?:(?![24][A-Za-z])\d+|(?<![A-Za-z]{2})\d+)?"  # bm25, x509, base64, k8
     r"|\d+"
 )
 _NO_LETTER = re.compile(r"[^a-z ]")
 _SEPARATORS = re.compile(r"[\W_]+")
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
-"""Chinese, Japanese and Korean characters, for a set of a regular expression."""
-_CJK = f"[{CJK}]"  # Compiling it takes 3 ms, and most searches do without
-LETTERS_PER_SLIP = 4  # One slip is forgiven in up to seven letters, two in eight to eleven, and so on
-SHORTEST_BEGINNING = 3  # Letters of a beginning that stands for the word
+"""Chinese, Japanese and Korean characters, written for a character set of a regular expression."""
+_CJK = f"[{CJK}]"  # Compiled on first use: it takes 3 ms, and most searches do not need it
+LETTERS_PER_SLIP = 4  # One typing mistake is allowed in up to 7 letters, two in 8 to 11, and so on
+SHORTEST_BEGINNING = 3  # Minimum length of a beginning that counts as the word
 
 
 def split_identifier(identifier: str) -> list[str]:
-    """The words of an identifier in lower case, in order: 'BM25Nodes' → ['bm25', 'nodes'], 'x509Cert' → ['x509', 'cert']."""
+    """Split an identifier into words in lower case: 'BM25Nodes' → ['bm25', 'nodes'], 'x509Cert' → ['x509', 'cert']."""
     if not identifier.isascii():
         shape = identifier.translate(_shapes)
         return [identifier[m.start() : m.end()].casefold() for m in _WORD.finditer(shape)]
@@ -41,12 +41,12 @@ def split_identifier(identifier: str) -> list[str]:
 
 @lru_cache(maxsize=20_000)
 def split_cached(identifier: str) -> tuple[str, ...]:
-    """The same, remembered: the candidates of one search share names with those of the next."""
+    """Split an identifier with a cache: candidates of successive searches share names."""
     return tuple(split_identifier(identifier))
 
 
 def _classify_character(character: str) -> str:
-    """The ASCII character that stands for this one in the pattern above."""
+    """Return the character that replaces this one for matching with _WORD."""
     if character.isascii():
         return character
     if re.match(_CJK, character):
@@ -60,13 +60,13 @@ def _classify_character(character: str) -> str:
 
 @lru_cache(maxsize=4096)  # a unit's name is folded for its row and for its trigrams
 def fold_identifier(identifier: str) -> str:
-    """The letters and digits of an identifier in lower case: before_request and beforeRequest are equal."""
+    """Reduce an identifier to letters and digits in lower case: before_request and beforeRequest become equal."""
     folded = identifier.casefold()
     return folded if folded.isalnum() else _SEPARATORS.sub("", folded) or folded
 
 
 def is_short_for(short: str, name: str) -> bool:
-    """True if a name begins with the first letter of a shorter one and has its other letters in order: `ctx` and `Context`."""
+    """Test whether a name has the letters of a shorter name in order, and the same first letter: `ctx` and `Context`."""
     letters = iter(name.casefold())
     return (
         0 < len(short) < len(name)
@@ -76,9 +76,9 @@ def is_short_for(short: str, name: str) -> bool:
 
 
 def split_qualified(text: str) -> tuple[str, str]:
-    """(holder, name): Class.method, a::b, A#b, a->b and the same with `()` behind; the holder is empty without one.
+    """Split a qualified name into (holder, name): Class.method, a::b, A#b, a->b, each also with `()` at the end.
 
-    Dots separate the parts of the holder. Any other text is a name without a holder.
+    Dots separate the parts of the holder. Any other text is a name with an empty holder.
     """
     dotted = text.strip("` \t\n").removesuffix("()")
     for mark in ("::", "->", "#"):
@@ -88,7 +88,7 @@ def split_qualified(text: str) -> tuple[str, str]:
 
 
 class _Shapes(dict[int, str]):
-    """A table for str.translate that fills itself: code point → the character that stands for it in the pattern."""
+    """A self-filling table for str.translate: code point → the character that replaces it for matching with _WORD."""
 
     def __missing__(self, code_point: int) -> str:
         shape = self[code_point] = _classify_character(chr(code_point))
@@ -99,22 +99,22 @@ _shapes = _Shapes()
 
 
 def is_cjk(word: str) -> bool:
-    """True if a word begins with a Chinese, Japanese or Korean character; the first character decides in mixed scripts."""
+    """Test whether a word begins with a Chinese, Japanese or Korean character."""
     return not word.isascii() and re.match(_CJK, word) is not None
 
 
 def split_cjk(word: str) -> list[str]:
-    """Overlapping pairs of characters, because CJK text has no word borders and people search for parts of it."""
+    """Split CJK text into overlapping pairs of characters, because it has no spaces between words."""
     return [word[i : i + 2] for i in range(len(word) - 1)] or [word]
 
 
 def find_nearest_word(word: str, known: Iterable[str], meant: Mapping[str, str] | None = None) -> str:
-    """The word that `meant` gives, else the one with the fewest slips; empty if none is close.
+    """Find the known word that a mistyped word means: by `meant`, else by the fewest typing mistakes; empty if none is close.
 
-    The first letter is taken to be right: `uninstall` is not a mistyped `install`, nor `hidden` a mistyped `intent`. A word
-    is also close if one begins with the other: `symbol` for `symbols`, `func` for `function`.
+    The first letter must agree: `uninstall` is not a mistyped `install`, nor `hidden` a mistyped `intent`. Words are also
+    close if one begins with the other: `symbol` for `symbols`, `func` for `function`.
     """
-    from rapidfuzz.distance import OSA  # 27 ms, and only mistakes need it
+    from rapidfuzz.distance import OSA  # takes 27 ms, so it is imported only for mistakes
 
     known = list(known)
     if meant and meant.get(word) in known:

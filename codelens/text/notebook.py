@@ -1,7 +1,7 @@
 """Reads the cells of a Jupyter notebook, each as an excerpt of the file.
 
-One pass over the JSON tokens finds the cells without building the document, because outputs may hold megabytes. A source is
-one string or a list of lines. An escape in it maps to one position of the file; everything else maps byte by byte.
+One pass over the JSON tokens finds the cells without building the document, because outputs may be megabytes long. A source is
+one string or a list of lines. Each escape in it maps to one position of the file; other text maps byte by byte.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.lines import Excerpt, excerpt
 
-NOTEBOOK = "jupyter"  # The language of such files
-KERNEL = "python"  # The language of a notebook that names none
-MOST_CELLS = 2000  # Most cells that are read. Longer notebooks are logs.
+NOTEBOOK = "jupyter"  # The language name of notebook files
+KERNEL = "python"  # The language of a notebook that does not name one
+MOST_CELLS = 2000  # Maximum number of cells read. Longer notebooks are logs.
 
-DEEPEST = 16  # Most lists and objects around a string. The strings that are needed are 7 deep.
+DEEPEST = 16  # Maximum nesting depth of a string. The strings needed are at depth 7.
 
 _TOKEN = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)("|\\?\Z)|[\[\]{}:,]|[^\s\[\]{}:,"]+', re.DOTALL)
-"""An unclosed string extends to the end; otherwise the search would try each of its quotation marks as a start."""
+"""JSON tokens. An unclosed string extends to the end; else each of its quotation marks would be tried as a start."""
 _PIECE = re.compile(rb"[^\\]+|\\u[dD][89abAB]..\\u....|\\u....|\\.", re.DOTALL)
 _BETWEEN = re.compile(r'(\\.)|"\s*,\s*"', re.DOTALL)  # An escape, or the separator of two lines of a source
 _LINE = re.compile(r'(\s*(?:"source"\s*:\s*(?:\[\s*)?)?)"((?:[^"\\]|\\.)*)"\s*[\],]*\s*')
@@ -44,11 +44,11 @@ class Notebook:
 
 Path = tuple[str | int, ...]
 _CELL_DEPTH = {"cells": 2, "worksheets": 4}
-"""First key of a cell's path → depth of that path: `cells` in nbformat 4, `worksheets[].cells` in 3."""
+"""First key of a cell's path → length of the path: `cells` in nbformat 4, `worksheets[].cells` in nbformat 3."""
 
 
 def read_notebook(utf8: bytes) -> Notebook:
-    """The cells of a notebook in order. Invalid JSON gives the cells before the fault."""
+    """Read the language and cells of a notebook. If its JSON is invalid, the cells before the fault are returned."""
     kinds: dict[Path, str] = {}
     sources: dict[Path, list[tuple[int, int]]] = {}
     languages: dict[str, str] = {}
@@ -74,7 +74,7 @@ def _join_source(utf8: bytes, spans: list[tuple[int, int]]) -> Excerpt:
 
 
 def _decode_piece(piece: bytes) -> bytes:
-    """The text of a run of characters or of one escape; an invalid escape stays as it is."""
+    """Decode a run of plain characters or one escape. An invalid escape stays unchanged."""
     if not piece.startswith(b"\\"):
         return piece
     try:
@@ -84,7 +84,7 @@ def _decode_piece(piece: bytes) -> bytes:
 
 
 def _find_strings(utf8: bytes) -> Iterator[tuple[Path, int, int]]:
-    """(path, start, end) of strings that are values, without quotes; stops at invalid JSON."""
+    """Yield (path, start, end) of each string value, without its quotes; stop at invalid JSON."""
     path: list[str | int] = []
     awaits_key = False
     for token in _TOKEN.finditer(utf8):
@@ -112,7 +112,7 @@ def _find_strings(utf8: bytes) -> Iterator[tuple[Path, int, int]]:
 
 
 def as_written(part: str) -> str:
-    """Decode a part of the JSON that begins inside a source; unchanged if it cannot be decoded."""
+    """Decode JSON text that begins inside a source. Returned unchanged if it cannot be decoded."""
     joined = _BETWEEN.sub(lambda found: found[1] or "", part)
     try:
         return str(json.loads(f'"{joined}"', strict=False))
@@ -121,7 +121,7 @@ def as_written(part: str) -> str:
 
 
 def format_line(line: str) -> str:
-    """A line of the file for people: a line of source without its quotes, at its own column."""
+    """Format a line of the notebook file for people: source is shown without quotes, at its column in the file."""
     found = _LINE.fullmatch(line)
     if not found:
         return line

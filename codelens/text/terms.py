@@ -1,10 +1,10 @@
 """Turns text into the terms and trigrams of the full-text indexes, the same for documents and queries.
 
-An identifier gives itself, folded, and its words: getHTTPResponse → gethttpresponse get http response. SQLite's porter
-tokenizer then stems them, for documents and queries alike.
+The terms of an identifier are its folded form and its words: getHTTPResponse → gethttpresponse get http response. SQLite's
+porter tokenizer then stems them, for documents and queries alike.
 
-The trigrams of a text are its distinct runs of three characters within a line, folded. One with a control character other
-than a tab is left out on both sides: the tokenizer of the table takes control characters as separators.
+The trigrams of a text are its distinct runs of three characters within a line, folded. Trigrams with a control character other
+than a tab are left out of documents and queries, because the table's tokenizer takes control characters as separators.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 MAX_TOKEN = 80
 """Longest token in characters. Longer ones are encoded data, not names; the trigram index still finds them."""
 CACHE_TOKENS = 25_000
-"""Tokens whose terms are kept, about 250 bytes each. On Django 200,000 save 1 % of a worker's time and cost it 20 MB. Chosen."""
-MAX_KEPT = 4096  # Longest text whose tokens are kept, in characters: terms and vectors both need them
-MOST_REPEATS = 3  # BM25 with k1 = 1.2 gives three occurrences of a word .71 of the most that any number can give
+"""Maximum number of tokens with cached terms, about 250 bytes each. Chosen: 200,000 save 1 % of time on Django, for 20 MB."""
+MAX_KEPT = 4096  # Longest text, in characters, whose tokens are cached for terms and vectors
+MOST_REPEATS = 3  # With k1 = 1.2, three occurrences of a word reach .71 of the maximum BM25
 
-BEGINNING = "*"  # Ends a term that is a prefix. No token contains it.
-SHORTEST_BEGINNING = 2  # Fewest letters of a prefix. One letter matches too much.
+BEGINNING = "*"  # The last character of a term that is a prefix. No token contains it.
+SHORTEST_BEGINNING = 2  # Minimum length of a prefix. One letter matches too much.
 
 _TOKEN = re.compile(r"\w+")
 _BEGUN = re.compile(r"[^*]*\w\w\*")
 _BLANKED = "".join(c if _TOKEN.match(c) else " " for c in map(chr, range(128)))
-"""Translation table for ASCII text that blanks all characters outside of tokens. Three times as fast as the expression."""
+"""A translation table that blanks ASCII characters outside of tokens. It is three times as fast as _TOKEN."""
 
 
 class _TermCache(dict[str, str]):
-    """Token → its terms, joined by spaces. Source code repeats its tokens, so nearly every lookup is a hit."""
+    """A cache: token → its terms, joined by spaces. Code repeats its tokens, so nearly every lookup is a hit."""
 
     def __missing__(self, token: str) -> str:
         if len(self) >= CACHE_TOKENS:
@@ -53,12 +53,12 @@ _cache = _TermCache()
 
 
 def join_terms(token: str) -> str:
-    """The terms of one token, separated by spaces; postings and vectors both need them."""
+    """Return the terms of one token, joined by spaces, from a cache."""
     return _cache[token]
 
 
 def split_token(token: str) -> list[str]:
-    """The terms of one token: the whole token first, then its words if they differ from it."""
+    """Split a token into terms: the whole token, then its words if they differ from it."""
     if len(token) > MAX_TOKEN:
         return []
     if token.islower() and token.isalpha() and token.isascii():
@@ -73,12 +73,12 @@ def split_token(token: str) -> list[str]:
 
 
 def index_terms(text: str) -> str:
-    """All terms of a text in order, separated by spaces, with repeats."""
+    """Return all terms of a text in order, with repeats, joined by spaces."""
     return " ".join(map(_cache.__getitem__, tokens(text)))
 
 
 def join_body_terms(text: str) -> str:
-    """The terms of a body, each at most MOST_REPEATS times: more gain BM25 little and make the index a third larger."""
+    """Return the terms of a body, each at most MOST_REPEATS times: more make the index a third larger for little gain."""
     counts = count_tokens(text)
     found, repeated = list(counts), list(counts.items())
     for repeat in range(1, MOST_REPEATS):
@@ -88,24 +88,24 @@ def join_body_terms(text: str) -> str:
 
 
 def place_words(path: str) -> tuple[str, str]:
-    """(the file's name without its endings and that of its folder, the folders above)."""
+    """Split a path into (file name without endings, then its folder's name; the folders above)."""
     folder, _, name = path.rpartition("/")
     above, _, last = folder.rpartition("/")
     return f"{name.partition('.')[0] or name} {last}", above
 
 
 def count_tokens(text: str) -> Mapping[str, int]:
-    """Token → its count in a text, in order of first occurrence."""
+    """Count the tokens of a text, in order of first occurrence."""
     return Counter(split_tokens_cached(text))
 
 
 def split_tokens_cached(text: str) -> Sequence[str]:
-    """The tokens of a text, kept for the next call with it."""
+    """Split a text into tokens, with a cache for short texts."""
     return _remember_tokens(text) if len(text) <= MAX_KEPT else tokens(text)
 
 
 def tokens(text: str) -> list[str]:
-    """The raw tokens of a text: runs of letters, digits and underscores."""
+    """Split a text into raw tokens: runs of letters, digits and underscores."""
     return text.translate(_BLANKED).split() if text.isascii() else _TOKEN.findall(text)
 
 
@@ -113,12 +113,12 @@ _remember_tokens = lru_cache(maxsize=512)(tokens)
 
 
 def find_prefix(word: str) -> str:
-    """`deploy` for `deploy*`; empty unless the word ends in its only star, after at least two letters."""
+    """Return `deploy` for `deploy*`; empty unless the word is two characters or more and then its only star."""
     return word[:-1] if word.endswith(BEGINNING) and _BEGUN.fullmatch(word) else ""
 
 
 def split_prefix(token: str) -> list[str]:
-    """The terms of a token that is a prefix: the whole token and its last word are prefixes (getus*, get, us*)."""
+    """Split a prefix into terms, of which the whole token and the last word are prefixes: getus*, get, us*."""
     terms = split_token(token)
     open_ended = {terms[0], terms[-1]} if terms else set()
     return [
@@ -128,7 +128,7 @@ def split_prefix(token: str) -> list[str]:
 
 
 class _FoldedCharacters(dict[int, str]):
-    """Simple case folding, one character for one, filled as characters are seen."""
+    """A self-filling table of simple case folding: each character maps to one character."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -141,30 +141,30 @@ _FOLDING = _FoldedCharacters()
 
 
 def fold(text: str) -> str:
-    """The text without case, of the same length, so that offsets stay: ſ becomes s, the Kelvin sign k; İ and ı do not become
-    i."""
+    """Fold the case of a text without changing its length, so that offsets stay valid: ſ becomes s, but İ and ı do not
+    become i."""
     return text.lower() if text.isascii() else text.translate(_FOLDING)
 
 
 # Trigrams
 
-_SEPARATOR = "\n"  # Between the trigrams of a text that is indexed
+_SEPARATOR = "\n"  # Separates the trigrams of an indexed text
 _LAST_CONTROL, _TAB, _DELETE = 0x1F, 0x09, 0x7F
 _CONTROLS = frozenset(chr(code) for code in (*range(_LAST_CONTROL + 1), _DELETE) if code != _TAB)
-_CODE_BITS = 21  # Bits of a character
-TRIGRAM_BLOCK = 1 << 18  # Characters that are read at once, which bounds memory
+_CODE_BITS = 21  # Number of bits of a code point
+TRIGRAM_BLOCK = 1 << 18  # Number of characters processed at once, to bound memory
 
 
 def trigrams(text: str) -> list[str]:
-    """The trigrams of a short text, in order of first occurrence."""
+    """List the trigrams of a short text, in order of first occurrence."""
     folded = fold(text)
     found = dict.fromkeys(folded[at : at + 3] for at in range(len(folded) - 2))
     return [trigram for trigram in found if _CONTROLS.isdisjoint(trigram)]
 
 
 def join_trigrams(text: str) -> str:
-    """The trigrams of a text of any length, sorted, as the index takes them."""
-    import numpy as np  # 100 ms, which only indexing needs
+    """Join the trigrams of a text of any length, sorted, in the form that the index stores."""
+    import numpy as np  # takes 100 ms, and only indexing needs it
 
     if text.isascii():
         keys = _compute_trigram_keys(np.frombuffer(text.lower().encode("ascii"), np.uint8).astype(np.uint32), 8)
@@ -183,7 +183,7 @@ def join_trigrams(text: str) -> str:
 
 
 class _Folds:
-    """A table of what `fold` makes of each character, filled as characters are seen: it takes a tenth of the time."""
+    """A self-filling table of the results of `fold` for arrays of code points. It takes a tenth of the time of `fold`."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -192,7 +192,7 @@ class _Folds:
         self._seen = np.zeros(sys.maxunicode + 1, np.bool_)
 
     def fold_codes(self, codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.signedinteger]:
-        """The code points of a text, folded."""
+        """Fold the code points of a text."""
         import numpy as np
 
         if not (seen := self._seen[codes]).all():
@@ -208,7 +208,7 @@ def _make_folds() -> _Folds:
 
 
 def _compute_trigram_keys(codes: npt.NDArray[np.unsignedinteger], bits: int) -> npt.NDArray[np.unsignedinteger]:
-    """The distinct trigrams of these characters, each as one number, sorted."""
+    """Compute the distinct trigrams of these code points, each packed into one number; sorted."""
     separates = ((codes <= _LAST_CONTROL) & (codes != _TAB)) | (codes == _DELETE)
     first, second, third = codes[:-2], codes[1:-1], codes[2:]
     shift = codes.dtype.type
@@ -217,7 +217,7 @@ def _compute_trigram_keys(codes: npt.NDArray[np.unsignedinteger], bits: int) -> 
 
 
 def _sort_distinct(keys: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.unsignedinteger]:
-    """The numbers sorted, each once. numpy's `unique` takes twice as long for short arrays."""
+    """Sort numbers and drop duplicates. numpy's `unique` takes twice as long for short arrays."""
     import numpy as np
 
     keys.sort()
@@ -226,30 +226,30 @@ def _sort_distinct(keys: npt.NDArray[np.unsignedinteger]) -> npt.NDArray[np.unsi
     return keys[first]
 
 
-RUN = 6  # Length of a run in bytes. Runs of five reject 87 % of the phrases that a text lacks, of six 92 %, of eight 91 %.
-READ_BEFORE = 300  # Number of texts that are read without a filter. Only a server reads more.
+RUN = 6  # Length of a run in bytes. Runs of 5 reject 87 % of the phrases that a text lacks, runs of 6 92 %, of 8 91 %.
+READ_BEFORE = 300  # Number of texts read before filters are made. Only a server reads more.
 MOST_OF_FILTERS = 32 << 20
-"""Size of all filters in bytes, after which texts get none. A filter has a fifth of its text's size."""
-_SPREAD = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio: the upper bits of products differ.
+"""Total size of filters in bytes, beyond which no more are made. A filter has a fifth of its text's size."""
+_SPREAD = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, a multiplier that spreads hashes
 
 
 class TextFilters:
-    """Bloom filters of the runs of six bytes in texts, which tell that a text lacks a phrase without reading it again.
+    """Bloom filters of the six-byte runs in texts, which show that a text lacks a phrase without reading it again.
 
-    Trigrams do not tell: a long text has all trigrams of many phrases that it lacks.
+    Trigrams cannot show this: a long text has all trigrams of many phrases that it lacks.
     """
 
     def __init__(self) -> None:
         self._read, self._bytes, self._kept = 0, 0, dict[int, bytes]()
 
     def lacks(self, number: int, phrase: str) -> bool:
-        """True if text `number` certainly lacks a phrase, given in lower case."""
+        """Test whether text `number` certainly lacks a phrase, which must be in lower case."""
         flags = self._kept.get(number, b"")
         shift = 62 - len(flags).bit_length()
         return bool(flags) and not all(flags[run >> shift + 3] >> (run >> shift & 7) & 1 for run in _hash_runs(phrase))
 
     def keep(self, number: int, read: Callable[[], Iterable[str]]) -> None:
-        """Make the filter of a text, whose pieces `read` returns with the letters of ASCII in lower case."""
+        """Make and keep the filter of a text; `read` returns its pieces with ASCII letters in lower case."""
         self._read += 1
         if self._read <= READ_BEFORE or number in self._kept or self._bytes > MOST_OF_FILTERS:
             return
@@ -266,6 +266,6 @@ class TextFilters:
 
 @lru_cache(maxsize=1024)
 def _hash_runs(text: str) -> Sequence[int]:
-    """The runs of a phrase, each multiplied by `_SPREAD`; none for a phrase that is not ASCII."""
+    """Hash the runs of a phrase by multiplication with `_SPREAD`; empty if the phrase is not ASCII."""
     runs = [text[at : at + RUN].encode() for at in range(len(text) - RUN + 1)] if text.isascii() else []
     return [(int.from_bytes(run, "little") << 64 - 8 * RUN) * _SPREAD & (1 << 64) - 1 for run in runs]
