@@ -53,7 +53,7 @@ class Embedder(Protocol):
 
 LEAST_COSINE = 0.15
 """Default for foreign models. No value fits all of them: some keep even unrelated texts above .7, where only ranks help, others
-near 0, where this is the value of hashing. Chosen."""
+near 0, where the value of hashing fits. Chosen, not measured."""
 
 
 def format_fields(fields: EmbeddedFields) -> str:

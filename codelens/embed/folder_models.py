@@ -126,7 +126,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "onnx": ("onnxruntime", "tokenizers", "numpy"),
     "sentence-transformers": ("sentence_transformers",),
 }
-"""Extra → the modules it installs."""
+"""Extra → the modules that it installs."""
 
 
 def is_installed(extra: str) -> bool:

@@ -41,7 +41,7 @@ MOST_WORDS = 200_000  # Cached words, which tokens share
 # 13 others (http, importlib, json and xml, tkinter; attrs, boltons, click, docutils, marshmallow, paramiko, pygments,
 # sphinx, trio) it is .482. Of settings within .005 of the best the simplest stands.
 STEMS = (3, 4)
-"""A word gives itself and its first three and first four letters, all with one weight. Without stems: .406; only three:
+"""A word yields features for itself, its first three and its first four letters, all of one weight. Without stems: .406; only three:
 .496; four and five: .487; three to five: .503."""
 WORD, FILLER_IN_CODE = 5, 1
 """Weights: a word that says little (common_words.txt) has a fifth in code and none in queries. Without the list: .489.
@@ -50,7 +50,7 @@ FIELD_FACTORS = {"name": 1.0, "context": 0.75, "signature": 0.75, "body": 1.0}
 """How much each field moves the vector. All 1: .505; name .75: .499."""
 FIXED_POINT = 1 << 20  # A normalised field is written in whole numbers of this scale: exact in 64 bits
 ROOTS = tuple(round(64 * math.sqrt(count)) for count in range(4096))
-"""Weight of a token by how often the text has it, √tf in 64ths; more often than the table is long counts as its end."""
+"""Weight of a token by how often the text has it, √tf in 64ths; the last entry is for all higher counts."""
 
 
 @cache

@@ -27,7 +27,7 @@ MOST_WORDS = 4096  # Words per pass
 MOST_TOKENS = 25_000  # Cached tokens; then the cache is cleared, which bounds a worker's memory
 ROW = 4  # Bytes of a row number
 ROOTS = tuple(round(16 * math.sqrt(count)) for count in range(1024))
-"""Weight of a word by how often the text has it, √tf in 16ths; more often than the table is long counts as its end."""
+"""Weight of a word by how often the text has it, √tf in 16ths; the last entry is for all higher counts."""
 
 
 class StaticEmbedder:

@@ -73,7 +73,7 @@ class Job:
     root: str  # Absolute path of the repository's root
     seen: SeenFile
     known_hash: bytes | None = None
-    """Hash of the content that the index holds by the current recipe; the result is UnchangedFile if the file still has it."""
+    """Hash of the indexed content if its recipe is current; a file with this content yields UnchangedFile."""
     moved: RenamedFile | None = None
     """Set if the index holds the same content under another path; the file is then not parsed again."""
     grammar_fault: str = ""  # Why the grammar must not be used; only the text is derived then

@@ -36,7 +36,7 @@ class IndexRun:
     batches: bool = False  # Commit in batches (a build) instead of once (an update)
     progress: ProgressSink | None = None
     settings_of: Callable[[Path], LoadedSettings] | None = None
-    """Settings for each root, with their origins; without it `settings` apply to all roots."""
+    """Loads the settings of a root, with their origins; if it is None, `settings` apply to all roots."""
     as_indexed: bool = False  # Walk each root by the rules of its last run
     copy_from: Path | None = None  # The index to copy as the start of a new one, or a folder with an index
 

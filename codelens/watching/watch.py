@@ -139,7 +139,7 @@ class WatchOptions:
     debounce: float = DEBOUNCE_SECONDS  # Seconds without a change before an update
     poll: float = 0.0  # Seconds between two walks of the trees; 0 waits for events of the file system instead
     settings_of: Callable[[Path], LoadedSettings] | None = None
-    """Settings of a root; without it, each root is walked by the rules of its last run."""
+    """Loads the settings of a root; if it is None, each root is walked by the rules of its last run."""
 
 
 DEFAULTS = WatchOptions()

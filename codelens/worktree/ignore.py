@@ -146,7 +146,7 @@ class IgnoreVerdict:
     ignored: bool
     source: str
     wanted: bool = False
-    """A .codelensignore includes the entry by name with '!', which also includes hidden and vendored ones."""
+    """True if a .codelensignore includes the entry by '!', which works for hidden and vendored entries, too."""
     holds_tracked: bool = False  # An ignored folder that contains tracked files: it is entered for those alone
 
 
