@@ -41,7 +41,7 @@ MOST_WORDS = 200_000  # Cached words, which tokens share
 # 13 others (http, importlib, json and xml, tkinter; attrs, boltons, click, docutils, marshmallow, paramiko, pygments,
 # sphinx, trio) it is .482. Of settings within .005 of the best the simplest stands.
 STEMS = (3, 4)
-"""A word yields features for itself, its first three and its first four letters, all of one weight. Without stems: .406; only three:
+"""A word yields features for itself, its first three and its first four letters, of equal weight. Without stems: .406; only three:
 .496; four and five: .487; three to five: .503."""
 WORD, FILLER_IN_CODE = 5, 1
 """Weights: a word that says little (common_words.txt) has a fifth in code and none in queries. Without the list: .489.
