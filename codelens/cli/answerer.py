@@ -30,7 +30,7 @@ from codelens.processes.child import end_at_eof
 from codelens.processes.python import start
 from codelens.worktree.place import find_index
 
-CODES = (0, 1)  # Exit codes that are sent. Other errors may concern this process alone, such as a lack of memory.
+CODES = (0, 1)  # Exit codes that are sent. An error may concern this process alone, such as a lack of memory.
 LONGEST_OUTPUT = 1_000_000  # Most bytes of a stream. For longer output the client runs the search itself.
 BEAT_SECONDS = 0.05
 BEAT_COMPUTED = 0.001  # CPU seconds after which another beat is sent
@@ -72,8 +72,8 @@ def answer_until_eof() -> int:
     """Answer clients until stdin, the pipe to the parent process, is closed. The process's argument is the index."""
     gc.set_threshold(OBJECTS)
     os.setsid()  # Ctrl-C is meant for the parent process
-    signal.signal(signal.SIGTERM, _raise_ending)
-    signal.signal(signal.SIGINT, _raise_ending)
+    signal.signal(signal.SIGTERM, _raise_end_signal)
+    signal.signal(signal.SIGINT, _raise_end_signal)
     place = locate_socket(sys.argv[1])
     listener = None
     try:
@@ -92,7 +92,7 @@ def answer_until_eof() -> int:
             client, _ = listener.accept()
             with client, suppress(Exception, _Unanswerable):  # the client then runs its command itself
                 client.settimeout(PATIENCE)
-                _answer(client)
+                _answer_client(client)
     except _EndSignal:
         return 0
     finally:
@@ -102,7 +102,7 @@ def answer_until_eof() -> int:
             Path(place).unlink(missing_ok=True)
 
 
-def _raise_ending(number: int, frame: FrameType | None) -> None:
+def _raise_end_signal(number: int, frame: FrameType | None) -> None:
     raise _EndSignal
 
 
@@ -130,12 +130,12 @@ def _open_listener(place: str) -> socket.socket | None:
     return listener
 
 
-def _answer(client: socket.socket) -> None:
+def _answer_client(client: socket.socket) -> None:
     question = receive(client)
     if question["program"] != describe_program() or question["arguments"][0] not in COMMANDS:
         return
     pieces: Pieces = []
-    with _send_beats(client), _using_client_environment(question["folder"], question["environment"]):
+    with _send_beats(client), _use_client_environment(question["folder"], question["environment"]):
         if not _may_answer(question["arguments"]):
             return
         with _capture_output(pieces, question["streams"]):
@@ -180,7 +180,7 @@ def _may_answer(arguments: Sequence[str]) -> bool:
 
 
 @contextmanager
-def _using_client_environment(folder: str, environment: Mapping[str, str]) -> Iterator[None]:
+def _use_client_environment(folder: str, environment: Mapping[str, str]) -> Iterator[None]:
     """Run the block in the working directory and with the environment of the client."""
 
     def set_environment(variables: Mapping[str, str]) -> None:

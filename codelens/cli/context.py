@@ -90,7 +90,7 @@ def context(flags: ContextFlags) -> int:
             record(index, request.query, places, request.options.now, packed.notices)
         if not flags.quiet:
             write_json([packed.text])
-            _say_about(packed, request, flags, is_behind(index.info()))
+            _report_pack(packed, request, flags, is_behind(index.info()))
     return packed.exit_code
 
 
@@ -138,7 +138,8 @@ def _make_request(flags: ContextFlags, source: str, place: Workplace, index: Ind
     return request if flags.more is None else continue_request(request, flags.more)
 
 
-def _say_about(packed: PackedText, request: ContextRequest, flags: ContextFlags, behind: bool) -> None:
+def _report_pack(packed: PackedText, request: ContextRequest, flags: ContextFlags, behind: bool) -> None:
+    """Print to stderr what a reader of the pack should know: notices, changed files, why it is empty."""
     say_notices(packed.notices)
     if packed.changed and not behind:
         say(f"warning: {quantity(len(packed.changed), 'file')} in it changed since they were indexed")

@@ -51,10 +51,10 @@ def doctor(flags: DoctorFlags) -> int:
         *_check_model(flags),
         *_check_extras(),
         *_check_grammars(flags.all_grammars),
-        *_check_surroundings(),
+        *_check_environment(),
         *_check_place(flags),
     ]
-    return _show(checks, 2 if any(c.state == BROKEN for c in checks) else 0, flags)
+    return _show_checks(checks, 2 if any(c.state == BROKEN for c in checks) else 0, flags)
 
 
 def _check_index(flags: DoctorFlags) -> int:
@@ -65,13 +65,13 @@ def _check_index(flags: DoctorFlags) -> int:
     path, accepted = place.index_path, place.settings.trust_indexes
     damage = [Check(BROKEN, f.table, f.text) for f in Index.check(path, flags.depth == "full", accepted)]
     if not damage:
-        return _show([Check(OK, "index", f"{path}: no damage found")], 0, flags)
-    _show(damage, IndexCorrupt.exit_code, flags)
+        return _show_checks([Check(OK, "index", f"{path}: no damage found")], 0, flags)
+    _show_checks(damage, IndexCorrupt.exit_code, flags)
     inform(flags, f"hint: {IndexCorrupt.hint}")
     return IndexCorrupt.exit_code
 
 
-def _show(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
+def _show_checks(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
     if flags.json:
         write_fields(exit_code, checks=[check._asdict() for check in checks])
     elif not flags.quiet:
@@ -79,7 +79,7 @@ def _show(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
     return exit_code
 
 
-def _require(what: str, is_there: object, text: str, otherwise: str, state: str = LESS) -> Check:
+def _make_check(what: str, is_there: object, text: str, otherwise: str, state: str = LESS) -> Check:
     """Make a check: OK with `text` if the thing is there, else `state` with the text `otherwise`."""
     return Check(OK, what, text) if is_there else Check(state, what, otherwise)
 
@@ -94,11 +94,11 @@ def _check_libraries() -> Iterator[Check]:
     yield Check(state, "Python", f"{platform.python_version()} ({sys.executable}) on {platform.system()}")  # noqa: TID251 - shown
     abilities = probe_abilities()
     yield Check(OK, "SQLite", f"{abilities.sqlite}, apsw {abilities.driver}")
-    yield _require("FTS5", abilities.fts5, "full-text search", "missing: nothing can be indexed", BROKEN)
+    yield _make_check("FTS5", abilities.fts5, "full-text search", "missing: nothing can be indexed", BROKEN)
     without_trigram = "missing: no substrings, no typing mistakes"
-    yield _require("trigram", abilities.trigram, "substrings and typing mistakes", without_trigram)
+    yield _make_check("trigram", abilities.trigram, "substrings and typing mistakes", without_trigram)
     without_vector = "cannot be loaded: no vector results; `pip install sqlite-vec`"
-    yield _require("sqlite-vec", abilities.vector, str(abilities.vector), without_vector)
+    yield _make_check("sqlite-vec", abilities.vector, str(abilities.vector), without_vector)
 
 
 def _check_model(flags: CommonFlags) -> Iterator[Check]:
@@ -122,12 +122,12 @@ def _check_extras() -> Iterator[Check]:
 
     for extra in EXTRAS:
         missing = f"not installed; only its models need it: {format_install_command(extra)}"
-        yield _require(extra, is_installed(extra), "its models can be used", missing, ABSENT)
+        yield _make_check(extra, is_installed(extra), "its models can be used", missing, ABSENT)
     for extra, package, text, without in (
         ("watch", "watchfiles", "`watch` and --watch work", "`watch` works with --poll only"),
         ("cluster", "distributed", "fleets can be indexed", "fleets can only be searched"),
     ):
-        yield _require(
+        yield _make_check(
             extra, find_spec(package), text, f"not installed: {without}; {format_install_command(extra)}", ABSENT
         )
 
@@ -148,12 +148,12 @@ def _check_grammars(all_of_them: bool) -> Iterator[Check]:
     yield Check(OK if good else LESS, "grammars", ", ".join(good) if all_of_them else f"{len(good)} languages work")
 
 
-def _check_surroundings() -> Iterator[Check]:
+def _check_environment() -> Iterator[Check]:
     """Check git, encodings and the terminal."""
     from shutil import which
 
     git = which("git")
-    yield _require("git", git, str(git), "not found: ignore files are read all the same, histories are not")
+    yield _make_check("git", git, str(git), "not found: ignore files are read all the same, histories are not")
     missing = []
     for codec in CODECS:
         try:
@@ -162,7 +162,9 @@ def _check_surroundings() -> Iterator[Check]:
             missing.append(codec)
     if not missing and find_spec("chardet") is None:
         missing.append("chardet")
-    yield _require("encodings", not missing, "detected, and kept exact to the byte", f"missing: {', '.join(missing)}")
+    yield _make_check(
+        "encodings", not missing, "detected, and kept exact to the byte", f"missing: {', '.join(missing)}"
+    )
     terminal = sys.stdout.isatty()
     color = "colour" if wants_color("auto", terminal) else "no colour"
     text = f"stdout is {'a' if terminal else 'not a'} terminal, {color}"

@@ -25,7 +25,7 @@ def open_at_line(file: Path, line: int) -> None:
     """Open a file at a line with $VISUAL or $EDITOR. Raises UsageError if neither is set or the editor fails."""
     if not (command := find_editor_command()):
         raise UsageError("no editor is set", "set EDITOR, as in `EDITOR=vim codelens search QUERY --open 1`")
-    _run([*command, *build_editor_arguments(command[0], file, line)])
+    _run_editor([*command, *build_editor_arguments(command[0], file, line)])
 
 
 def build_editor_arguments(editor: str, file: Path, line: int) -> list[str]:
@@ -37,7 +37,7 @@ def build_editor_arguments(editor: str, file: Path, line: int) -> list[str]:
     return [part.format(file=file, line=line) for part in next(forms, ("{file}",))]
 
 
-def _run(command: Sequence[str], hint: str = "") -> None:
+def _run_editor(command: Sequence[str], hint: str = "") -> None:
     try:
         code = subprocess.run(command, check=False).returncode
     except OSError as fault:
@@ -64,4 +64,4 @@ def has_editor() -> bool:
 
 def open_editor(file: Path) -> None:
     """Let the user edit a file. Raises UsageError if the editor cannot be started or fails."""
-    _run([*find_editor_command(), str(file)], f"{file} is as the editor left it")
+    _run_editor([*find_editor_command(), str(file)], f"{file} is as the editor left it")

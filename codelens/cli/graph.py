@@ -76,7 +76,7 @@ def import_traces(flags: TracesFlags) -> int:
             inform(flags, f"removed {traces.path}" if traces.forget() else "no traces were stored")
             return 0
         if flags.files:
-            ingested = traces.ingest((name, _read(name)) for name in flags.files)
+            ingested = traces.ingest((name, _read_traces(name)) for name in flags.files)
             if flags.json:
                 write_answer(flags, ingested._asdict, lambda: ())
                 return 0 if ingested.matched or ingested.known else 1
@@ -104,7 +104,7 @@ def import_traces(flags: TracesFlags) -> int:
     return 0 if runs else 1
 
 
-def _read(name: str) -> bytes:
+def _read_traces(name: str) -> bytes:
     if name == "-":
         return read_stdin("pipe the spans in: `codelens graph traces - <FILE`")
     try:

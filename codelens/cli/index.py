@@ -197,12 +197,12 @@ def _show_plan(trees: Trees, flags: IndexFlags) -> int:
         return 0
     counts: Counter[bool] = Counter()  # True → number of skipped entries, False → of indexed ones
 
-    def count() -> Iterator[SeenFile | Skip]:
+    def count_skipped() -> Iterator[SeenFile | Skip]:
         for _, entry in planned:
             counts[isinstance(entry, Skip)] += 1
             yield entry
 
-    write(format_plan(count()))
+    write(format_plan(count_skipped()))
     say(f"would index {quantity(counts[False], 'file')} and skip {counts[True]}; nothing was written")
     return 0
 

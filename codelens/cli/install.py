@@ -92,7 +92,7 @@ class Site(NamedTuple):
         with suppress(UsageError, ValueError):
             key = self.row["key"]
             return any(
-                find_entry(_read(path) or "", key, path.suffix == ".toml") for path in self.list_settings_files()
+                find_entry(_read_text(path) or "", key, path.suffix == ".toml") for path in self.list_settings_files()
             )
         return False
 
@@ -130,10 +130,10 @@ def install(flags: InstallFlags) -> int:
     except ValueError as fault:
         hint = f"nothing was changed; `codelens install {flags.agent} --print` shows what to paste"
         raise UsageError(str(fault), hint) from None
-    return _apply([edit for edit in edits if edit.before != edit.after], flags, site.row["title"])
+    return _apply_edits([edit for edit in edits if edit.before != edit.after], flags, site.row["title"])
 
 
-def _apply(edits: list[Edit], flags: InstallFlags, title: str) -> int:
+def _apply_edits(edits: list[Edit], flags: InstallFlags, title: str) -> int:
     files = ", ".join(str(edit.path) for edit in edits)
     if edits and not flags.yes:
         for path, before, after in edits if sys.stdin.isatty() else ():
@@ -143,18 +143,18 @@ def _apply(edits: list[Edit], flags: InstallFlags, title: str) -> int:
             say("nothing was changed")
             return 1
     for edit in edits:
-        _write(edit)
+        _write_edit(edit)
     inform(flags, f"changed {files}: restart {title}" if edits else f"{title}: nothing to change")
     return 0
 
 
-def _write(edit: Edit) -> None:
+def _write_edit(edit: Edit) -> None:
     """Back up the file, then replace it. If an earlier backup equals the new contents, delete it."""
     backup = _make_backup_path(edit.path)
     edit.path.parent.mkdir(parents=True, exist_ok=True)
     if edit.after is None:
         edit.path.unlink()
-    elif _read(backup) == edit.after:
+    elif _read_text(backup) == edit.after:
         write_in_one_step(edit.path, edit.after.encode())
         backup.unlink()
     else:
@@ -191,7 +191,7 @@ def _plan_edits(site: Site, entry: dict[str, Any], block: str, others: list[Site
 
 def _edit_file(path: Path, change: Callable[[str], str]) -> Edit:
     """Plan the change of a file. A file that codelens created is deleted once it is empty."""
-    before = _read(path)
+    before = _read_text(path)
     try:
         after = change(before or "")
     except ValueError as fault:
@@ -204,7 +204,7 @@ def _make_backup_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.codelens-backup")
 
 
-def _read(path: Path) -> str | None:
+def _read_text(path: Path) -> str | None:
     """Read the text of a file, with its line ends; None if it does not exist."""
     try:
         return path.read_bytes().decode()

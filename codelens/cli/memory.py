@@ -77,8 +77,8 @@ def show(flags: MemoryShowFlags) -> int:
     is_on = place.settings.memory
     write_answer(
         flags,
-        lambda: {"memory": is_on, "path": str(notebook.path), "places": [_record(*row) for row in rows]},
-        lambda: (f"{row[0].label()} ({row[0].kind}): {', '.join(_describe(*row[1:]))}\n" for row in rows),
+        lambda: {"memory": is_on, "path": str(notebook.path), "places": [_build_record(*row) for row in rows]},
+        lambda: (f"{row[0].label()} ({row[0].kind}): {', '.join(_describe_place(*row[1:]))}\n" for row in rows),
     )
     if not (known or flags.json):
         inform(flags, "nothing is recorded" + (f" about {flags.target}" if flags.target else ""))
@@ -87,7 +87,7 @@ def show(flags: MemoryShowFlags) -> int:
     return 0 if known else 1
 
 
-def _describe(known: PlaceRecord, current: str, words: dict[str, int]) -> Iterator[str]:
+def _describe_place(known: PlaceRecord, current: str, words: dict[str, int]) -> Iterator[str]:
     if known.pinned:
         yield "pinned"
     if known.rating is not None:
@@ -109,7 +109,7 @@ def _count_expired(known: PlaceRecord, current: str) -> int:
     return sum(judgement.digest != current for judgement in known.feedback)
 
 
-def _record(place: Place, known: PlaceRecord, current: str, words: dict[str, int]) -> dict[str, Any]:
+def _build_record(place: Place, known: PlaceRecord, current: str, words: dict[str, int]) -> dict[str, Any]:
     useful, judged = known.outcomes
     return {
         **place._asdict(),

@@ -151,7 +151,7 @@ class NoteAddFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0 written, 2 no such place, or it cannot be written.")
 def add(flags: NoteAddFlags) -> int:
     """Write a new note into .codelens/notes, and add it to the index. Its title gives its id."""
-    title = _read_word(flags.title)
+    title = _normalize_word(flags.title)
     if flags.status is not None and not flags.task:
         raise UsageError("--status is for tasks", "add --task")
     tree = find_note_tree(flags)
@@ -160,8 +160,8 @@ def add(flags: NoteAddFlags) -> int:
     fields: dict[str, Value] = {
         "title": title,
         "kind": "task" if flags.task else "note",
-        "status": _read_word(flags.status or OPEN) if flags.task else "",
-        "tags": tuple(_read_word(tag) for tag in flags.tag or ()),
+        "status": _normalize_word(flags.status or OPEN) if flags.task else "",
+        "tags": tuple(_normalize_word(tag) for tag in flags.tag or ()),
         "links": tuple(anchor.to_item() for anchor in anchors),
         "created": date.today().isoformat(),
     }
@@ -192,7 +192,7 @@ def _check_utf8(text: str) -> str:
     return text
 
 
-def _read_word(word: str) -> str:
+def _normalize_word(word: str) -> str:
     """Normalise the spaces of a title, status or tag. Raises UsageError if it is empty, or too long to be read again."""
     plain = " ".join(_check_utf8(word).split())
     if not plain:
@@ -241,12 +241,12 @@ def _change_text(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
         text = f"{text[: note.note.body]}{(_read_text(flags.message) or '').strip()}\n"
     fields: dict[str, Value] = {}
     if flags.title is not None:
-        fields["title"] = _read_word(flags.title)
+        fields["title"] = _normalize_word(flags.title)
     if flags.status is not None:
-        fields |= {"kind": "task", "status": _read_word(flags.status)}
+        fields |= {"kind": "task", "status": _normalize_word(flags.status)}
     if flags.tag or flags.untag:
         tags = [tag for tag in note.note.tags if tag not in (flags.untag or ())]
-        fields["tags"] = tuple(dict.fromkeys([*tags, *map(_read_word, flags.tag or ())]))
+        fields["tags"] = tuple(dict.fromkeys([*tags, *map(_normalize_word, flags.tag or ())]))
     if note.note.links or flags.at:
         fields["links"] = tuple(anchor.to_item() for anchor in _change_links(tree, note, flags))
     try:

@@ -65,11 +65,11 @@ class _Bar:
         if self.progress is None:
             if time.monotonic() - self._since < PATIENCE_SECONDS:
                 return
-            self._open()
+            self._show_bar()
         counts: dict[str, Any] = {"completed": step.done, "total": step.total or None}
         self.progress.update(0, description=step.phase, path=escape_text(step.path), **counts)
 
-    def _open(self) -> None:
+    def _show_bar(self) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
         from rich.table import Column

@@ -208,7 +208,7 @@ def refs(flags: RefsFlags) -> int:
     name otherwise; a line on stderr counts them. A name without a definition, such as a field, is found by its
     declarations. For a file, lists references from other files to it or to anything in it.
     """
-    return _ask("refs", flags, flags.target)
+    return _answer_question("refs", flags, flags.target)
 
 
 @command(epilog=EXIT)
@@ -218,7 +218,7 @@ def callers(flags: TargetFlags) -> int:
     --depth adds their callers. Code that creates an instance of a class calls it. Calls to a method that the target
     overrides are listed and marked, because they may run the target.
     """
-    return _ask("callers", flags, flags.target)
+    return _answer_question("callers", flags, flags.target)
 
 
 @command(epilog=EXIT)
@@ -228,7 +228,7 @@ def callees(flags: TargetFlags) -> int:
     --depth adds what those call. Overrides of a called method are listed and marked, because they may run instead
     of it.
     """
-    return _ask("callees", flags, flags.target)
+    return _answer_question("callees", flags, flags.target)
 
 
 @command(epilog=EXIT)
@@ -238,13 +238,13 @@ def impact(flags: TargetFlags) -> int:
     Callers, subclasses, overrides and importers come nearest first, then tests. It follows 3 hops (--depth) over edges
     with a confidence of at least 0.5 (--min-confidence).
     """
-    return _ask("impact", flags, flags.target)
+    return _answer_question("impact", flags, flags.target)
 
 
 @command(epilog=EXIT)
 def hierarchy(flags: HierarchyFlags) -> int:
     """Show the bases of a type, and its subclasses and implementations."""
-    return _ask("hierarchy", flags, flags.target)
+    return _answer_question("hierarchy", flags, flags.target)
 
 
 @command(epilog=EXIT)
@@ -254,13 +254,13 @@ def path(flags: PathFlags) -> int:
     The path follows calls, uses, imports and inheritance, over up to 8 hops (--depth) and edges with a confidence of at
     least 0.5 (--min-confidence).
     """
-    return _ask("path", flags, flags.first, flags.second)
+    return _answer_question("path", flags, flags.first, flags.second)
 
 
 OPTIONAL = ("depth", "members", "sure", "text", "unresolved")  # Fields of RelationOptions that some commands have
 
 
-def _ask(question: str, flags: GraphFlags, *targets: str) -> int:
+def _answer_question(question: str, flags: GraphFlags, *targets: str) -> int:
     """Print the graph's answer to a question about targets; returns the exit code."""
     place = _open_place(flags)
     with open_current_index(place, flags) as index:

@@ -106,7 +106,7 @@ def search(flags: SearchFlags) -> int:
         finally:  # also after `codelens search x | head -1`
             if options.memory and chosen not in ABOUT_FILES and not lines:
                 _record_answer(index, result, "" if options.literal or options.regex else query.text)
-    _say_about(query, result, flags, screen)
+    _report_remarks(query, result, flags, screen)
     if stats and not (flags.json or flags.jsonl):
         say(_format_seconds(stats))
     if not is_found and not flags.quiet:
@@ -322,7 +322,8 @@ def _record_answer(index: Index, result: SearchResult, words: str) -> None:
 _MARKS = {NOTHING_ASKED: "error", WEAK: "weak"}
 
 
-def _say_about(query: Query, result: SearchResult, flags: SearchFlags, screen: bool) -> None:
+def _report_remarks(query: Query, result: SearchResult, flags: SearchFlags, screen: bool) -> None:
+    """Print to stderr what a reader of the hits should know: notices, changed files, how many were left out."""
     if flags.quiet:
         return
     if not query.text.strip() and flags.like is None:

@@ -68,7 +68,7 @@ def ask_for_answer() -> Answer | None:
         return None
     try:
         place = locate_socket(_guess_index(arguments))
-        return _ask(place, arguments) if place and os.path.exists(place) else None
+        return _ask_answerer(place, arguments) if place and os.path.exists(place) else None
     except (OSError, ValueError):
         return None
 
@@ -110,7 +110,8 @@ def _guess_index(arguments: list[str]) -> str:
     return index
 
 
-def _ask(place: str, arguments: list[str]) -> Answer | None:
+def _ask_answerer(place: str, arguments: list[str]) -> Answer | None:
+    """Send a command line to the answerer at a socket, and wait for its answer."""
     import _socket  # `socket` would also import enum and selectors
 
     if not is_private(os.path.dirname(place)):

@@ -60,17 +60,17 @@ def why(flags: WhyFlags) -> int:
         query = index.parse(text.text, options)
         result = index.why(query, [locate_target(t, place, index) for t in names], options)
     if flags.check:
-        return _check(result, flags)
+        return _check_scores(result, flags)
     if not flags.quiet:
         if query.asks_for_lines:
             say("note: search answers this query with all matching lines; the ranks are those of --sort score")
-        _show(result, place, flags, are_compared=len(names) == 2)
+        _show_explanations(result, place, flags, are_compared=len(names) == 2)
         for notice in result.search.notices:
             say(f"{'error' if notice.code == NOTHING_ASKED else 'note'}: {notice.text}")
     return result.exit_code
 
 
-def _show(result: WhyResult, place: Workplace, flags: WhyFlags, are_compared: bool) -> None:
+def _show_explanations(result: WhyResult, place: Workplace, flags: WhyFlags, are_compared: bool) -> None:
     if flags.json:
         from codelens.render.why_json import build_why_record
 
@@ -97,7 +97,7 @@ def _show(result: WhyResult, place: Workplace, flags: WhyFlags, are_compared: bo
         write(render_why(result, view))
 
 
-def _check(result: WhyResult, flags: WhyFlags) -> int:
+def _check_scores(result: WhyResult, flags: WhyFlags) -> int:
     """Recompute all scores from the JSON text, so that only printed numbers are used; returns the exit code."""
     from codelens.render.records import to_json
     from codelens.render.why_json import build_why_record, recompute

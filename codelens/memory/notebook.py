@@ -83,7 +83,7 @@ class MemoryNotebook:
 
     def pin(self, target: str) -> Place:
         """Pin a target. Raises TargetError if it is not in the index, and MemoryOff."""
-        self._must_be_on()
+        self._require_memory()
         place = self._resolve_place(target)
         with Memory.recording(self.path) as memory:
             memory.pin(place, self._read_clock())
@@ -91,14 +91,14 @@ class MemoryNotebook:
 
     def unpin(self, target: str) -> tuple[Place, bool]:
         """Unpin a target; returns its place, and True if it was pinned."""
-        self._must_be_on()
+        self._require_memory()
         place = self._resolve_place(target)
         with Memory.recording(self.path) as memory:
             return place, memory.unpin(place)
 
     def rate(self, target: str, rating: float) -> Place:
         """Rate a target from 0 to 10. Raises UsageError for other values."""
-        self._must_be_on()
+        self._require_memory()
         if not 0 <= rating <= 10:
             raise UsageError(f"a rating must be from 0 to 10, not {rating:g}")
         place = self._resolve_place(target)
@@ -111,7 +111,7 @@ class MemoryNotebook:
 
         `words` are those words of `query` to learn for it. Without a query, the last answer's are learned if it contains the hit.
         """
-        self._must_be_on()
+        self._require_memory()
         last = self.find_last_answer()
         by_number = hit.isascii() and hit.isdigit()
         place = self._find_hit(int(hit), last).place if by_number else self._resolve_place(hit)
@@ -130,7 +130,7 @@ class MemoryNotebook:
 
     def record(self, query: str, words: Sequence[str], results: Sequence[tuple[int, UnitRow, int]]) -> None:
         """Record an answer by (rank, unit, line) of its hits. Unused hits of the previous answer are now judged useless."""
-        self._must_be_on()
+        self._require_memory()
         now = self._read_clock()
         places = tuple(AnsweredPlace(rank, place_of(unit), line) for rank, unit, line in results[:MOST_PLACES])
         with Memory.reading(self.path) as reader:
@@ -161,21 +161,22 @@ class MemoryNotebook:
         for target in targets:
             named = [shown for shown in last.places if self._names_place(target, shown)]
             meant += named or ([self._find_hit(int(target), last)] if target.isdecimal() else [])
-        return self._use(last, sorted(set(meant)))
+        return self._record_uses(last, sorted(set(meant)))
 
     def record_use_in_diff(self, diff: str) -> list[Place]:
         """Record as used those places of the last answer whose names occur in a diff's changed lines; returns these places."""
         last = self._require_last_answer()
         lines = (line[1:] for line in diff.splitlines() if line[:1] in ("+", "-") and line[:3] not in ("+++", "---"))
         names = {name for line in lines for name in tokens(line) if len(name) >= SHORTEST_NAME}
-        return self._use(last, [shown for shown in last.places if shown.place.name.rpartition(".")[2] in names])
+        return self._record_uses(last, [shown for shown in last.places if shown.place.name.rpartition(".")[2] in names])
 
     def open_hit(self, number: int) -> None:
         """Record a use of the last answer's hit with this number, even if it was used before."""
         last = self._require_last_answer()
-        self._use(last, [self._find_hit(number, last)], again=True)
+        self._record_uses(last, [self._find_hit(number, last)], again=True)
 
-    def _use(self, answer: RecordedAnswer, places: Sequence[AnsweredPlace], again: bool = False) -> list[Place]:
+    def _record_uses(self, answer: RecordedAnswer, places: Sequence[AnsweredPlace], again: bool = False) -> list[Place]:
+        """Record uses of places of an answer; those used before only with `again`. Returns all the places."""
         opened = [shown for shown in places if again or not shown.used]
         known = self.compute_digests({shown.place for shown in opened})
         now = self._read_clock()
@@ -192,7 +193,7 @@ class MemoryNotebook:
 
     def _require_last_answer(self) -> RecordedAnswer:
         """Find the last recorded answer of this session. Raises UsageError if there is no answer, and MemoryOff."""
-        self._must_be_on()
+        self._require_memory()
         if (last := self.find_last_answer()) is None:
             raise UsageError(*NO_ANSWER)
         return last
@@ -285,7 +286,7 @@ class MemoryNotebook:
     def _read_clock(self) -> int:
         return self._now if self._now is not None else int(time.time())
 
-    def _must_be_on(self) -> None:
+    def _require_memory(self) -> None:
         if not self._on:
             raise MemoryOff("memory is off: nothing is recorded")
 

@@ -103,9 +103,9 @@ class AnchorFinder:
             return min(in_file, key=lambda u: (abs(u.start_line - anchor.line), u.start_line))
         others = units
         if anchor.digest:
-            others = [u for u in units if self._contains(u, lambda lines, n: compute_digest(lines, n) == anchor.digest)]
+            others = [u for u in units if self._has_line(u, lambda lines, n: compute_digest(lines, n) == anchor.digest)]
             if len(others) != 1 and document is None and anchor.text:  # its file is gone: compare only the line
-                others = [u for u in units if self._contains(u, lambda lines, n: extract_text(lines, n) == anchor.text)]
+                others = [u for u in units if self._has_line(u, lambda lines, n: extract_text(lines, n) == anchor.text)]
         elif anchor.path and document is not None:
             return None
         return others[0] if len(others) == 1 else None
@@ -124,7 +124,8 @@ class AnchorFinder:
     def _read_lines(self, unit: UnitRow) -> Sequence[str]:
         return self._texts.lines(self._store.documents.read_rows([unit.document])[0])
 
-    def _contains(self, unit: UnitRow, fits: Callable[[Sequence[str], int], bool]) -> bool:
+    def _has_line(self, unit: UnitRow, fits: Callable[[Sequence[str], int], bool]) -> bool:
+        """True if `fits` accepts a line of the unit; it is called with the file's lines and a line number."""
         lines = self._read_lines(unit)
         return any(fits(lines, n) for n in range(unit.start_line, unit.end_line + 1))
 

@@ -139,7 +139,7 @@ class Note:
     description: str  # When to use a skill
     status: str  # Status; empty for notes and skills that state none
     tags: tuple[str, ...]
-    triggers: tuple[str, ...]  # Phrases in a task for which a skill is meant
+    triggers: tuple[str, ...]  # Phrases that tell when a skill applies
     created: str
     links: tuple[Anchor, ...]
     links_line: int  # Line of the field `links`; 0 if missing
@@ -234,10 +234,10 @@ class NoteFolder:
         for here, folders, names in os.walk(self.folder):
             folders[:] = sorted(f for f in folders if not f.startswith("."))
             for name in sorted(names):
-                if (note := self._read(Path(here, name))) is not None:
+                if (note := self._read_file(Path(here, name))) is not None:
                     yield note
 
-    def _read(self, file: Path) -> NoteFile | None:
+    def _read_file(self, file: Path) -> NoteFile | None:
         path = FOLDER + file.relative_to(self.folder).as_posix()
         if not classify_path(path) or file.name.startswith(".") or file.is_symlink() or not file.is_file():
             return None
@@ -291,7 +291,7 @@ class NoteFolder:
         except OSError as fault:
             message = f"{fault.filename or file}: {fault.strerror or fault}"
             raise CannotWrite(message, f"check that you may write to {self.folder}, and free space") from None
-        if (note := self._read(file)) is None:
+        if (note := self._read_file(file)) is None:
             raise CannotWrite(f"{file} is not a note any more", "restore it, or remove it")
         return note
 

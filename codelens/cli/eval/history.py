@@ -158,11 +158,11 @@ def tune(flags: TuneFlags) -> int:
         _write(written, name, tuned)
     code = 0 if tuned.groups and (written or place is None) else 1
     if flags.json:
-        write_fields(code, **_record(name, tuned, written))
+        write_fields(code, **_build_record(name, tuned, written))
     elif tuned.groups and not flags.quiet:
         write(format_plain_columns(_tabulate(tuned)))
     if not flags.quiet:
-        _explain(flags, name, tuned, written, repository)
+        _explain_result(flags, name, tuned, written, repository)
     return code
 
 
@@ -179,7 +179,9 @@ def _write(place: Path, name: str, tuned: TunedWeights) -> None:
         raise CannotWrite(f"{place}: {fault.strerror or fault}", "name a writable file") from None
 
 
-def _explain(flags: TuneFlags, name: str, tuned: TunedWeights, written: Path | None, repository: Repository) -> None:
+def _explain_result(
+    flags: TuneFlags, name: str, tuned: TunedWeights, written: Path | None, repository: Repository
+) -> None:
     """Explain on stderr what the figures mean, and what to do next."""
     if not tuned.groups:
         for line in format_summary(name, tuned.tasks):
@@ -218,7 +220,7 @@ def _tabulate(tuned: TunedWeights) -> Columns:
     return Columns(heads, tuple(rows))
 
 
-def _record(name: str, tuned: TunedWeights, written: Path | None) -> dict[str, Any]:
+def _build_record(name: str, tuned: TunedWeights, written: Path | None) -> dict[str, Any]:
     return {
         "name": name,
         "head": tuned.tasks.head,

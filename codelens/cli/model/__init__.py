@@ -89,29 +89,29 @@ def info(flags: ModelInfoFlags) -> int:
     if flags.json:
         write_fields(model=model._asdict())
     elif not flags.quiet:
-        fields = {**model._asdict(), "card": None, **dict(_flatten(model.card))}
+        fields = {**model._asdict(), "card": None, **dict(_flatten_card(model.card))}
         write(f"{key + ':':24}{_format_value(value)}\n" for key, value in fields.items() if value is not None)
         if setting == SHIPPED and model.path is None:
             say("note: this installation has no trained model; it uses hashing instead")
     return 0
 
 
-def _flatten(card: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten_card(card: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """Yield (name, value) of each entry of a card; names of nested entries are joined by dots."""
     for key, value in card.items():
-        if isinstance(value, dict) and value and not _is_counts(value):
-            yield from _flatten(value, f"{above}{key}.")
+        if isinstance(value, dict) and value and not _holds_counts(value):
+            yield from _flatten_card(value, f"{above}{key}.")
         else:
             yield above + key, value
 
 
-def _is_counts(value: Mapping[str, Any]) -> bool:
+def _holds_counts(value: Mapping[str, Any]) -> bool:
     """True if all values are counts, as of licences; such a table is printed on one line, most frequent first."""
     return len(value) > 1 and all(type(count) is int for count in value.values())
 
 
 def _format_value(value: Any) -> str:
-    if isinstance(value, dict) and _is_counts(value):
+    if isinstance(value, dict) and _holds_counts(value):
         return ", ".join(f"{name} {count}" for name, count in sorted(value.items(), key=lambda i: (-i[1], i[0])))
     if isinstance(value, list) and all(isinstance(part, (str, int, float)) for part in value):
         return ", ".join(map(str, value))

@@ -69,7 +69,7 @@ def evaluate(flags: ModelEvalFlags) -> int:
         write_fields(
             0 if questions else 1,
             questions=questions,
-            mrr={model: {way: round(_mean(figures, model, way), 4) for way in ways} for model in models},
+            mrr={model: {way: round(_compute_mean(figures, model, way), 4) for way in ways} for model in models},
             trees={
                 tree: {
                     model: {way: round(statistics.mean(ranks), 4) for way, ranks in by_way.items()}
@@ -89,6 +89,7 @@ def evaluate(flags: ModelEvalFlags) -> int:
 def _measure_tree(
     flags: ModelEvalFlags, tree: Path, models: Sequence[str], folder: Path
 ) -> dict[str, dict[str, list[float]]]:
+    """Measure the models on a tree: model → way of ranking → the reciprocal rank of each answer."""
     from codelens.config import Settings
     from codelens.evaluation.docstrings import ask_questions, write_code_without_documentation
     from codelens.index import Index
@@ -104,7 +105,7 @@ def _measure_tree(
     return figures
 
 
-def _mean(figures: Figures, model: str, way: str) -> float:
+def _compute_mean(figures: Figures, model: str, way: str) -> float:
     """Average the trees' means, so that a large tree does not outweigh the others."""
     means = [statistics.mean(tree[model][way]) for tree in figures.values() if tree[model].get(way)]
     return statistics.mean(means) if means else 0.0
@@ -115,7 +116,7 @@ def _tabulate(figures: Figures, models: Sequence[str], ways: Sequence[str]) -> I
     widths = [max(8, len(head) + 2) for head in heads]
     yield f"{'MRR@10':16}{''.join(f'{head:>{width}}' for head, width in zip(heads, widths, strict=True))}\n"
     for way in ways:
-        cells = (f"{_mean(figures, m, way):{width}.3f}" for m, width in zip(models, widths, strict=True))
+        cells = (f"{_compute_mean(figures, m, way):{width}.3f}" for m, width in zip(models, widths, strict=True))
         yield f"{way:16}{''.join(cells)}\n"
 
 
@@ -164,7 +165,7 @@ def train(flags: TrainFlags) -> int:
     written = tuned.gained or flags.keep_anyway
     if written:
         _write_model(place, tuned, flags, base, trees)
-    _show(flags, tuned, place if written else None)
+    _show_training(flags, tuned, place if written else None)
     return 0 if written else 1
 
 
@@ -225,7 +226,7 @@ def _write_model(place: Path, tuned: FineTuned, flags: TrainFlags, base: ModelFi
         raise CannotWrite(f"{place}: {fault.strerror or fault}", "set XDG_DATA_HOME to a folder for it") from None
 
 
-def _show(flags: TrainFlags, tuned: FineTuned, kept: Path | None) -> None:
+def _show_training(flags: TrainFlags, tuned: FineTuned, kept: Path | None) -> None:
     before, after = tuned.validation
     if flags.json:
         write_fields(
