@@ -44,7 +44,7 @@ ELSEWHERE: Mapping[str, tuple[str, str]] = {
     "--threads": ("a search runs in one thread", "leave --threads out"),
     "--sortr": ("there is no --sortr", "--sort path --reverse"),
 }
-"""Option of ripgrep or grep → what there is instead: a sentence and a hint."""
+"""Option of ripgrep or grep → the message that refuses it, and a hint to what codelens has instead."""
 EQUIVALENT: Mapping[str, Callable[[str], Sequence[str]]] = {
     "--include": lambda glob: ("-g", glob),
     "--exclude": lambda glob: ("-g", f"!{glob}"),
@@ -52,7 +52,7 @@ EQUIVALENT: Mapping[str, Callable[[str], Sequence[str]]] = {
     "--iglob": lambda glob: ("-g", ignore_glob_case(glob)),
     "--colour": lambda when: ("--color", when),
 }
-"""Option of ripgrep or grep with a value → the same as an option of ours."""
+"""Option of ripgrep or grep with a value → the function that makes codelens's arguments from the value."""
 _LETTER = re.compile(r"\[[^]]*]|[^\W\d_]")
 _NEGATED = re.compile(r'-(?:[^\W\d]\w|_|["`/(])')
 _FILTERED = re.compile(r"-(?:[A-Za-z][A-Za-z_-]+|[rf]):")

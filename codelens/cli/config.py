@@ -77,7 +77,7 @@ def write_setting(path: Path, key: str, value: str) -> None:
 
 
 def set_toml_key(text: str, key: str, value: str) -> str:
-    """Set a top-level key in a TOML text. Raises ValueError if it is not TOML, or writes the key in a form that cannot be edited."""
+    """Set a top-level key in a TOML text. Raises ValueError if it is not TOML, or has the key in a form that cannot be edited."""
     wanted: dict[str, Any] = {**parse_toml(text), key: value}
     name, quoted = re.escape(key), _quote(value)
     line = re.compile(

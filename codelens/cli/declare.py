@@ -18,7 +18,7 @@ F = TypeVar("F")
 
 OTHER = "Options"  # The section of options without one
 MARK = "\0"
-"""Stands before a positional argument that begins with a dash, so that the parser takes it as one. No argument contains it."""
+"""Put before a positional argument that begins with a dash, so that it is not parsed as an option. No argument contains it."""
 
 ASKING = "_CODELENS_COMPLETE"  # The variable by which a shell asks for completions; its value names the shell
 SYMBOLS = "codelens.cli.workplace:list_symbol_names"  # Lists the symbol names that shells offer, as MODULE:NAME
@@ -33,7 +33,7 @@ class Parameter(NamedTuple):
     section: str = OTHER
     default: Any = None
     values: str | Sequence[str] | None = None
-    """Offered by shells for it: these words, or those of MODULE:NAME, a collection or a function without arguments."""
+    """Values that shells offer: words, or the MODULE:NAME of a collection or of a function without arguments."""
     has_commas: bool = False  # True if it takes several values, separated by commas
     choices: Sequence[str] = ()  # The only values that it takes
     least: float | None = None  # Bounds of a number, included
@@ -146,7 +146,7 @@ def group(
     places: Mapping[str, str] | None = None,
     default: str = "",
 ) -> CommandGroup:
-    """Declare a group of commands: those that are declared, and by name those at `places`."""
+    """Declare a group of commands: `commands` are declared ones, `places` has others as name → MODULE:NAME."""
     below = {command.name: command for command in commands}
     return CommandGroup(name, {**below, **(places or {})}, help, epilog, alone, default)
 
@@ -158,7 +158,7 @@ def import_object(place: str) -> Any:
 
 
 FINISHED: list[int] = []
-"""The exit code of the command when it has done its work: an interrupt that comes later changes nothing."""
+"""Exit code of the command once it has finished its work; a later interrupt does not change it."""
 
 
 def perform(flags: type[F], run: Callable[[F], int], values: Mapping[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""codelens doctor: check what works on this machine, and what is lost where something does not."""
+"""codelens doctor: check what works on this machine, and name the consequences of what does not."""
 
 import codecs
 import os
@@ -16,7 +16,7 @@ from codelens.errors import CodelensError, IndexCorrupt, UsageError, format_inst
 
 OLDEST_PYTHON = (3, 11)
 CODECS = ("utf-16", "cp1252", "gb18030", "gbk", "big5", "shift_jis", "euc_jp", "euc_kr", "koi8_r")
-"""Encodings that the decoder is tested with; Python brings them all, but a stripped one may not."""
+"""Encodings that the decoder is tested with; a stripped-down Python may lack some."""
 
 OK, LESS, BROKEN, ABSENT = "ok", "less", "broken", "absent"
 

@@ -22,7 +22,7 @@ LINES = Section(request.GREP)
 Texts = list[str] | None
 
 OFFERS: Any = {"like": SYMBOLS, "kinds": "codelens.query.nodes:KINDS"}
-"""Option → the place of what shells offer for it, where that is not its words."""
+"""Search option → MODULE:NAME of the values that shells offer for it, if these are not its words."""
 
 
 def derive_flag(name: str) -> Any:
@@ -70,7 +70,7 @@ def add_options(names: Sequence[str], after: str = "") -> Callable[[type[F]], ty
 
 OF_LIKENESS, OF_MEMORY = ("like", "snippet_language"), ("memory", "now")
 OF_LIMITS = ("limit", "offset", "sort", "reverse")
-"""Search options with a class or a place of their own; all others follow from their section."""
+"""Search options that a class of flags takes by name; all others are taken by section."""
 
 
 class DerivedFlags:

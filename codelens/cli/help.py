@@ -69,8 +69,8 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Set-up": {"config": "config:config", "doctor": "doctor:doctor"},
     "": {"help": "help:help_topic"},
 }
-"""Group in help → command → MODULE:NAME below codelens.cli. Help does not list a group without a name. A command that is not
-here is the one of its name in the module of its name; help lists it last."""
+"""Group in help → command → MODULE:NAME below codelens.cli. Help does not list a group without a name. Any other
+command has the name of its module; help lists it last."""
 PLACES: Mapping[str, Mapping[str, str]] = {
     heading: {name: f"codelens.cli.{place}" for name, place in names.items()} for heading, names in COMMANDS.items()
 }

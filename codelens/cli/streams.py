@@ -53,7 +53,7 @@ def _make_visible(text: str) -> str:
 
 
 def show_long(chunks: Iterator[bytes]) -> Iterator[bytes]:
-    """Send output to the pager once it is longer than the screen. Yields what the pager does not take."""
+    """Send output to the pager once it is longer than the screen. Yields the output that no pager has shown."""
     first: list[bytes] = []
     rows, most = 0, os.get_terminal_size(sys.stdout.fileno()).lines or USUAL_ROWS
     for chunk in chunks:

@@ -135,7 +135,7 @@ class MemoryNotebook:
         places = tuple(AnsweredPlace(rank, place_of(unit), line) for rank, unit, line in results[:MOST_PLACES])
         with Memory.reading(self.path) as reader:
             answers = reader.find_unsettled(self._session)
-        unused = [  # If no use was recorded, none is unused: perhaps uses are not reported
+        unused = [  # Without a recorded use no place counts as unused: perhaps uses are not reported
             dict.fromkeys(
                 shown.place for shown in answer.places if not shown.used and any(p.used for p in answer.places)
             )

@@ -130,7 +130,7 @@ class AnchorFinder:
         return any(fits(lines, n) for n in range(unit.start_line, unit.end_line + 1))
 
     def _find_line_in(self, unit: UnitRow, anchor: Anchor) -> int:
-        """Find the anchored line in a definition: the identical lines, else the same line, else the line of the name."""
+        """Find the anchored line in a definition: together with the lines below it, else alone; else take the line of its name."""
         lines = self._read_lines(unit)
         inside = range(unit.start_line, min(unit.end_line, len(lines)) + 1)
         same = [n for n in inside if anchor.digest and compute_digest(lines, n) == anchor.digest]
