@@ -1,7 +1,7 @@
-"""Lookups in the other documents of a repository, each with the key that it depends on.
+"""Look up names, files and modules in the other documents of a repository, and record the key of each lookup.
 
-A key is recorded whether or not anything is found. When an update changes what a key leads to, the documents that depend on it
-are known. Tables are read once for each folder, namespace or name, so a lookup costs no more in a large repository.
+A key is recorded even if nothing is found. When an update changes the result for a key, the linker knows which documents
+depend on it. Tables are read once for each folder, namespace or name, so a lookup costs no more in a large repository.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from codelens.text.expressions import count_head_values
 from codelens.worktree.patterns import PLACES, Owners
 
 MODULES: Key = ("f", "modules")
-"""One key for all that manifests declare about modules' names: it changes seldom, and concerns many documents."""
+"""The key of everything that manifests declare about module names. It seldom changes, and many documents depend on it."""
 OWNERS: Key = ("f", "owners")
-MOST_EXTENDED = 8  # Configurations in one chain of `extends`
+MOST_EXTENDED = 8  # Longest chain of configurations that extend each other
 
 
 def is_declaration(path: str) -> bool:
-    """True for a file that `Manifests` reads: a manifest, a configuration of scripts, or CODEOWNERS."""
+    """True for a file that `Manifests` reads: a manifest, a script configuration (tsconfig.json) or CODEOWNERS."""
     return is_manifest(path) or is_script_config(path) or path in PLACES
 
 
 class Manifests:
-    """The manifests, configurations of scripts and CODEOWNERS of one repository, read when first needed."""
+    """The manifests, script configurations and CODEOWNERS file of one repository, read when first needed."""
 
     def __init__(self, paths: Mapping[str, Callable[[], Iterable[bytes]]], record: Callable[..., None]) -> None:
         """`paths` maps each path to a function that reads its compressed frames; `record` takes the key of each lookup."""
@@ -62,7 +62,7 @@ class Manifests:
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], list[str]]:
-        """(ecosystem, name of a package) → paths of its manifests."""
+        """(ecosystem, package name) → paths of its manifests."""
         paths: dict[tuple[str, str], list[str]] = {}
         for path, manifest in self._manifests.items():
             paths.setdefault((manifest.ecosystem, manifest.name), []).append(path)
@@ -70,7 +70,7 @@ class Manifests:
 
     @cached_property
     def _configs_in(self) -> dict[str, list[ScriptConfig]]:
-        """Folder → the configurations of scripts in it, in order of path."""
+        """Folder → the script configurations in it, in order of path."""
         configs: dict[str, list[ScriptConfig]] = {}
         for config in self._configs.values():
             configs.setdefault(posixpath.dirname(config.path), []).append(config)
@@ -78,7 +78,7 @@ class Manifests:
 
     @cached_property
     def _roots(self) -> dict[str, list[tuple[str, str]]]:
-        """Ecosystem → (prefix of an import, folder of its sources), longest prefix first."""
+        """Ecosystem → (import prefix, folder of its sources), longest prefix first."""
         roots: dict[str, set[tuple[str, str]]] = {}
         for path, manifest in self._manifests.items():
             for prefix, folder in manifest.roots:
@@ -92,7 +92,7 @@ class Manifests:
         return Owners(self._join_text(place)) if place else None
 
     def describe_offer(self, path: str) -> tuple[Key, str] | None:
-        """Describe, as (key, content), one file's declarations that other documents depend on; dependencies are not among them."""
+        """Describe a file's declarations that other documents depend on, as (key, content). Its dependencies are not included."""
         if manifest := self._manifests.get(path):
             return MODULES, repr((path, manifest.name, manifest.roots, manifest.entries))
         if config := self._configs.get(path):
@@ -100,11 +100,11 @@ class Manifests:
         return (OWNERS, f"{path} {self._join_text(path)}") if path in PLACES and path in self._paths else None
 
     def find_manifest_at(self, path: str) -> Manifest | None:
-        """The declarations of one manifest."""
+        """Find the manifest at a path."""
         return self._manifests.get(path)
 
     def find_manifest(self, ecosystem: str, name: str) -> str | None:
-        """The path of the manifest of the package of that name."""
+        """Find the path of a package's manifest."""
         self._record(*MODULES)
         return next(iter(self._by_name.get((ecosystem, name), ())), None)
 
@@ -113,7 +113,7 @@ class Manifests:
         return name.replace("-", "_") in {known.replace("-", "_") for _, known in self._by_name}
 
     def list_owners(self, path: str) -> tuple[str, ...]:
-        """The owners of a path, by CODEOWNERS."""
+        """List the owners of a path according to CODEOWNERS."""
         self._record(*OWNERS)
         owning = self._owners.find_owners(path) if self._owners else None
         return owning.owners if owning else ()
@@ -123,12 +123,12 @@ class Manifests:
         return path in self._manifests or bool(self.list_owners(path))
 
     def list_roots(self, ecosystem: str) -> list[tuple[str, str]]:
-        """(prefix of an import, folder of its sources), longest prefix first."""
+        """List (import prefix, folder of its sources), longest prefix first."""
         self._record(*MODULES)
         return self._roots.get(ecosystem, [])
 
     def list_script_targets(self, path: str, spec: str) -> Iterator[str]:
-        """Paths, without ending, that a script's import may mean: by the nearest configurations, then by packages' names."""
+        """List paths, without an ending, that a script's import may mean: by the nearest configurations, then by package names."""
         self._record(*MODULES)
         for folder in list_folders(path):
             for config in self._configs_in.get(folder, ()):
@@ -149,7 +149,7 @@ class Manifests:
                 yield posixpath.normpath(posixpath.join(folder, usual, rest or "index"))
 
     def _list_config_targets(self, config: ScriptConfig, spec: str) -> Iterator[str]:
-        """Paths of an import by the `paths` and `baseUrl` of a configuration and those that it extends."""
+        """List the paths of an import according to `paths` and `baseUrl` of a configuration and of those that it extends."""
         waiting, seen = [config.path], set[str]()
         while waiting and len(seen) < MOST_EXTENDED:
             name = waiting.pop(0)
@@ -168,19 +168,19 @@ class Manifests:
             waiting += current.extends
 
 
-MOST_LOADED = 70_000  # Definitions, imports and bindings kept at a time, at some 700 bytes each
-MOST_ROWS = 60_000  # Rows of tables by name kept at a time, at some 100 bytes each
-MOST_NAMED = 12  # Definitions of one name that count; a name with more of them identifies nothing
+MOST_LOADED = 70_000  # Definitions, imports and bindings kept in memory, at some 700 bytes each
+MOST_ROWS = 60_000  # Rows of the tables by name kept in memory, at some 100 bytes each
+MOST_NAMED = 12  # Limit of definitions of one name; a name with more of them identifies nothing
 DOCUMENT_ENDINGS = ("", ".rst", ".md", ".adoc", ".txt", ".ipynb", "/index.rst", "/index.md", "/README.md")
-"""Endings that a link to a document may leave out, in order of preference, as in Sphinx and most Markdown sites."""
+"""Endings that a link to a document may omit, in order of preference, as in Sphinx and most Markdown sites."""
 FREE_KINDS = frozenset(SYMBOL_KINDS) - {"method", "property"}
-"""Kinds whose names are visible without a type before them."""
+"""Kinds of definitions that code can name without a type before them."""
 NO_LANGUAGE = Language("")
 T = TypeVar("T")
 
 
 class Namesake(NamedTuple):
-    """One of the definitions of a name."""
+    """A definition among those that share a name."""
 
     unit: int
     document: int
@@ -189,7 +189,7 @@ class Namesake(NamedTuple):
 
 
 class Catalog:
-    """The facts of one repository's documents, or of `only` one of them if the others are not needed."""
+    """The facts of all documents of a repository, or of `only` one document if the others are not needed."""
 
     def __init__(self, store: Store, repository: RepositoryId, only: DocumentId | None = None) -> None:
         self._store = store
@@ -198,19 +198,19 @@ class Catalog:
         self.by_folder: dict[tuple[str, str], list[FileInfo]] = {}
         self.by_namespace: dict[tuple[str, str], list[FileInfo]] = {}
         self._by_ending: dict[tuple[str, str], list[str]] = {}
-        """(family, or empty for any; file name, or folder and file name) → paths; filled at the first lookup."""
+        """(family, or empty for any; file name or folder/file name) → paths; filled at the first lookup."""
         self._ending: dict[tuple[str, str], list[str]] = {}
-        self.folders_named: dict[str, list[str]] = {}  # Last part → folders, by path
-        self.keys: set[Key] = set()  # Keys looked up since the last call of `take_keys`, or for the current question
+        self.folders_named: dict[str, list[str]] = {}  # Last part of a folder's path → folders, by path
+        self.keys: set[Key] = set()  # Keys looked up since the last `take_keys`, or by the question being answered
         self._facts: dict[int, LinkFacts] = {}
         self._top: dict[tuple[str, str], dict[str, list[tuple[int, int]]]] = {}
         self._members: dict[tuple[str, str], dict[str, dict[str, list[tuple[int, int]]]]] = {}
         self._namesakes: dict[str, dict[str, list[Namesake]]] = {}
         self._many: set[tuple[str, str]] = set()
-        """(family, name) with more than MOST_NAMED definitions: they need not be read again."""
+        """(family, name) pairs with more than MOST_NAMED definitions, which need not be read again."""
         self._modules: dict[tuple[object, ...], tuple[Any, frozenset[Key]]] = {}
         self._loaded = self._rows = 0
-        self.looked_at = 0  # Rows of tables by name, and paths, examined so far: a test bounds them
+        self.looked_at = 0  # Rows and paths examined so far, for tests that limit them
         rows, sets = languages(), dict[str, frozenset[str]]()
         for identity, path, language, namespace, roles in store.documents.list_linkable(repository, only):
             if (role_set := sets.get(roles)) is None:
@@ -230,7 +230,7 @@ class Catalog:
     # Keys, and the memory for rows
 
     def trim(self) -> bool:
-        """Drop what was read if there is much of it; True if facts were dropped. Definitions read again are other objects."""
+        """Drop cached rows and facts if there are many; True if facts were dropped. Definitions are then read as new objects."""
         if self._rows > MOST_ROWS:
             for table in (self._top, self._members, self._namesakes, self._modules, self._ending):
                 table.clear()
@@ -248,12 +248,12 @@ class Catalog:
         self.keys.add(key)
 
     def take_keys(self) -> set[Key]:
-        """The keys looked up since the last call."""
+        """Take the keys that were looked up since the last call."""
         keys, self.keys = self.keys, set()
         return keys
 
     def answer_once(self, question: tuple[object, ...], find: Callable[..., T], *about: Any) -> T:
-        """The result of `find(*about)`, kept with the keys that it depends on."""
+        """Call `find(*about)` once for each question, and keep its result and the keys that it depends on."""
         if (known := self._modules.get(question)) is None:
             outer, self.keys = self.keys, set()
             answer = find(*about)
@@ -264,7 +264,7 @@ class Catalog:
         return known[0]
 
     def read_facts(self, document: int) -> LinkFacts:
-        """The facts of a document, read at the first call."""
+        """Read the facts of a document, or return them if they were read before."""
         if (facts := self._facts.get(document)) is None:
             store, identity = self._store, DocumentId(document)
             self._facts[document] = facts = LinkFacts(
@@ -277,14 +277,14 @@ class Catalog:
         return facts
 
     def read_facts_of(self, definition: Definition) -> LinkFacts:
-        """The facts of a definition's document, to read its bindings; the key of the definition is recorded."""
+        """Read the facts of a definition's document, to use its bindings; record the definition's key."""
         self.keys.add(("u", definition.facts.file.path, definition.qualified))
         return definition.facts
 
     # Files
 
     def find_linked_file(self, path: str, name: str) -> tuple[FileInfo, str] | None:
-        """(file, tier) of a link in the document at `path`; the link may lack the ending of a document."""
+        """Find the (file, tier) that a link in the document at `path` leads to. The link may omit the file's ending."""
         self.record("p", posixpath.basename(name).partition(".")[0])
         is_rooted = name.startswith("/")  # the root of a site may be any folder above
         for folder in list_folders(path) if is_rooted else [posixpath.dirname(path)]:
@@ -296,7 +296,7 @@ class Catalog:
         return (self.by_path[fitting[0]], "unique") if len(fitting) == 1 else None
 
     def find_paths(self, kin: str, ending: str) -> Sequence[str]:
-        """Sorted paths of a family's files (empty: of all files) that are this path or end in it."""
+        """Find the sorted paths of a family's files (empty: of all files) that equal `ending` or end in it after a slash."""
         if (known := self._ending.get((kin, ending))) is not None:
             return known
         if not self._by_ending:
@@ -311,7 +311,7 @@ class Catalog:
         return known
 
     def list_fixture_files(self, facts: LinkFacts) -> Iterator[LinkFacts]:
-        """Files whose functions may provide the parameters of a test, nearest first: its own, then those of folders above."""
+        """List files whose functions may provide a test's parameters: its own file, then the fixture files of folders above it."""
         name = facts.file.language.fixtures
         self.record("p", name.partition(".")[0])
         yield facts
@@ -320,7 +320,7 @@ class Catalog:
                 yield self.read_facts(file.id)
 
     def digest_offers(self, document: int) -> dict[Key, str]:
-        """Digest what other documents may look up: key → digest of what it leads to in this document."""
+        """Digest everything that other documents may look up in this one: key → digest."""
         path, keys = self.files[document].path, self.read_facts(document).digest_keys()
         if is_declaration(path) and (manifest := self.manifests.describe_offer(path)):
             keys[manifest[0]] = manifest[1]
@@ -329,12 +329,12 @@ class Catalog:
     # Definitions by name
 
     def find_in_file(self, facts: LinkFacts, name: str) -> Sequence[Definition]:
-        """Definitions of that name at the top level of a file."""
+        """Find the definitions of a name at the top level of a file."""
         self.keys.add(("d", facts.file.path, name))
         return facts.top.get(name, ())
 
     def find_in_package(self, facts: LinkFacts, name: str) -> Sequence[Definition]:
-        """Definitions of that name that are visible in a file without an import."""
+        """Find the definitions of a name that are visible in a file without an import."""
         language = facts.file.language
         if language.package == "directory":
             return self.find_in_folder(language.kin, facts.file.path.rpartition("/")[0], name)
@@ -353,17 +353,17 @@ class Catalog:
         return [d for module in used for d in self.find_in_namespace(language.kin, module, name)]
 
     def find_in_folder(self, kin: str, folder: str, name: str) -> Sequence[Definition]:
-        """Definitions of that name at the top level of the files of a folder."""
+        """Find the definitions of a name at the top level of a folder's files."""
         return self._find_at_top(kin, folder, name, self.by_folder)
 
     def find_in_namespace(self, kin: str, namespace: str, name: str) -> Sequence[Definition]:
-        """Definitions of that name at the top level of the files of a namespace."""
+        """Find the definitions of a name at the top level of a namespace's files."""
         return self._find_at_top(kin, namespace, name, self.by_namespace)
 
     def _find_at_top(
         self, kin: str, place: str, name: str, files: dict[tuple[str, str], list[FileInfo]]
     ) -> Sequence[Definition]:
-        """Definitions of that name at the top level of a folder or namespace, in order of path and place."""
+        """Find the definitions of a name at the top level of a folder or namespace, in order of path and place."""
         self.keys.add(("k", place, name))
         group = files.get((kin, place), ())
         if len(group) == 1:
@@ -381,7 +381,7 @@ class Catalog:
         return [self.read_facts(document).by_id[unit] for unit, document in places]
 
     def find_members(self, holder: Definition, name: str) -> Sequence[Definition]:
-        """Members of that name of a type or module, wherever its language allows them."""
+        """Find the members of a type or module that have a name, in every file where its language allows them."""
         file, qualified = holder.facts.file, holder.qualified
         self.keys.add(("m", file.path, f"{qualified}.{name}"))
         if inside := holder.facts.members.get(qualified, {}).get(name):
@@ -396,13 +396,13 @@ class Catalog:
         )
 
     def list_all_members(self, holder: Definition) -> Sequence[Definition]:
-        """All members of a type in its file, or in its folder if its language allows that."""
+        """List all members of a type in its file, or in its folder if the language allows members there."""
         if holder.facts.file.language.open_types != "directory":
             return [d for same in holder.facts.members.get(holder.qualified, {}).values() for d in same]
         return self._read_definitions(chain.from_iterable(self._read_folder_members(holder).values()))
 
     def _read_folder_members(self, holder: Definition) -> dict[str, list[tuple[int, int]]]:
-        """Name → members of a type in the files of its folder."""
+        """Read a type's members in the files of its folder: name → (unit, document)."""
         kin, folder = holder.facts.file.language.kin, holder.facts.file.path.rpartition("/")[0]
         if (table := self._members.get((kin, folder))) is None:
             table = self._members[kin, folder] = {}
@@ -414,7 +414,7 @@ class Catalog:
         return table.get(holder.qualified, {})
 
     def _group_by_holder(self, name: str) -> dict[str, list[Namesake]]:
-        """Last name of the container → definitions of exactly that name, except local ones."""
+        """Group the definitions of exactly this name, except local ones, by the last name of their container."""
         if (known := self._namesakes.get(name)) is None:
             known = self._namesakes[name] = {}
             for unit, document, kind, container in self._store.units.find_namesakes(name):
@@ -427,27 +427,27 @@ class Catalog:
         return known
 
     def list_member_names(self, language: str) -> frozenset[str]:
-        """The names of all members of types in one language."""
+        """List the names of all type members in one language."""
         documents = [DocumentId(i) for i, file in self.files.items() if file.language.name == language]
         return (
             frozenset(name for _, name, _, _ in self._store.units.list_members(documents)) if documents else frozenset()
         )
 
     def _list_namesakes(self, name: str) -> list[Namesake]:
-        """All definitions of exactly that name in the repository, except local ones."""
+        """List all definitions of exactly this name in the repository, except local ones."""
         return list(chain.from_iterable(self._group_by_holder(name).values()))
 
     def _read_few(self, namesakes: Sequence[Namesake]) -> Sequence[Definition]:
-        """The definitions in order of path and place; none if there are more than MOST_NAMED."""
+        """Read the definitions in order of path and place; empty if there are more than MOST_NAMED."""
         if len(namesakes) > MOST_NAMED:
             return ()
         definitions = self._read_definitions(n[:2] for n in namesakes)
         return sorted(definitions, key=lambda d: (d.facts.file.path, d.place))
 
     def find_named(self, kin: str, name: str, kinds: Collection[str] = ()) -> Sequence[Definition]:
-        """Definitions of exactly that name in the languages of a family, in order of path and place.
+        """Find the definitions of exactly this name in the languages of a family, in order of path and place.
 
-        None if there are more than MOST_NAMED, counting those of other `kinds`, which are left out.
+        If `kinds` is given, other kinds are left out. Empty if there are more than MOST_NAMED definitions of any kind.
         """
         self.keys.add(("g", name))
         if (kin, name) in self._many:
@@ -459,19 +459,19 @@ class Catalog:
         return self._read_few([n for n in namesakes if not kinds or n.kind in kinds])
 
     def find_anywhere(self, name: str, holder: str = "") -> Sequence[Definition]:
-        """Definitions of that name in any language, within a holder if one is given; none if there are more than MOST_NAMED."""
+        """Find the definitions of a name in any language, inside `holder` if given; empty if there are more than MOST_NAMED."""
         self.keys.add(("g", name))
         return self._read_few(self._group_by_holder(name).get(holder, ()) if holder else self._list_namesakes(name))
 
     def find_methods(self, language: str, name: str) -> list[Definition]:
-        """All methods of that name in one language."""
+        """Find all methods of a name in one language."""
         methods = [n for n in self._list_namesakes(name) if n.kind == "method"]
         return self._read_definitions(n[:2] for n in methods if self.files[n.document].language.name == language)
 
     def read_shape(self, definition: Definition) -> tuple[int, int]:
-        """(parameters, results) in a method's head."""
+        """Count a method's (parameters, results) from its signature."""
         return count_head_values(self._store.units.read_signature(UnitId(definition.id)), definition.name)
 
     def find_line(self, definition: Definition) -> int:
-        """The line of a definition's name, from 1."""
+        """Find the line of a definition's name, from 1."""
         return self._store.units.read_rows([UnitId(definition.id)])[UnitId(definition.id)].name_line

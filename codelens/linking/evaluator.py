@@ -1,9 +1,9 @@
-"""Evaluates expressions where they stand: to a definition, an object of a type, a module, or something outside of the repository.
+"""Evaluate expressions at their place: to a definition, an object of a type, a module, or something outside of the repository.
 
-Names are resolved from the inside out, members through the bases of a type. Questions may be circular, so each one gets one
-unit of fuel less than the question that led to it, and without fuel the answer is None. An answer is thus a function of the
-repository and the fuel alone, not of the order of questions. Each question is answered at most FUEL times: the work is linear
-in the number of questions, and that number is linear in the text.
+Names are looked up from the innermost scope outward, and members through the bases of a type. Questions may be circular, so
+each question gets one unit of fuel less than the question that asked it; without fuel the answer is None. An answer thus
+depends only on the repository and the fuel, not on the order of questions. Each question is answered at most FUEL times, so the
+work is linear in the number of questions, which is linear in the size of the text.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from codelens.text.expressions import parse_type, steps
 
 FUEL = 24  # Depth of nested questions for one reference. 16 and 24 give the same edges on Django and Guava.
 MOST_ANSWERS = 15_000  # Answers kept at a time, at some 500 bytes each
-MOST_BASES = 40  # Types in the lineage of one
-MOST_MODULES = 100  # Modules that one name is followed through, by re-exports and wildcards
-VALUES = ("variable", "constant", "property")  # Kinds of definitions that a program reads and writes like a field
-END = 1 << 62  # A place behind all others of a document
+MOST_BASES = 40  # Limit of types in the lineage of a type
+MOST_MODULES = 100  # Limit of modules through which a name is followed by re-exports and wildcards
+VALUES = ("variable", "constant", "property")  # Kinds of definitions that hold a value, like a field
+END = 1 << 62  # A position after the end of every document
 T = TypeVar("T")
 
 
 class Value(NamedTuple):
-    """The value of an expression."""
+    """The value of an expression, as far as it is known without running the code."""
 
     how: str
-    """definition, object (of the type `definition`), field (of the type `definition`), module, holding (a container of the type in
-    `text`), external (outside of the repository), hidden (a name that is bound to something unknown), receiver (the object that a
-    method is called on)."""
+    """The kind of value: definition; object or field (of the type `definition`); module; holding (a container, with the type of its
+    elements in `text`); external (outside of the repository); hidden (a name bound to something unknown); receiver (the object that
+    a method is called on)."""
     definition: Definition | None = None
     module: Module | None = None
     text: str = ""
@@ -43,7 +43,7 @@ class Value(NamedTuple):
     tier: str = ""
 
     def with_tier(self, tier: str) -> Value:
-        """The same value with another tier: the way in which it was found."""
+        """Copy the value with another tier, which tells how it was found."""
         return self if self.tier == tier else Value(*self[:6], tier)
 
     def defines(self, kinds: Collection[str]) -> bool:
@@ -60,10 +60,10 @@ _YIELDED = ("result", "yield")
 
 
 def question(find: Callable[..., T]) -> Callable[..., T | None]:
-    """Make a method a question: it takes one unit of fuel, and its answer is kept with the keys that it depends on.
+    """Decorate a method as a question: each call takes one unit of fuel, and its answer is kept with the keys that it depends on.
 
-    A caller outside of the document that the question is about passes that document's path as `home`. Its answer then depends
-    on what the document offers as a whole; `Evaluator.collect_offered_keys` records what that depends on.
+    A caller in another document than the one that the question is about passes that document's path as `home`. Its answer then
+    depends on the document's offers as a whole; `Evaluator.collect_offered_keys` records the keys that these depend on.
     """
     name = find.__name__
 
@@ -107,31 +107,31 @@ def question(find: Callable[..., T]) -> Callable[..., T | None]:
 
 
 class Evaluator:
-    """Evaluates names and expressions of one repository."""
+    """An evaluator of the names and expressions of one repository."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        self.steps = 0  # Questions answered; those whose answer was kept do not count
+        self.steps = 0  # Questions answered, without those whose answer was kept
         self.cut = False  # True if fuel ran out since this was last set to False
         self._fuel = FUEL
-        self._needed = 0  # Fuel that the current question has needed so far
+        self._needed = 0  # Fuel that the current question has used so far
         self._answers: dict[tuple[object, ...], tuple[Any, int, set[Key]]] = {}
-        """Question → answer, the fuel that it takes, the keys that it depends on."""
+        """Question → (answer, fuel that it needs, keys that it depends on)."""
         self._cut_answers: dict[tuple[object, ...], dict[int, tuple[Any, set[Key]]]] = {}
-        """Question → amount of fuel that is too little for it → (answer with that amount, keys that it depends on)."""
+        """Question → amount of fuel that did not suffice → (answer with that amount, keys that it depends on)."""
 
     def forget(self) -> None:
-        """Drop all answers. Each would be found again unchanged."""
+        """Drop all answers. Asking again gives the same answers."""
         self._answers.clear()
         self._cut_answers.clear()
 
     def trim(self) -> None:
-        """Drop the answers if there are many."""
+        """Drop all answers if there are more than MOST_ANSWERS."""
         if len(self._answers) + len(self._cut_answers) > MOST_ANSWERS:
             self.forget()
 
     def collect_offered_keys(self, facts: LinkFacts) -> set[Key]:
-        """Collect the keys on which the offers of a document depend: results, fields, bases, values and aliases."""
+        """Collect the keys that a document's offers depend on: its results, fields, bases, values and aliases."""
         outer, self.catalog.keys = self.catalog.keys, set()
         for definition in facts.definitions:
             if definition.kind in TYPE_KINDS:
@@ -152,7 +152,7 @@ class Evaluator:
     # Names
 
     def resolve_name(self, name: str, facts: LinkFacts, unit: int | None, before: int = END) -> Value | None:
-        """Resolve a bare name at a place: in the enclosing functions and types, the file, its imports, its package."""
+        """Resolve a bare name at a place: in the enclosing functions and types, then in the file, its imports and its package."""
         language = facts.file.language
         if name in language.self_names and (holder := self.find_owner(facts, unit)):
             return Value("object", holder, tier="scope")
@@ -174,12 +174,12 @@ class Evaluator:
 
     @question
     def _resolve_outer(self, name: str, facts: LinkFacts, around: Definition | None) -> Value | None:
-        """Resolve a name that no enclosing function defines or binds; it may be a member of an enclosing type."""
+        """Resolve a name that no enclosing function defines or binds, but perhaps an enclosing type."""
         inside = self._resolve_inside(name, facts, around, END) if around else None
         return inside or self._resolve_in_file(name, facts, END)
 
     def _resolve_inside(self, name: str, facts: LinkFacts, unit: Definition, before: int) -> Value | None:
-        """Resolve a name in the functions and types around a place."""
+        """Resolve a name in the functions and types that enclose a place, innermost first."""
         language = facts.file.language
         around: Definition | None = unit
         while around is not None:
@@ -220,14 +220,14 @@ class Evaluator:
             return self.evaluate_bound(bound, facts, before) or HIDDEN
         if name in facts.names:
             return self._find_imported(name, facts) or EXTERNAL
-        return self._find_beyond(name, facts)
+        return self._find_unimported(name, facts)
 
     def _find_imported(self, name: str, facts: LinkFacts) -> Value | None:
         imported = facts.names[name]
         return self.resolve_in_module(find_import(self.catalog, facts, imported), imported.name)
 
-    def _find_beyond(self, name: str, facts: LinkFacts) -> Value | None:
-        """Resolve a name that no import of the file names: by a wildcard import, or in its package."""
+    def _find_unimported(self, name: str, facts: LinkFacts) -> Value | None:
+        """Resolve a name that the file neither defines nor imports by name: by a wildcard import, or in its package."""
         for wildcard in facts.wildcards:
             if (module := find_import(self.catalog, facts, wildcard)) and (value := self.find_export(module, name)):
                 return value.with_tier("import")
@@ -237,10 +237,10 @@ class Evaluator:
     @question
     def _resolve_outside_file(self, name: str, facts: LinkFacts) -> Value | None:
         """Resolve a name that the file does not define: by its imports, or in its package."""
-        return self._find_imported(name, facts) if name in facts.names else self._find_beyond(name, facts)
+        return self._find_imported(name, facts) if name in facts.names else self._find_unimported(name, facts)
 
     def _find_fixture(self, name: str, bound: Sequence[Binding], facts: LinkFacts) -> Value | None:
-        """The value of a test's parameter without a type or default: the result of the fixture of that name (pytest)."""
+        """Resolve a test's parameter that has no type or default to the result of the fixture with that name (pytest)."""
         if not facts.file.language.fixtures or "test" not in facts.file.roles or any(b.text for b in bound):
             return None
         for provider in self.catalog.list_fixture_files(facts):
@@ -251,9 +251,9 @@ class Evaluator:
 
     @question
     def list_guesses(self, name: str, kin: str, kinds: Sequence[str], free: bool, tests: bool) -> Sequence[Definition]:
-        """Definitions of these kinds that have the name, in languages of one family; of functions, those that override no other.
+        """List the definitions of a name and kinds in a language family; of functions, only those that override no other of them.
 
-        With `free`, definitions outside of types count as well; with `tests`, those in test files.
+        With `free`, definitions outside of types are included; with `tests`, those in test files.
         """
         definitions = [
             d
@@ -273,7 +273,7 @@ class Evaluator:
         return topmost or definitions
 
     def find_owner(self, facts: LinkFacts, unit: int | None) -> Definition | None:
-        """Find the type that a unit belongs to: the type around it, or the one that its container names."""
+        """Find the type that a unit belongs to: the enclosing type, or the type that its container names."""
         around = facts.definitions[unit] if unit is not None else None
         while around is not None:
             if around.kind in TYPE_KINDS:
@@ -287,7 +287,7 @@ class Evaluator:
 
     @question
     def find_visible_type(self, qualified: str, facts: LinkFacts) -> Definition | None:
-        """Find the type that a qualified name means in a file: defined there, imported, or in its package."""
+        """Find the type that a qualified name means in a file: one that is defined there, imported, or in its package."""
         name = qualified.rpartition(".")[2]
         language = facts.file.language
         self.catalog.keys.add(("d", facts.file.path, name))
@@ -306,7 +306,7 @@ class Evaluator:
         return None
 
     def make_super_object(self, facts: LinkFacts, unit: int | None) -> Value | None:
-        """Make the object of `super`: an instance of the first base."""
+        """Make the value of `super`: an object of the first base; external if that base is unknown."""
         holder = self.find_owner(facts, unit)
         if holder is None:
             return None
@@ -316,7 +316,7 @@ class Evaluator:
     # Modules
 
     def resolve_in_module(self, module: Module | None, name: str) -> Value | None:
-        """Resolve a name of a module; an empty name or `*` is the module itself."""
+        """Resolve a name in a module; an empty name or `*` means the module itself."""
         if module is None:
             return None
         if not name or name == "*":
@@ -327,7 +327,7 @@ class Evaluator:
         return exported.with_tier("import") if exported else None
 
     def _find_default(self, module: Module) -> Value | None:
-        """The default export of a module."""
+        """Find the default export of a module."""
         if exported := self.find_export(module, "default"):
             return exported.with_tier("import")
         for document in module.documents:
@@ -341,11 +341,11 @@ class Evaluator:
 
     @question
     def find_export(self, module: Module, name: str) -> Value | None:
-        """Resolve a name in a module: defined there, imported there, or a module inside it."""
+        """Resolve a name that a module exports: a definition, an imported name, or a module inside it."""
         return self._find_exported(module, name, set())
 
     def _find_exported(self, module: Module, name: str, seen: set[tuple[Module, str]]) -> Value | None:
-        """Resolve a name in a module, without the modules and names in `seen`, to which it adds."""
+        """Do the work of `find_export`. `seen` has the modules and names already tried, and is extended."""
         if (module, name) in seen or len(seen) >= MOST_MODULES:
             return None
         seen.add((module, name))
@@ -395,7 +395,7 @@ class Evaluator:
     # Expressions and types
 
     def evaluate(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
-        """Evaluate an expression where it stands; None if it is unknown. The value is not kept."""
+        """Evaluate an expression at its place; None if unknown. The result is not kept."""
         parts = steps(text)
         if not parts:
             return None
@@ -431,7 +431,7 @@ class Evaluator:
         return self._call_by_name(value) if value and language.bare_calls and value.defines(FUNCTIONS) else value
 
     def evaluate_expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
-        """Evaluate an expression where it stands, and keep its value; None if it is unknown."""
+        """Evaluate an expression at its place and keep the result; None if unknown."""
         return self._evaluate_expression(text, facts, unit, before) if steps(text) else None
 
     @question
@@ -439,7 +439,7 @@ class Evaluator:
         return self.evaluate(text, facts, unit, before)
 
     def evaluate_type(self, text: str, facts: LinkFacts, unit: int | None) -> Value | None:
-        """Evaluate a declared type to an object of it; external where the repository does not define it."""
+        """Evaluate a declared type to an object of that type; external if the repository does not define it."""
         return self._find_type(text, facts, unit) if parse_type(text).head else None
 
     @question
@@ -472,7 +472,7 @@ class Evaluator:
         return value
 
     def resolve_type_name(self, head: str, facts: LinkFacts, unit: int | None) -> Value | None:
-        """Resolve the dotted name of a type, part by part, where it stands."""
+        """Resolve the dotted name of a type, part by part, in the scope of a unit."""
         first, *rest = head.split(".")
         value = self.resolve_name(first, facts, unit)
         if value is None and rest:  # a qualified name that starts with a namespace
@@ -489,7 +489,7 @@ class Evaluator:
         return value
 
     def _unalias(self, definition: Definition) -> Value | None:
-        """The type that an alias stands for."""
+        """Find the type that an alias stands for."""
         return self._find_alias(definition, home=self.catalog.read_facts_of(definition).file.path)
 
     @question
@@ -502,14 +502,14 @@ class Evaluator:
         return None
 
     def _call_by_name(self, value: Value) -> Value | None:
-        """Evaluate a member in a language where its name alone calls it (Ruby)."""
+        """Evaluate a member in a language where naming it calls it (Ruby)."""
         definition = value.definition
         return (
             self.read_value(definition) if definition and definition.kind == "property" else self.evaluate_call(value)
         )
 
     def evaluate_call(self, value: Value) -> Value | None:
-        """Evaluate a call: to an object of a type, or what a function declares or is seen to return."""
+        """Evaluate a call: of a type to an object of it, of a function to its declared or inferred result."""
         definition = value.definition
         if value.how == "object":
             for name in ("__call__", "invoke", "apply", "operator()"):
@@ -536,7 +536,7 @@ class Evaluator:
         return self.evaluate_call(Value("definition", definition))
 
     def evaluate_result(self, function: Definition, of: Value, hows: Sequence[str] = _RETURNED) -> Value | None:
-        """The result of a function. `of` is the called value, with its receiver if that is known."""
+        """Evaluate a function's result. `of` is the called value, with its receiver if that is known."""
         home = self.catalog.read_facts_of(function).file.path if hows is _RETURNED else ""
         result = self._find_result(function, hows, home=home)
         if result is None or result.how != "receiver":
@@ -564,7 +564,7 @@ class Evaluator:
         return None
 
     def evaluate_element(self, value: Value) -> Value | None:
-        """An element of a container, or of a type that names one."""
+        """Evaluate an element of a container, or of a type that is an alias for one."""
         if value.how == "object" and value.definition and value.definition.kind == "type":
             aliased = self._unalias(value.definition)
             return self.evaluate_element(aliased) if aliased and aliased.how == "holding" else None
@@ -573,7 +573,7 @@ class Evaluator:
         return value if value.how in _UNKNOWN else None
 
     def evaluate_bound(self, bound: Sequence[Binding], facts: LinkFacts, before: int) -> Value | None:
-        """Evaluate a name by its bindings: by a declared type, else by the last value before the place."""
+        """Evaluate a name by its bindings: by its declared type, else by the last value assigned before the place."""
         typed = False
         for binding in reversed(bound):
             if binding.how == "type":
@@ -594,7 +594,7 @@ class Evaluator:
     # Members
 
     def resolve_member(self, value: Value, name: str, bare: bool = False) -> Value | None:
-        """Resolve the member of a value by its name; external where the owner, or a base of it, lies outside of the repository."""
+        """Resolve a member of a value; external if the owner or one of its bases lies outside of the repository."""
         if value.how == "module" and value.module:
             return self.find_export(value.module, name) or (EXTERNAL if value.module.complete else None)
         definition = value.definition
@@ -632,9 +632,9 @@ class Evaluator:
 
     @question
     def find_declarer(self, owner: Definition, name: str, marked: bool = False) -> Definition | None:
-        """The type of a lineage that has a field of that name; None if a nearer one defines the name.
+        """Find the type, among the owner and its bases, that has a field of this name; None if a nearer type has such a member.
 
-        With `marked`, for names with a sigil, methods of that name do not hide it.
+        With `marked` (a name with a sigil), methods of the same name do not hide the field.
         """
         for holder in self.list_lineage(owner):
             type_ = holder.definition
@@ -649,7 +649,7 @@ class Evaluator:
         return None
 
     def resolve_field(self, owner: Definition, name: str) -> Value | None:
-        """A field, by its declaration in the type or by what a member assigns to it."""
+        """Resolve a field by its declaration in the type, or by the values that members assign to it."""
         facts, holder = owner.facts, owner.qualified
         self.catalog.keys.add(("m", facts.file.path, f"{holder}.{name}"))
         if (holder, name) not in facts.fields:
@@ -662,7 +662,7 @@ class Evaluator:
         return self.evaluate_bound(declared or assigned, facts, END)
 
     def read_value(self, definition: Definition) -> Value | None:
-        """The value of a variable, constant or property."""
+        """Evaluate the content of a variable, constant or property."""
         return self._find_value(definition, home=self.catalog.read_facts_of(definition).file.path)
 
     @question
@@ -680,7 +680,7 @@ class Evaluator:
         return self.evaluate_bound(assigned, facts, END) if assigned else None
 
     def list_lineage(self, owner: Definition) -> Sequence[Value]:
-        """A type and all its bases, nearest first; an unknown base has no definition."""
+        """List a type and all its bases, nearest first; an unknown base has no definition."""
         return self._find_lineage(owner) or (Value("definition", owner),)
 
     @question
@@ -700,7 +700,7 @@ class Evaluator:
         return tuple(line[:MOST_BASES])
 
     def list_bases(self, owner: Definition) -> Sequence[Value]:
-        """The bases and interfaces that a type names, in order; an unknown one has no definition."""
+        """List the bases and interfaces that a type names, in order; an unknown base has no definition."""
         return self._find_bases(owner, home=self.catalog.read_facts_of(owner).file.path) or ()
 
     @question
@@ -721,14 +721,14 @@ _EMPTY: Mapping[str, Sequence[Definition]] = {}
 
 
 def find_twin_type(definition: Definition) -> Definition | None:
-    """The type with the name of a value in the same file (TypeScript's `interface X` and `const X`)."""
+    """Find the type that shares its name with a value in the same file (TypeScript's `interface X` and `const X`)."""
     if definition.kind in HOLDERS:
         return None
     return next((d for d in definition.facts.top.get(definition.name, ()) if d.kind in TYPE_KINDS), None)
 
 
 def _choose_closest(candidates: Sequence[Definition], facts: LinkFacts) -> Definition | None:
-    """The definition whose path shares most folders with this file's; None if several share as many."""
+    """Choose the definition whose path shares the most folders with this file; None if several share equally many."""
     if len(candidates) <= 1:
         return candidates[0] if candidates else None
     folders = facts.file.path.split("/")

@@ -1,6 +1,6 @@
-"""The facts about one document that linking reads: its definitions by scope, its imports and its bindings.
+"""The facts that linking reads about one document: its definitions by scope, its imports and its bindings.
 
-The linker looks up nothing else, so `keys` tells which lookups a change of the document affects.
+The linker looks up nothing else, so `LinkFacts.digest_keys` shows which lookups a change of the document affects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from codelens.model.code import CHUNK_KINDS, TYPE_KINDS
 from codelens.model.extraction import Binding, Import
 
 Key = tuple[str, ...]
-"""Identifies a lookup. The first part is its kind, the others are the place and the name:
+"""The identity of a lookup. The first part is its kind, the others are the place and the name:
 
 p stem                   files and folders of that name
 s namespace              files of a namespace
@@ -32,19 +32,19 @@ m path holder.name       members and fields of a type in a file
 o holder name            members of types of that name in any file
 g name                   definitions of that name in the repository
 u path qualified         the content of a definition: its bases, declared type, results
-e path                   all that a document offers others; changes if a key changes that the offers depend on
-f modules, f owners      declarations of manifests about modules' names; owners of files
+e path                   everything that a document offers to others; changes if a key changes that the offers depend on
+f modules, f owners      module names that manifests declare; owners of files
 rpc                      the names of all remote procedures"""
-HOLDERS = (*TYPE_KINDS, "module")  # Kinds with members, which are found by the holder's name
+HOLDERS = (*TYPE_KINDS, "module")  # Kinds of definitions with members that are looked up by the holder's name
 FUNCTIONS = ("function", "method", "property", "macro")
 PROTOBUF = "protobuf"
-MOST_CLOSED = 50  # Bindings of a name in unnamed functions that are examined before a place: tests have hundreds
-PROCEDURES = "rpc"  # The key of the names of all remote procedures
-_FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")  # A field in the text of a member: self.x, $this->x, @x
+MOST_CLOSED = 50  # Bindings of a name in unnamed functions that are examined for one place; tests have hundreds
+PROCEDURES = "rpc"  # Kind of the key of all remote procedures' names
+_FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")  # A field as a member writes it: self.x, $this->x, @x
 
 
 class Definition:
-    """One unit. Each is read once, so definitions are compared by identity."""
+    """A unit as the linker sees it. Each is read once, so definitions are compared by identity."""
 
     __slots__ = ("container", "end", "facts", "id", "kind", "local", "name", "parent", "place", "qualified", "start")
 
@@ -63,7 +63,7 @@ class Definition:
 
 
 class FileInfo(NamedTuple):
-    """The row of a document, without its units."""
+    """A document's id, path, language, namespace and roles."""
 
     id: int
     path: str
@@ -73,19 +73,19 @@ class FileInfo(NamedTuple):
 
 
 def use_dots(name: str) -> str:
-    """A namespace with dots between its parts, whatever its language writes there."""
+    """Write a namespace with dots between its parts, instead of its language's separators."""
     return name and name.replace("\\", ".").replace("::", ".").strip(".")
 
 
 def list_folders(path: str) -> Iterator[str]:
-    """The folders above a path, nearest first; the last is the root, an empty text."""
+    """List the folders above a path, nearest first; the last is the root, an empty string."""
     while path:
         path = path.rpartition("/")[0]
         yield path
 
 
 def find_folders(paths: Iterable[str]) -> set[str]:
-    """All folders that hold these files, directly or not, except the root."""
+    """Find all folders that contain these files, directly or not, except the root."""
     folders: set[str] = set()
     for path in paths:
         for folder in list_folders(path):
@@ -96,7 +96,7 @@ def find_folders(paths: Iterable[str]) -> set[str]:
 
 
 class LinkFacts:
-    """A document's definitions, imports and bindings, by how they are looked up."""
+    """A document's definitions, imports and bindings, indexed for lookup."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class LinkFacts:
         self.file = file
         folder = file.path.rpartition("/")[0]
         self.place = (file.language.name, file.path if file.language.modules == "crate" else folder)
-        """(language, folder or path) on which the meaning of an import depends, apart from its text."""
+        """(language, folder or path): imports with the same text and the same place mean the same."""
         self.size = len(rows) + len(imports) + len(bindings)
         self.definitions: list[Definition] = []
         self.by_id: dict[int, Definition] = {}
@@ -116,11 +116,11 @@ class LinkFacts:
         self.members: dict[str, dict[str, list[Definition]]] = {}
         """Qualified name of a holder → its members in this file."""
         self.locals: dict[int, dict[str, list[Definition]]] = {}  # Place of a unit → its local definitions by name
-        self.inner: set[str] = set()  # Names that are defined or bound within any unit
+        self.inner: set[str] = set()  # Names that are defined or bound inside any unit
         self.has_modules = False  # True if the file defines an inner module
         self._define(rows)
         self.imports = imports
-        self.names: dict[str, Import] = {}  # Local name → the import that brings it
+        self.names: dict[str, Import] = {}  # Local name → its import
         self.wildcards = [i for i in imports if i.name == "*" and not i.alias]
         for imported in imports:
             if local := find_local_name(imported, file.language.modules):
@@ -128,17 +128,17 @@ class LinkFacts:
                 self.names.setdefault(local, imported._replace(module=local) if is_bare else imported)
         self.bindings: dict[int | None, list[Binding]] = {}
         self._bound: dict[tuple[int | None, str], list[Binding]] = {}
-        self._closed: dict[tuple[int | None, str], list[Binding]] = {}  # Bindings in functions without a name
+        self._closed: dict[tuple[int | None, str], list[Binding]] = {}  # Bindings in unnamed functions
         self.module_bound: dict[str, None] = {}  # Names bound at the top level, in order of place
         self.fields: dict[tuple[str, str], tuple[list[Binding], list[Binding]]] = {}
         """(qualified name of a type, field) → (declarations in the type, assignments by its members)."""
         self.outer_bases: dict[str, list[Binding]] = {}
-        """Name of a type → bases that stand outside of its definition: a Rust impl, a Swift extension."""
-        self.adds_to: dict[int, str] = {}  # Start of such a base → name of the type
+        """Name of a type → bases that are named outside of its definition: by a Rust impl or a Swift extension."""
+        self.adds_to: dict[int, str] = {}  # Start of such a base → name of its type
         self._bind(bindings)
         self.repeated = {name for name, same in self.top.items() if len(same) > 1} | self.module_bound.keys()
         self.repeated |= {name for unit, name in self._closed if unit is None}
-        """Names with different meanings at different places of the top level."""
+        """Names that may mean different things at different places of the top level."""
 
     def _define(self, rows: Sequence[tuple[int, int | None, str, str, str, bool, int, int]]) -> None:
         for place, (unit, parent, *row) in enumerate(rows):
@@ -182,19 +182,19 @@ class LinkFacts:
                 self.fields.setdefault((around.container, field[2]), ([], []))[1].append(binding)
 
     def release(self) -> None:
-        """Drop the definitions, which refer back to this object: the cycle would stay in memory until the next collection."""
+        """Drop the definitions. They refer back to this object, so it would stay in memory until the next garbage collection."""
         for table in (self.definitions, self.by_id, self.top, self.members, self.locals):
             table.clear()
 
     @property
     def types(self) -> list[Definition]:
-        """The types that the document defines, in order of place."""
+        """The types defined in the document, in order of place."""
         return [d for d in self.definitions if d.kind in TYPE_KINDS]
 
     def find_bindings(self, unit: int | None, name: str, place: int) -> Sequence[Binding]:
-        """Bindings of a name directly in a unit (None: the module) that hold at a place, in order of place.
+        """Find the bindings of a name that are directly in a unit (None: the module) and hold at a place, in order of place.
 
-        Of functions without a name around the place, the innermost that binds the name counts.
+        Bindings in an unnamed function around the place hide those outside of it; the innermost function wins.
         """
         closed = self._closed.get((unit, name), ())
         before = bisect_right(closed, place, key=attrgetter("start")) if closed else 0
@@ -204,17 +204,17 @@ class LinkFacts:
         return self._bound.get((unit, name), ())
 
     def list_base_texts(self, owner: Definition) -> list[tuple[str, int | None]]:
-        """(text, unit in whose scope it stands) of each base and interface of a type, in order."""
+        """List (text, place of the unit whose scope it is in) for each base and interface of a type, in order."""
         outside = owner.parent.place if owner.parent else None
         inside = [b for b in self.bindings.get(owner.place, ()) if b.how in ("base", "interface")]
         return [*((b.text, outside) for b in inside), *((b.text, b.unit) for b in self.outer_bases.get(owner.name, ()))]
 
     def list_bindings(self, unit: int, how: str) -> list[Binding]:
-        """Bindings of a unit itself (base, interface, return, result), not of a name inside it."""
+        """List the bindings of a unit itself (base, interface, return, result), not of a name inside it."""
         return [b for b in self.bindings.get(unit, ()) if b.how == how and not b.name]
 
     def digest_keys(self) -> dict[Key, str]:
-        """Digest what other documents may look up: key → digest of what it leads to in this document."""
+        """Digest everything that other documents may look up in this one: key → digest."""
         keys: defaultdict[Key, list[str]] = defaultdict(list)
         path, namespace, folder = self.file.path, self.file.namespace, self.file.path.rpartition("/")[0]
         stem, language = path.rpartition("/")[2].partition(".")[0], self.file.language
@@ -253,7 +253,7 @@ class LinkFacts:
         return {key: xxhash.xxh3_64_hexdigest("\n".join(texts).encode()) for key, texts in keys.items()}
 
     def _describe_content(self, unit: Definition) -> str:
-        """The content of a definition, and of the functions around it, on which its value may depend."""
+        """Describe the bindings and local names of a definition and of the functions around it, which its value may depend on."""
         texts = [_join_bindings(self.outer_bases.get(unit.name, ()))]
         around: Definition | None = unit
         while around is not None:
@@ -275,7 +275,7 @@ _VERSION = re.compile(r"v\d+$")
 
 
 def find_local_name(one: Import, modules: str) -> str:
-    """The local name of an import; empty for a wildcard, and for a module that is only loaded."""
+    """Find the local name of an import; empty for a wildcard, and for a module that is only loaded."""
     if one.alias:
         return one.alias if one.alias not in ("_", ".") else ""
     if one.name:
@@ -291,12 +291,12 @@ def find_local_name(one: Import, modules: str) -> str:
 
 @lru_cache(maxsize=20_000)
 def hash_key(key: Key) -> int:
-    """A key as it is stored: 32 bits. A collision only links a document again without need."""
+    """Hash a key to the 32 bits that are stored. A collision only causes a document to be linked again."""
     return xxhash.xxh3_64_intdigest("\0".join(key).encode("utf-8", "surrogatepass")) >> 32
 
 
 class LinkWords(NamedTuple):
-    """words.toml: words of programming languages with a meaning in types and names."""
+    """The word lists of words.toml: words with a special meaning in types and names."""
 
     transparent: frozenset[str]
     containers: frozenset[str]
@@ -307,6 +307,6 @@ class LinkWords(NamedTuple):
 
 @cache
 def load_words() -> LinkWords:
-    """The word lists."""
+    """Read words.toml."""
     table = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
     return LinkWords(**{name: frozenset(table[name]) for name in LinkWords._fields})

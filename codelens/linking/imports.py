@@ -1,4 +1,4 @@
-"""Resolves imports: the files of the repository behind a module's name, by the rules of the importing language.
+"""Resolve imports: find the files of the repository for a module's name, by the rules of the importing language.
 
 A language's row names its rule (`modules` in languages.toml); each rule is one function here. A module without a file in the
 repository lies outside of it.
@@ -20,11 +20,11 @@ SCRIPT_ENDINGS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts",
 """Endings that JavaScript's resolvers try, in order of preference."""
 _PYTHON_ENDINGS = (".py", ".pyi", "/__init__.py", "/__init__.pyi", ".pyx")
 _WRITTEN_AS = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".cjs": (".cts",)}
-"""TypeScript imports name the files that the compiler writes."""
+"""Ending in an import → endings of its source. TypeScript imports name the files that the compiler writes."""
 
 
 class Module:
-    """The files of a module, and the places where its parts are looked for."""
+    """The files of a module, and the places where its names are looked up."""
 
     __slots__ = ("_key", "complete", "documents", "folder", "kin", "namespace", "within")
 
@@ -38,11 +38,11 @@ class Module:
         namespace: tuple[str, str] = ("", ""),
     ) -> None:
         self.documents = documents
-        self.folder = folder  # The folder of the modules inside it; None if it cannot have any
-        self.within = within  # Qualified name of the type or inner module that is meant; empty for the files as a whole
-        self.complete = complete  # True if a name that is not found in it cannot exist
+        self.folder = folder  # Folder of its submodules; None if it cannot have any
+        self.within = within  # Qualified name of the type or inner module that is meant; empty for whole files
+        self.complete = complete  # True if a name that is not found in the module cannot exist
         self.kin, self.namespace = namespace
-        """(family of languages, namespace) if the module is a namespace; its files are those that declare it."""
+        """(language family, namespace) if the module is a namespace; its files are those that declare it."""
         self._key = namespace if self.namespace else (documents[:1], len(documents), folder, within)
 
     def __eq__(self, other: object) -> bool:
@@ -53,7 +53,7 @@ class Module:
 
 
 def find_import(catalog: Catalog, facts: LinkFacts, imported: Import) -> Module | None:
-    """The module that an import names; None if it lies outside of the repository."""
+    """Find the module that an import names; None if it lies outside of the repository."""
     rule = _RULES.get(facts.file.language.modules)
     return (
         catalog.answer_once(("import", facts.place, imported.module), rule, catalog, facts, imported.module)
@@ -63,7 +63,7 @@ def find_import(catalog: Catalog, facts: LinkFacts, imported: Import) -> Module 
 
 
 def find_module(catalog: Catalog, module: Module, name: str) -> Module | None:
-    """The module of that name inside another one."""
+    """Find a module by its name inside another module."""
     if module.namespace:
         namespace = f"{module.namespace}.{name}"
         catalog.record("s", namespace)
@@ -79,7 +79,7 @@ def find_module(catalog: Catalog, module: Module, name: str) -> Module | None:
 
 
 def _resolve_dotted(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | None:
-    """An absolute import lies below the nearest folder above the importing file, else below any folder."""
+    """Find a Python module. An absolute import is searched below each folder above the importing file, then below all folders."""
     path, kin = facts.file.path, facts.file.language.kin
     dots = len(spec) - len(spec.lstrip("."))
     parts = [part for part in spec[dots:].split(".") if part]
@@ -107,7 +107,7 @@ def _resolve_dotted(catalog: Catalog, facts: LinkFacts, spec: str) -> Module | N
 
 
 def _find_roots(catalog: Catalog, kin: str, tail: str) -> tuple[list[str], str]:
-    """(folders that hold a module at this path and are not packages themselves, a namespace package at this path)."""
+    """Find (folders that contain a module at this path and are not packages, folder of a namespace package at this path)."""
     paths = {(path, ending) for ending in _PYTHON_ENDINGS for path in catalog.find_paths(kin, tail + ending)}
     roots = {path[: -len(tail + ending)].rstrip("/") for path, ending in paths}
     for folder in catalog.folders_named.get(tail.rpartition("/")[2], ()):
@@ -121,7 +121,7 @@ def _find_roots(catalog: Catalog, kin: str, tail: str) -> tuple[list[str], str]:
 
 
 def _is_package(catalog: Catalog, folder: str) -> bool:
-    """True for a folder with an `__init__.py`. An absolute import never starts inside such a folder."""
+    """True for a folder with an `__init__.py`. An absolute import never starts in such a folder."""
     return f"{folder}/__init__.py".lstrip("/") in catalog.by_path
 
 
@@ -200,7 +200,7 @@ def _resolve_in_crate(catalog: Catalog, facts: LinkFacts, spec: str) -> Module |
 
 
 def _find_rust_file(catalog: Catalog, folder: str, parts: list[str]) -> Module | None:
-    """The module at a path below a folder. The last part is a file, or a module or type within the file before it."""
+    """Find the module at a path below a folder. The last part is a file, or a module or type in the file of the part before it."""
     path = posixpath.join(folder, *parts)
     names = [f"{path}.rs", f"{path}/mod.rs"]
     if not parts:
@@ -256,7 +256,7 @@ def _resolve_required(catalog: Catalog, facts: LinkFacts, spec: str) -> Module |
 
 
 def _find_by_suffix(catalog: Catalog, facts: LinkFacts, path: str, endings: Iterable[str]) -> Module | None:
-    """The file in the same folder, else the nearest file whose path has this ending."""
+    """Find the file at a path relative to this file's folder, else the nearest file whose path ends in it."""
     folder, family = facts.file.path.rpartition("/")[0], facts.file.language.kin
     catalog.record("p", posixpath.basename(path).partition(".")[0])
     for ending in endings:
@@ -269,7 +269,7 @@ def _find_by_suffix(catalog: Catalog, facts: LinkFacts, path: str, endings: Iter
 
 
 def find_nearest(place: str, paths: Sequence[str]) -> str:
-    """The first of the sorted paths that share the longest prefix with `place`."""
+    """Find the first of the sorted paths that share the longest prefix with `place`."""
     at = bisect_left(paths, place)
     shared = max(len(posixpath.commonprefix([place, path])) for path in paths[max(at - 1, 0) : at + 1])
     return paths[bisect_left(paths, place[:shared])]

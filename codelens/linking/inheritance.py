@@ -1,7 +1,7 @@
-"""Edges that follow from bases: members that a type inherits, members that override others, interfaces that a type satisfies.
+"""Derive the edges that follow from bases: inherited members, overridden members, and interfaces that a type satisfies.
 
-They are stored, because walks and commands read them like any other edge. In a language with structural interfaces (Go), a
-member counts by its name and its numbers of parameters and results: by name alone, every type with `Write` would be a writer.
+They are stored, so that walks and commands read them like any other edge. With structural interfaces (Go), members match by name
+and by number of parameters and results: by name alone, every type with a method `Write` would be a writer.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from codelens.model.code import TYPE_KINDS, DocumentId, UnitId
 from codelens.model.graph import KINDS, TIERS
 from codelens.store.store import Store
 
-MOST_BELOW = 100_000  # Types examined below a changed one; a guard against circles in bad input
-MOST_HOLDERS = 2000  # Types examined for one member's name; a guard: kubernetes has some 1 500 methods of one name
+MOST_BELOW = 100_000  # Limit of subtypes to examine below changed types; a guard against cycles in bad input
+MOST_HOLDERS = 2000  # Limit of types to examine for one member's name; kubernetes has some 1 500 methods of one name
 _TIER = TIERS["implied"].number
 ImpliedRow = tuple[int, int, int, int, int]  # (source, number of the kind, target, 0, number of the tier)
 
 
 class Inheritance:
-    """Finds the edges of types that follow from their bases, in one repository."""
+    """The edges that follow from the bases of types, in one repository."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
@@ -32,14 +32,14 @@ class Inheritance:
         """(language, name) → the interfaces with a member of that name, by id."""
 
     def forget(self) -> None:
-        """Drop what was read. It would be read again unchanged."""
+        """Drop everything cached. It would be read again unchanged."""
         self._shapes.clear()
         self._interfaces.clear()
 
     def derive_edges(self, holder: Definition) -> Iterator[ImpliedRow]:
-        """The edges of a type and its members to inherited and overridden members, and to the interfaces it satisfies.
+        """Derive the edges of a type and its members to inherited and overridden members, and to the interfaces that it satisfies.
 
-        `inherits` and `overrides` lead to the nearest member of a name.
+        `inherits` and `overrides` edges lead to the nearest member with the name.
         """
         by_name: dict[str, list[Definition]] = {}
         for member in list_own_members(self._catalog, holder):
@@ -65,7 +65,7 @@ class Inheritance:
             yield holder.id, KINDS["implements"], interface.id, 0, _TIER
 
     def _list_satisfied(self, holder: Definition) -> Iterator[Definition]:
-        """Interfaces that a type satisfies without naming them, in order of path and place."""
+        """List the interfaces that a type satisfies without naming them, in order of path and place."""
         language = holder.facts.file.language
         if not language.structural or holder.kind == "interface":
             return
@@ -82,7 +82,7 @@ class Inheritance:
                 yield interface
 
     def _list_candidates(self, interface: Definition) -> list[Definition]:
-        """Types with at least one of an interface's members: they may satisfy it."""
+        """List the types that have at least one of an interface's members and so may satisfy it."""
         language = interface.facts.file.language
         wanted = self._read_shape(interface) if language.structural and interface.kind == "interface" else None
         if not wanted:
@@ -95,7 +95,7 @@ class Inheritance:
         return [h for h in holders if h is not None and h.kind != "interface"]
 
     def _read_shape(self, holder: Definition) -> dict[str, tuple[int, int]] | None:
-        """Name → (parameters, results) of all members, embedded ones too; None if members of an interface are unknown."""
+        """Read a type's shape, with embedded members: name → (parameters, results). None if an interface has an unknown base."""
         if holder.id not in self._shapes:
             lineage = self._evaluator.list_lineage(holder)
             shape: dict[str, tuple[int, int]] = {}
@@ -106,10 +106,10 @@ class Inheritance:
             self._shapes[holder.id] = None if has_outer_base else shape
         return self._shapes[holder.id]
 
-    def _list_below(
+    def _list_affected_types(
         self, store: Store, documents: Sequence[DocumentId], holders: Collection[int]
     ) -> dict[int, Definition]:
-        """Types in the documents or with members there, types below those, and types that may satisfy them; by path and place."""
+        """List, by path and place, types that have members in the documents, their subtypes, and types that may satisfy them."""
         catalog = self._catalog
         types = {d.id: d for document in documents for d in catalog.read_facts(document).types}
         members = [d for document in documents for d in catalog.read_facts(document).definitions if d.kind == "method"]
@@ -133,8 +133,8 @@ class Inheritance:
         return {d.id: d for d in sorted(types.values(), key=lambda d: (d.facts.file.path, d.place))}
 
     def replace_edges(self, store: Store, documents: Sequence[DocumentId], holders: Collection[int]) -> None:
-        """Replace the edges of types in these documents, of other `holders`, and of types below them."""
-        below = self._list_below(store, documents, holders)
+        """Replace the derived edges of types in these documents, of other `holders`, and of their subtypes."""
+        below = self._list_affected_types(store, documents, holders)
         for holder in [*below.values()]:  # types of one name share their members, and so the edges that start there
             for member in list_own_members(self._catalog, holder):
                 below.update((d.id, d) for d in find_owning_types(self._catalog, member))
@@ -148,7 +148,7 @@ class Inheritance:
 
 
 def list_own_members(catalog: Catalog, holder: Definition) -> list[Definition]:
-    """Methods and properties of a type in its file, or in its folder if the language allows it."""
+    """List the methods and properties of a type in its file, or in its folder if the language allows that."""
     return [
         d
         for d in catalog.list_all_members(holder)
@@ -157,7 +157,7 @@ def list_own_members(catalog: Catalog, holder: Definition) -> list[Definition]:
 
 
 def describe_owner(member: Definition) -> tuple[str, str, str] | None:
-    """(family of languages, folder, name) of the type of a method that stands outside of its type."""
+    """Describe the type of a method that is defined outside of it, as (language family, folder, name); None for other members."""
     file = member.facts.file
     if file.language.open_types != "directory" or member.kind != "method" or member.parent is not None:
         return None
@@ -165,11 +165,11 @@ def describe_owner(member: Definition) -> tuple[str, str, str] | None:
 
 
 def find_types_in_folder(catalog: Catalog, kin: str, folder: str, name: str) -> list[Definition]:
-    """The types of that name in a folder: there may be several, under different build tags."""
+    """Find the types of a name in a folder. There may be several, under different build tags."""
     return [d for d in catalog.find_in_folder(kin, folder, name) if d.kind in TYPE_KINDS]
 
 
 def find_owning_types(catalog: Catalog, member: Definition) -> list[Definition]:
-    """The types of the folder that a member outside of its type may belong to: several may have the name."""
+    """Find the types that a member defined outside of its type may belong to: all types of that name in its folder."""
     owner = describe_owner(member)
     return find_types_in_folder(catalog, *owner) if owner else []

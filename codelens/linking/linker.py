@@ -1,7 +1,7 @@
-"""Documents → their edges, and the documents that an update has to link again.
+"""Link documents: find their edges, and the documents that must be linked again after an update.
 
-A document's edges depend only on its text and on the keys that were looked up for it. So documents are linked in any order
-and by any process, and after a change only those documents are linked again whose keys the change touches.
+A document's edges depend only on its text and on the keys that were looked up for it. So documents can be linked in any order
+and by any process, and after a change only those documents are linked again that depend on a changed key.
 """
 
 from __future__ import annotations
@@ -30,30 +30,30 @@ from codelens.store.codec import pack_places
 from codelens.store.store import Store
 
 RULES = "link 14"  # Increase the number with each change of the rules that decide which edges a document has
-AT_ONCE = 256  # Documents whose edges are written together: rows of several lie on fewer pages
+AT_ONCE = 256  # Documents whose edges are written together, so that their rows lie on fewer pages
 
 EdgeRow = tuple[int, int, int | str, int, int]
-"""(source, number of the kind, target or the name of an external, line, number of the tier)"""
+"""(source, number of the kind, target or the name of an external, line, number of the tier)."""
 
 
 def compute_recipe() -> str:
-    """A hash of everything that decides which edges a document has; stored with each linked document."""
+    """Hash everything that decides which edges a document has; the hash is stored with each linked document."""
     return xxhash.xxh3_64_hexdigest(repr([RULES, FUEL, [sorted(part) for part in load_words()]]).encode())
 
 
 class DocumentLinks(NamedTuple):
-    """The edges of one document and their dependencies, as plain values that can cross a pipe."""
+    """The edges of one document and their dependencies, as plain values that can be sent between processes."""
 
     document: DocumentId
     edges: list[EdgeRow]
-    keys: list[int]  # Tokens of the keys that its edges depend on
-    offered: list[int]  # Tokens of the keys on which depends what it offers other documents
-    counts: dict[str, int]  # Outcome of its references → how many
-    unresolved: bytes  # The references that lead nowhere, as `pack_places` packs them
+    keys: list[int]  # Hashes of the keys that its edges depend on
+    offered: list[int]  # Hashes of the keys that its offers to other documents depend on
+    counts: dict[str, int]  # Outcome → number of its references
+    unresolved: bytes  # The references without a target, as `pack_places` packs them
 
 
 class Linker:
-    """Links documents of one repository. It only reads the store."""
+    """A linker of the documents of one repository. It only reads the store."""
 
     def __init__(self, store: Store, repository: RepositoryId, known: PreciseIndexes | None = None) -> None:
         self.repository = repository
@@ -66,7 +66,7 @@ class Linker:
         self._procedures = Procedures(self.evaluator)
 
     def link(self, document: DocumentId, whole: bool) -> DocumentLinks:
-        """The edges of one document. If the `whole` repository is linked, those that follow from bases too."""
+        """Find the edges of one document. If the `whole` repository is linked, include those that follow from bases."""
         catalog = self.catalog
         is_empty = not (self._store.references.has_any(document) or document in self._known.packed_uses)
         if is_empty and not catalog.manifests.has_declarations(catalog.files[document].path):
@@ -110,7 +110,7 @@ class Linker:
 
 
 def write_links(store: Store, links: Sequence[DocumentLinks], fresh: bool) -> None:
-    """Store the edges of documents. Unless they are `fresh`, their old edges are removed first."""
+    """Store the edges of documents; remove their old edges first unless they are `fresh`."""
     edges = store.edges
     externals = edges.add_externals({row[2] for linked in links for row in linked.edges if isinstance(row[2], str)})
     if not fresh:
@@ -129,23 +129,23 @@ def write_links(store: Store, links: Sequence[DocumentLinks], fresh: bool) -> No
 
 
 def split_into_batches(links: Iterable[DocumentLinks]) -> Iterator[list[DocumentLinks]]:
-    """Split links into batches of AT_ONCE."""
+    """Split the links into lists of at most AT_ONCE."""
     remaining = iter(links)
     while batch := list(islice(remaining, AT_ONCE)):
         yield batch
 
 
 class Invalidation:
-    """Collects the changes of a run over one repository, and finds the documents that have to be linked again.
+    """The changes of a run over one repository, and the documents that must be linked again because of them.
 
-    The keys of a document are read before it is replaced and again afterwards. Keys whose digests differ lead to the documents
-    that depend on them, and edges into removed units to the documents that they start from.
+    A document's keys are read before it is replaced and again afterwards. A key whose digest differs leads to the documents that
+    depend on it, and an edge into a removed unit to the document in which the edge starts.
     """
 
     def __init__(self, store: Store, repository: RepositoryId) -> None:
         self._store = store
         self._repository = repository
-        self._before: defaultdict[Key, list[str]] = defaultdict(list)  # Key → digests of what it led to
+        self._before: defaultdict[Key, list[str]] = defaultdict(list)  # Key → digests before the run
         self._units: set[UnitId] = set()
         self._documents: set[DocumentId] = set()
         self._paths: set[str] = set()
@@ -154,7 +154,7 @@ class Invalidation:
         self._owners: set[tuple[str, str, str]] = set()
 
     def note_document(self, document: DocumentId) -> None:
-        """Read the keys of a document, before it is removed or replaced."""
+        """Record the keys and units of a document before it is removed or replaced."""
         catalog = Catalog(self._store, self._repository, only=document)
         facts = catalog.read_facts(document)
         for key, digest in catalog.digest_offers(document).items():
@@ -172,13 +172,13 @@ class Invalidation:
         return bool(self._documents)
 
     def find_affected_types(self, catalog: Catalog) -> set[int]:
-        """Find the types to which members in changed documents belonged."""
+        """Find the types that members of changed documents belonged to."""
         return {d.id for owner in self._owners for d in find_types_in_folder(catalog, *owner)} | self._holders
 
     def find_documents_to_link(self, build: bool, catalog: Callable[[], Catalog]) -> set[DocumentId]:
-        """Find the documents to link. A resumed build that found changes links all: it cannot know what its first batches had read.
+        """Find the documents to link. A resumed build that found changes links all: it cannot know what its first batches read.
 
-        `catalog` makes the catalog of the documents as they are now.
+        `catalog` makes a catalog of the documents as they are now.
         """
         store = self._store
         unlinked = set(store.edges.find_unlinked(self._repository, compute_recipe()))
@@ -216,9 +216,9 @@ class Invalidation:
 
 
 def link_documents(index: str, repository: RepositoryId, documents: Sequence[DocumentId]) -> bytes:
-    """Link documents in a process of its own, and marshal the links. Only reads the index, as of the last commit.
+    """Link documents in a separate process and marshal the result. It reads the index as of the last commit and writes nothing.
 
-    The function is here, so that the process imports nothing of how documents are derived.
+    The function is in this module so that the process need not import the code that derives documents.
     """
     linker = _process_linker(index, repository)
     return marshal.dumps([tuple(linker.link(document, whole=True)) for document in documents])

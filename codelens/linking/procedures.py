@@ -1,8 +1,8 @@
-"""Edges of remote procedures: methods that implement a service of a .proto file, and calls of its procedures.
+"""Find the edges of remote procedures: methods that implement a service of a .proto file, and calls of its procedures.
 
-The code between the two is generated and mostly in no repository, so both are found by the names that the compilers of gRPC
-give: a method counts if its type builds on `XServicer` or the like, a call if its receiver is made of or declared as `XStub`,
-and only if a service X with that method is declared. A stub's name on hand-written code does not count.
+The code between the two is generated and usually not in the repository, so both are found by the names that gRPC's compilers
+give. A method counts if its type is based on `XServicer` or the like, a call if its receiver is created or declared as `XStub`;
+and only if a service X with that method is declared. A hand-written class with a stub's name does not count.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Reference
 from codelens.text.expressions import parse_type, steps
 
-DEEPEST = 4  # Names that a stub passes through on its way to a call. Field, parameter, variable.
+DEEPEST = 4  # Limit of names through which a stub is followed to a call: field, parameter, variable
 _SURE = re.compile(
     r"(?:^|\.)(?:(\w+?)(?:Async)?Servicer|(?:Unimplemented|Unsafe)(\w+?)(?:Server|Handler)|(\w+?)(?:Coroutine)?ImplBase"
     r"|(\w+)\.(?:\4Base|(?:Async|Callback)?Service))$"
 )  # Bases of a service's implementation in Python, Go, Java, Kotlin, C#, C++ and Ruby
 _UNSURE = re.compile(r"(?:^|\.)(I?(\w+?)(?:Base|Server|AsyncProvider|Provider)?)$")
-"""Bases in TypeScript, Rust and Swift, or in C# by a bare name. Hand-written types have such names as well."""
+"""Bases in TypeScript, Rust and Swift, or in C# without a qualifier. Hand-written types may have such names too."""
 _CLIENTS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -38,16 +38,16 @@ _CLIENTS = tuple(
 
 
 class Procedures:
-    """Finds the edges of documents of one repository to remote procedures."""
+    """The edges that lead from documents of one repository to remote procedures."""
 
     def __init__(self, values: Evaluator) -> None:
         self._values = values
         self._catalog = values.catalog
         self._names = self._catalog.list_member_names(PROTOBUF)
-        """The names of all remote procedures, since most calls have another name."""
+        """The names of all remote procedures, to skip the many other calls quickly."""
 
     def find_procedure_edges(self, facts: LinkFacts, references: Sequence[Reference]) -> Iterator[FoundEdge]:
-        """The methods of one document that implement remote procedures and the calls of them; none in generated code."""
+        """Find the edges of methods that implement remote procedures and of calls to them; none in generated code."""
         self._catalog.record(PROCEDURES)
         if not self._names or "generated" in facts.file.roles:
             return
@@ -79,7 +79,7 @@ class Procedures:
                     yield FoundEdge(reference.unit, "consumes_rpc", procedure, reference.line, tier)
 
     def _list_implemented(self, holder: Definition) -> list[Definition]:
-        """The services that a type implements, by the names of its bases."""
+        """List the services that a type implements, judging by the names of its bases."""
         facts = self._catalog.read_facts_of(holder)
         implemented: dict[int, Definition] = {}
         for text, place in facts.list_base_texts(holder):
@@ -96,7 +96,7 @@ class Procedures:
         return list(implemented.values())
 
     def _name_services(self, text: str, facts: LinkFacts, unit: int | None, before: int, deep: int = 0) -> list[str]:
-        """Names of the services that an expression may be a client of, by its own name or that of its type."""
+        """List the services that an expression may be a client of, judging by its own name or that of its type."""
         if names := [match for pattern in _CLIENTS for match in pattern.findall(text)]:
             return names
         parts = steps(text)
@@ -117,7 +117,7 @@ class Procedures:
         return [] if bound else self._name_services_of_field(self._values.find_owner(facts, unit), last, deep)
 
     def _name_services_of_field(self, owner: Definition | None, name: str, deep: int) -> list[str]:
-        """Names of the services that a field may be a client of, by its declaration or by what a member assigns to it."""
+        """List the services that a field may be a client of, judging by its declaration and the values assigned to it."""
         if owner is None or owner.kind not in TYPE_KINDS:
             return []
         facts, name = self._catalog.read_facts_of(owner), name.lstrip("@")
@@ -129,14 +129,14 @@ class Procedures:
         return []
 
     def _find_services(self, names: Sequence[str]) -> list[Definition]:
-        """The services of any of these names, except names that many declare."""
+        """Find the services with one of these names, except names with too many definitions."""
         definitions = [d for name in dict.fromkeys(names) for d in self._catalog.find_named(PROTOBUF, name)]
         return [d for d in definitions if d.kind == "interface"]
 
     def _choose_procedures(self, services: Sequence[Definition], name: str, facts: LinkFacts) -> list[Definition]:
-        """The procedures of that name in these services; of several, those of files that the document imports.
+        """Choose the procedures of a name in these services; of several, those in files that the document imports.
 
-        An import may name a .proto file by its own name, its folder's, or the last part of its package.
+        An import may name a .proto file by its file name, its folder, or the last part of its package.
         """
         procedures = []
         for service in services:
@@ -157,12 +157,12 @@ class Procedures:
 
 @lru_cache(maxsize=10_000)
 def _list_spellings(name: str) -> list[str]:
-    """The spellings of a method's name in a .proto file: say_hello, sayHello and SayHelloAsync are SayHello."""
+    """List how a method's name may be spelled in a .proto file: say_hello, sayHello and SayHelloAsync become SayHello."""
     joined = "".join(part[:1].upper() + part[1:] for part in name.split("_"))
     return list(dict.fromkeys([name, joined, joined.removesuffix("Async")]))
 
 
 def _is_handwritten(value: Value | None) -> bool:
-    """True for a definition of the repository that is not generated."""
+    """True if the value is a definition in the repository that is not generated."""
     file = value.definition.facts.file if value and value.definition else None
     return file is not None and file.language.name != PROTOBUF and "generated" not in file.roles

@@ -1,4 +1,4 @@
-"""Edges of one document: from its references, imports and manifests, each with its line and the tier of its target."""
+"""Find the edges of one document from its references, imports and manifests, each with its line and the tier of its target."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ LITERALS: dict[str, tuple[str, str]] = {
     "route": ("handles_route", "route"),
     "endpoint": ("consumes_endpoint", "route"),
     "flag": ("gated_by_flag", "flag"),
-}  # Kind of a reference to something that a literal names → (kind of its edge, kind of the external at its end)
-MOST_GUESSES = 4  # Definitions that one ambiguous name may lead to. A guess among more of them is worth nothing.
+}  # Kind of a reference to a literal's name → (kind of its edge, kind of the external at its end)
+MOST_GUESSES = 4  # Limit of definitions that one ambiguous name may lead to; a guess among more is worth nothing
 WRITTEN_OUT = ("extends", "implements", "throws", "decorates", "type_hint_of")
-"""Kinds of edges whose targets outside of the repository are kept as externals: they have telling names, and two functions that
-take the same type from outside belong together."""
+"""Kinds of edges whose targets outside of the repository are kept as externals: their names are informative, and two functions
+that take the same external type belong together."""
 
 _INTERFACES = ("interface", "trait")
 _ACCESSES = ("field", "use")  # Kinds of references that may name a field
 
 
 class FoundEdge(NamedTuple):
-    """One edge before its ends have numbers. `unit` is the position of the source in its document; None is the document."""
+    """An edge before its ends have numbers. `unit` is the position of the source in its document; None is the document itself."""
 
     unit: int | None
     kind: str
@@ -41,27 +41,27 @@ class FoundEdge(NamedTuple):
 
 
 class Meaning(NamedTuple):
-    """The definitions that a name means, by the index of a language server."""
+    """The definitions that a name means according to a language server's index."""
 
     line: int
     definitions: list[Definition]
 
 
 class Resolver:
-    """Finds the edges of documents of one repository."""
+    """A resolver of references to edges, for the documents of one repository."""
 
     def __init__(self, values: Evaluator) -> None:
         self.values = values
         self.catalog = values.catalog
-        self.counts = Counter[str]()  # Outcomes of the references of the last document, by the names in LINK_COUNTS
-        self.unresolved: list[int] = []  # Positions of those that lead nowhere
+        self.counts = Counter[str]()  # Outcome, as in LINK_COUNTS → number of references of the last document
+        self.unresolved: list[int] = []  # Positions of the references without a target
         self._accessed: set[tuple[int | None, int, str]] = set()
-        """(unit, type, field) of each access so far: only the first of a unit becomes an edge."""
+        """(unit, type, field) of each access so far: only a unit's first access becomes an edge."""
 
     def find_document_edges(
         self, facts: LinkFacts, references: Sequence[Reference], meant: Mapping[int, Meaning]
     ) -> Iterator[FoundEdge]:
-        """Find the edges of one document. Names at the places in `meant` are known and not resolved."""
+        """Find the edges of one document. Names at the places in `meant` are already known and are not resolved."""
         self.counts.clear()
         self.unresolved.clear()
         self._accessed.clear()
@@ -83,13 +83,13 @@ class Resolver:
                 kind, prefix = LITERALS[reference.kind]
                 yield FoundEdge(unit, kind, f"{prefix}:{reference.name}", line, "literal")
             elif reference.kind == "mention":
-                yield from self._find_mentioned(reference)
+                yield from self._find_mentioned_definition(reference)
             elif reference.kind == "link":  # the file that prose names
                 linked = self.catalog.find_linked_file(facts.file.path, reference.name)
                 if linked and linked[0].id != facts.file.id:
                     yield FoundEdge(unit, "documents", linked[0].id, line, linked[1])
             elif reference.kind == "place":
-                yield from self._find_linked_symbol(facts, reference)
+                yield from self._find_link_target(facts, reference)
         for member in facts.definitions:  # members that stand outside of their type's definition
             is_outside = member.parent is None or member.parent.kind not in TYPE_KINDS
             if member.kind == "method" and member.container and is_outside:
@@ -99,7 +99,7 @@ class Resolver:
         yield from self._find_declared_edges(facts.file.path)
 
     def _find_declared_edges(self, path: str) -> Iterator[FoundEdge]:
-        """Find the dependencies that the document declares as a manifest, and its owners."""
+        """Find the edges to the dependencies that a manifest declares, and to the document's owners."""
         manifests = self.catalog.manifests
         if manifest := manifests.find_manifest_at(path):
             for dependency in manifest.dependencies:
@@ -126,9 +126,9 @@ class Resolver:
         return (FoundEdge(None, "imports", target, one.line, "import") for target in targets)
 
     def _move_into_type(self, facts: LinkFacts, reference: Reference) -> Reference:
-        """The reference to a base that stands outside of its type (a Rust impl, a Swift extension), moved into that type.
+        """Move a reference to a base from outside of its type (a Rust impl, a Swift extension) into that type.
 
-        The type must be in the same file, because a document's edges start in that document.
+        The type must be in the same file, because a document's edges start in it. Other references are returned unchanged.
         """
         name = facts.adds_to.get(reference.start)
         value = self.values.resolve_type_name(name, facts, reference.unit) if name else None
@@ -137,7 +137,7 @@ class Resolver:
         return reference
 
     def find_edges(self, facts: LinkFacts, reference: Reference) -> Iterator[FoundEdge]:
-        """The edge of one use of a name; several if it is ambiguous, none if its meaning is unknown."""
+        """Find the edge of one reference; several if it is ambiguous, none if it cannot be resolved."""
         self.values.cut = False
         value = self.evaluate_reference(facts, reference)
         starved = value is None and self.values.cut
@@ -169,7 +169,7 @@ class Resolver:
     def _make_access(
         self, facts: LinkFacts, reference: Reference, holder: Definition, tier: str
     ) -> Iterator[FoundEdge]:
-        """The edge to the type that declares a field, since fields are not units."""
+        """Make the edge to the type that declares a field, since fields are not units."""
         unit, access = reference.unit, (reference.unit, holder.id, reference.name)
         if access not in self._accessed and not (holder.facts is facts and holder.place == unit):
             self._accessed.add(access)
@@ -178,7 +178,7 @@ class Resolver:
     def _make_edge(
         self, facts: LinkFacts, reference: Reference, definition: Definition, tier: str
     ) -> Iterator[FoundEdge]:
-        """The edge to a definition; none if a unit names itself."""
+        """Make the edge to a definition; none if a unit refers to itself without calling itself."""
         kind, unit = EDGE_OF[reference.kind], reference.unit
         if kind == "calls" and definition.kind in ("variable", "constant"):  # which may hold a function or type
             content = self.values.read_value(definition)
@@ -195,7 +195,7 @@ class Resolver:
             yield FoundEdge(unit, _mark_test(kind, facts, definition), definition, reference.line, tier)
 
     def evaluate_reference(self, facts: LinkFacts, reference: Reference) -> Value | None:
-        """Evaluate a reference; None if it is unknown."""
+        """Evaluate a reference to the value that it means; None if unknown."""
         inside = unit = reference.unit
         if reference.kind in ("extends", "implements", "decorate") and unit is not None:
             around = facts.definitions[unit]
@@ -240,7 +240,7 @@ class Resolver:
         return value
 
     def _find_declarer_in(self, value: Value, name: str) -> Definition | None:
-        """The type of a value, or a base of it, that has a field of that name."""
+        """Find the type that declares a field, among the type of a value and its bases."""
         definition = value.definition
         if value.how == "definition" and definition and definition.kind not in HOLDERS:
             content = self.values.read_value(definition) if definition.kind in VALUES else None
@@ -252,7 +252,7 @@ class Resolver:
     def _find_declarer_around(
         self, name: str, facts: LinkFacts, reference: Reference, marked: bool = False
     ) -> Definition | None:
-        """The type around a reference that has the field which a bare name means there."""
+        """Find the enclosing type that declares the field which a bare name means at a reference."""
         if reference.unit is None or not (marked or facts.file.language.implicit_self):
             return None
         around: Definition | None = facts.definitions[reference.unit]
@@ -268,7 +268,7 @@ class Resolver:
         return None
 
     def _guess(self, facts: LinkFacts, reference: Reference, starved: bool) -> Sequence[Definition]:
-        """Guess by the name alone a member of an unknown receiver, or a name for which fuel ran out."""
+        """Guess, by name alone, the member of an unknown receiver, or a name for which fuel ran out."""
         language, name, is_call = facts.file.language, reference.name, EDGE_OF[reference.kind] == "calls"
         if not starved and not (is_call and reference.receiver):
             return ()
@@ -286,7 +286,7 @@ class Resolver:
         return guesses if len(guesses) <= MOST_GUESSES else ()
 
     def _find_by_receiver_name(self, facts: LinkFacts, reference: Reference) -> Definition | None:
-        """The only method of that name in types that are named like the receiver: `request.close()` for Request.close."""
+        """Find the only method of this name in types that are named like the receiver: `request.close()` for Request.close."""
         parts = steps(reference.receiver)
         if not parts or parts[-1].how not in ("name", "member"):
             return None
@@ -303,8 +303,8 @@ class Resolver:
         ]
         return methods[-1] if len({(d.facts.file.path, d.container) for d in methods}) == 1 else None
 
-    def _find_linked_symbol(self, facts: LinkFacts, reference: Reference) -> Iterator[FoundEdge]:
-        """The target of a note's link: the symbol in its file, else the only symbol of that name, else the file."""
+    def _find_link_target(self, facts: LinkFacts, reference: Reference) -> Iterator[FoundEdge]:
+        """Find the target of a link in a note: the symbol in its file, else the only symbol of that name, else the file."""
         path, symbol = reference.name, reference.receiver
         self.catalog.record("p", path.rpartition("/")[2].partition(".")[0])
         file = self.catalog.by_path.get(path)
@@ -320,8 +320,8 @@ class Resolver:
         if target is not None:
             yield FoundEdge(reference.unit, "documents", target, reference.line, "literal")
 
-    def _find_mentioned(self, reference: Reference) -> Iterator[FoundEdge]:
-        """The definition that a name in prose means, if the repository, or the type or module in the text, has only one."""
+    def _find_mentioned_definition(self, reference: Reference) -> Iterator[FoundEdge]:
+        """Find the definition that a name in prose means, if only one fits, in the repository or in the type or module named there."""
         holder = reference.receiver.rpartition(".")[2]
         same = [d for d in self.catalog.find_anywhere(reference.name, holder) if "test" not in d.facts.file.roles]
         target = _choose_only(same)
@@ -344,14 +344,14 @@ def _is_of_code(definition: Definition) -> bool:
 
 
 def _choose_only(definitions: Sequence[Definition]) -> Definition | None:
-    """The only definition; of several, the only type or module, else the only one outside of types, tests and examples."""
+    """Choose the only definition; of several, the only type or module, else the only one outside of types, tests and examples."""
     types = [d for d in definitions if d.kind in HOLDERS]
     free = [d for d in definitions if d.parent is None and _is_of_code(d)]
     return next((some[0] for some in (definitions, types, free) if len(some) == 1), None)
 
 
 def _choose_fitting(kind: str, definitions: Sequence[Definition]) -> Sequence[Definition]:
-    """The definitions that a reference of this kind can mean: TypeScript merges a type and a value of one name."""
+    """Choose the definitions that a reference of this kind can mean, since TypeScript merges a type and a value of one name."""
     if kind in ("call", "construct"):
         return [d for d in definitions if d.kind not in ("interface", "trait", "type")] or definitions
     is_type = kind in ("type", "extends", "implements")
@@ -359,7 +359,7 @@ def _choose_fitting(kind: str, definitions: Sequence[Definition]) -> Sequence[De
 
 
 def _find_constructed(reference: Reference, definition: Definition) -> Definition:
-    """The type of a constructor where the text has the type's name, as resolution by syntax finds it."""
+    """Return the type instead of its constructor if the text has the type's name, as resolution by syntax does."""
     holder, language = definition.parent, definition.facts.file.language
     unnamed = {*language.constructors, *language.self_names, *language.super_names}
     is_constructor = holder and definition.name in (*language.constructors, holder.name)
@@ -369,6 +369,6 @@ def _find_constructed(reference: Reference, definition: Definition) -> Definitio
 
 
 def _mark_test(kind: str, facts: LinkFacts, target: Definition) -> str:
-    """`tests` for a call from a test file into other code, else the kind."""
+    """Change the kind `calls` to `tests` for a call from a test file into other code."""
     is_test = kind == "calls" and "test" in facts.file.roles and "test" not in target.facts.file.roles
     return "tests" if is_test else kind

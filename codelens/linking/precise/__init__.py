@@ -1,1 +1,1 @@
-"""Indexes that language servers leave in a repository (SCIP), and the edges that follow from them."""
+"""SCIP indexes that language servers leave in a repository, and the edges that follow from them."""

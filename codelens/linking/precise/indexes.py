@@ -1,16 +1,16 @@
-"""The SCIP indexes in a tree → the units that the names in its documents mean, and edges of provenance `precise`.
+"""Read the SCIP indexes in a tree: find the units that names in its documents mean, and the edges of provenance `precise`.
 
-`find_indexes` looks where tools and users put such files: in the root or one folder below it (a project of a monorepo), or in a
-folder `.scip` of either. Ignore rules do not count, because these files are build output that most repositories ignore.
+`find_indexes` looks where tools and users put such files: in the root, in one folder below it (a project of a monorepo), or in
+the folder `.scip` of either. Ignore rules do not apply, because most repositories ignore these files as build output.
 
-`match_units` assigns a definition to the unit whose name stands at its place: an index names places, codelens names units, and both
-give the place of the name. Symbols that define no unit (locals, parameters, files, other packages) resolve nothing.
+`match_units` assigns a definition to the unit whose name is at the same place: an index names places, codelens names units, and
+both give the place of the name. Symbols that define no unit (locals, parameters, files, other packages) are not resolved.
 
-Texts and units are those in the store, not those on the disk. A fault in an index is a notice and never ends a run.
+Texts and units are those in the store, not those on disk. A fault in an index becomes a notice and never ends a run.
 
-Where an index knows a use, its answer replaces the linker's own: a wrong guess goes, and an edge that syntax found as well gets
-the higher tier. A repository with such indexes is linked as a whole after any change in it or in them, because the meaning of a
-name in an index depends on many files; otherwise an update would differ from a fresh index.
+If an index knows a use, its answer replaces the linker's: a wrong guess is removed, and an edge that syntax found too gets the
+higher tier. A repository with indexes is linked as a whole after any change in it or in them, because the meaning of a name
+in an index depends on many files; otherwise an update would differ from a fresh index.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from codelens.store.store import Store
 from codelens.store.texts import DocumentText, text_of
 from codelens.text.lines import SpanFinder, TextMap
 
-_MOST_TARGETS = 8  # A symbol with more definitions is like a namespace, to which any file may add: a use means little
+_MOST_TARGETS = 8  # Limit of definitions of a symbol. One with more is like a namespace, whose uses mean little.
 
 
 class IndexMatches(NamedTuple):
-    """The uses and implementations of an index, between the units of a tree."""
+    """The uses and implementations that an index knows, between the units of a tree."""
 
-    uses: Mapping[str, Sequence[int]]  # Path → line, column and unit of each use, one after the other
+    uses: Mapping[str, Sequence[int]]  # Path → line, column, unit, line, column, unit, …
     implementations: Sequence[tuple[UnitId, UnitId]]
     """(type or member, type or member that it implements or overrides), each once."""
     documents: Mapping[UnitId, DocumentId]  # Unit that is used or implemented → its document
@@ -62,14 +62,14 @@ class IndexMatches(NamedTuple):
 def match_units(
     documents: Iterable[PreciseDocument], units_of: Callable[[str], Sequence[UnitRow] | None]
 ) -> IndexMatches:
-    """Match an index to units.
+    """Match the symbols of an index to units.
 
-    `documents` have columns in UTF-8 bytes (`convert_to_utf8`); `units_of` returns a path's units, None for a file that is not
-    indexed.
+    `documents` must have columns in UTF-8 bytes (`convert_to_utf8`); `units_of` returns a path's units, None for a file that
+    is not indexed.
     """
-    numbers: dict[str, int] = {}  # Symbol → its number among the uses
+    numbers: dict[str, int] = {}  # Used symbol → its number
     occurrences: dict[str, array[int]] = {}
-    """Uses as in `IndexMatches`, with the number of the symbol: its meaning may follow later."""
+    """Uses as in `IndexMatches`, with a symbol's number instead of the unit, because its definition may come later."""
     targets: dict[str, dict[UnitId, DocumentId]] = {}  # Symbol → the units that it means
     relationships: list[Relationship] = []
     for document in documents:
@@ -119,7 +119,7 @@ class _NamePlaces:
                 self._by_line.setdefault(unit.name_line, []).append(unit)
 
     def find_unit(self, place: Range) -> UnitRow | None:
-        """The unit whose name starts here, else the first whose name overlaps: `Shape::area` and `area`."""
+        """Find the unit whose name starts here, else the first whose name overlaps: `Shape::area` and `area`."""
         if place[:2] == place[2:]:
             return None  # a whole file
         unit = self._by_start.get((place.start_line, place.start_column))
@@ -137,7 +137,7 @@ _LSIF = "LSIF is not supported; write a SCIP index instead"
 
 @dataclass(frozen=True, slots=True)
 class IndexFile:
-    """A file with the name of an index; only reading it shows if it is one."""
+    """A file that is named like an index; only reading it shows whether it is one."""
 
     path: str  # Relative to the tree's root, POSIX separators, for people
     file: Path
@@ -146,7 +146,7 @@ class IndexFile:
 
 
 def find_indexes(root: Path, limit: int) -> Iterator[IndexFile]:
-    """Indexes in the root, then in the folders below it, each in order of the paths' bytes.
+    """Find the indexes in the root, then in the folders below it, each in order of the paths' bytes.
 
     Files larger than `limit` bytes are refused. Links are not followed.
     """
@@ -176,16 +176,16 @@ def find_indexes(root: Path, limit: int) -> Iterator[IndexFile]:
 
 
 def place_in_tree(folder: str, path: str, known: Container[str]) -> str | None:
-    """The path in the tree of a document in an index of `folder`; None if it is not known.
+    """Find the path in the tree of a document that an index in `folder` names; None if the tree does not have it.
 
-    Most indexes of a project have paths relative to the project, some have paths relative to the top of the repository.
+    Most indexes have paths relative to their project, some have paths relative to the top of the repository.
     """
     below = f"{folder}/{path}" if folder else path
     return next((place for place in (below, path) if place in known), None)
 
 
 def _list_folder(folder: Path) -> list[os.DirEntry[str]]:
-    """The sorted entries of a folder; empty if it is missing or cannot be read, which the walk reports."""
+    """List the sorted entries of a folder; empty if it is missing or cannot be read, which the walk reports."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: os.fsencode(entry.name))
@@ -201,15 +201,15 @@ _LONGEST_PATH = 200  # Characters of an index's path in a notice
 
 
 class TreeIndexes(NamedTuple):
-    """The indexes that lie in a tree."""
+    """The indexes in a tree."""
 
     files: tuple[IndexFile, ...] = ()
-    state: str = ""  # Their paths, sizes and content hashes as JSON, to detect a change; empty without indexes
+    state: str = ""  # Paths, sizes and content hashes as JSON, to detect a change; empty without indexes
     notices: tuple[Notice, ...] = ()  # Notices about indexes that are not read
 
 
 def read_tree_indexes(root: Path, limit: int) -> TreeIndexes:
-    """The indexes that lie in a tree now, except files of more than `limit` bytes."""
+    """Read the list of indexes in a tree, except files of more than `limit` bytes."""
     files: list[IndexFile] = []
     states: list[tuple[str, int, str]] = []
     refused: list[IndexFile] = []
@@ -230,7 +230,7 @@ def read_tree_indexes(root: Path, limit: int) -> TreeIndexes:
 
 
 class PreciseIndexes:
-    """Uses and relations of names, from all indexes of one repository; empty without files."""
+    """The uses and implementations from all indexes of one repository; empty without files."""
 
     def __init__(self, store: Store, repository: RepositoryId, files: Sequence[IndexFile] = ()) -> None:
         self.notices: list[Notice] = []
@@ -255,18 +255,18 @@ class PreciseIndexes:
             self.documents_of.update(matches.documents)
 
     def uses(self, document: DocumentId) -> list[tuple[int, int, UnitId]]:
-        """(line, column in UTF-8 bytes, unit) of each use in order, once: two indexes may have the same."""
+        """List the distinct (line, column in UTF-8 bytes, unit) of each use in a document, in order."""
         numbers = iter(self.packed_uses.get(document, ()))
         return sorted({(line, at, UnitId(unit)) for line, at, unit in zip(numbers, numbers, numbers, strict=True)})
 
     def read_document_text(self, document: DocumentId) -> DocumentText:
-        """The text of a document. The last one is kept."""
+        """Read the text of a document; the last text is kept."""
         if document not in self._text:
             self._text = {document: text_of(self._by_id[document], self._store)}
         return self._text[document]
 
     def _read_documents(self, file: IndexFile) -> Iterator[PreciseDocument]:
-        """The documents of an index that match the tree, with their paths there. The others are counted for a notice."""
+        """Read the documents of an index that match the tree, with their paths there. The others are counted for a notice."""
         matched, missing, stale = 0, list[RefusedDocument](), list[RefusedDocument]()
         try:
             for document in read_scip(file.file.read_bytes(), file.path):
@@ -293,10 +293,10 @@ class PreciseIndexes:
 
 
 def find_meanings(known: PreciseIndexes, catalog: Catalog, facts: LinkFacts) -> dict[int, Meaning]:
-    """Place in the file's own bytes → meaning of the name there, for all names that the indexes know; in order of place.
+    """Find the meanings of all names in a document that the indexes know: place in the file's own bytes → meaning, in order.
 
-    Indexes err: of 102,572 uses in scip-python's of Django 3,971 lead to a definition with another name (`CharField` to
-    `DateTimeField`), and equal names in different functions lead to all of them. Such uses are left out.
+    Indexes have errors: of 102,572 uses in scip-python's index of Django, 3,971 lead to a definition with another name
+    (`CharField` to `DateTimeField`), and a name in one function leads to its namesakes in others. Such uses are left out.
     """
     document = DocumentId(facts.file.id)
     uses = known.uses(document)
@@ -324,7 +324,7 @@ def find_meanings(known: PreciseIndexes, catalog: Catalog, facts: LinkFacts) -> 
 
 
 def _may_mean(word: str, definition: Definition) -> bool:
-    """True for a definition's name, and for its type's name if it is a constructor. Any word may mean an operator."""
+    """True if a word is the definition's name, or its type's name for a constructor. Any word may mean an operator."""
     language, name = definition.facts.file.language, definition.name.lstrip("@$#")
     if not word or word == name or not name.isidentifier():
         return True
@@ -340,7 +340,7 @@ _LONGEST_IMPORT = 4000  # Bytes from an import's module to a name in the stateme
 def find_other_edges(
     meanings: Mapping[int, Meaning], facts: LinkFacts, references: Sequence[Reference], known: PreciseIndexes
 ) -> Iterator[FoundEdge]:
-    """Edges of known names that no pattern of the grammar captures as a use: names in imports, and names in other places."""
+    """Find the edges of known names that the grammar does not capture as uses: names in imports and in other places."""
     captured = {reference.start for reference in references if reference.kind in EDGE_OF}
     imports: dict[str, list[Import]] = {}
     for imported in facts.imports:
@@ -362,7 +362,7 @@ def find_other_edges(
 
 
 def _belongs_to_import(text: DocumentText, start: int, place: int) -> bool:
-    """True if the import whose module is at `start` goes on to a place: to the end of the line, or of the brackets."""
+    """True if the import whose module is at `start` extends to a place: within its line, or within its brackets."""
     if not 0 <= place - start <= _LONGEST_IMPORT:
         return False
     between = text.slice(Span(start, place))
@@ -370,9 +370,9 @@ def _belongs_to_import(text: DocumentText, start: int, place: int) -> bool:
 
 
 def store_implementations(store: Store, catalog: Catalog, known: PreciseIndexes) -> None:
-    """Store `implements` and `overrides` edges from the relations in the indexes.
+    """Store `implements` and `overrides` edges for the implementations in the indexes.
 
-    They replace the edges that the linker derived for the same pair. A base that a type names already has its edge.
+    They replace the edges that the linker derived for the same pair. A base that a type names already has an edge.
     """
     rows = store.units.read_rows(source for source, _ in known.implementations)
     for pair in sorted(known.implementations):

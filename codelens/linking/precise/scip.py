@@ -1,7 +1,7 @@
-"""Reader of SCIP indexes (github.com/scip-code/scip, `scip.proto`): who defines a symbol and who uses it, document by document.
+"""Read SCIP indexes (github.com/scip-code/scip, `scip.proto`): where each document defines and uses symbols.
 
-Lines and columns count from 1, as everywhere in codelens. A column counts the code units of its document's `encoding`. Only with
-the document's text can `convert_to_utf8` turn it into bytes.
+Lines and columns count from 1, as everywhere in codelens. A column counts the code units of its document's `encoding`;
+`convert_to_utf8` turns it into bytes, for which it needs the document's text.
 
 The reader is our own, with a decoder of Protobuf's wire format (protobuf.dev/programming-guides/encoding) that needs no schema
 and makes no copies. The protobuf package is three times as fast (1.7 against 5.2 CPU seconds for the 537,126 occurrences of
@@ -9,9 +9,9 @@ Django), but it holds a whole index in memory (211 against 71 MB) and pins a ver
 must share. Here every length is checked against the enclosing message before anything is sliced, so a hostile index costs no
 memory.
 
-An index may leave open what its columns count. Tools that do so count what strings of their own language consist of, as the
-schema advises. So the tool's name decides (`_COUNT_BYTES`), and UTF-16 is the default: scip-typescript 0.4.0 and scip-python
-0.6.6 state nothing and count UTF-16.
+An index may not state what its columns count. The schema advises tools to count the units of strings in their own language, so
+the tool's name decides (`_COUNT_BYTES`), with UTF-16 as the default: scip-typescript 0.4.0 and scip-python 0.6.6 state
+nothing and count UTF-16.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CodeUnits(StrEnum):
 
 
 class Range(NamedTuple):
-    """A half-open piece of text, lines and columns from 1."""
+    """A half-open range of text; lines and columns count from 1."""
 
     start_line: int
     start_column: int
@@ -52,7 +52,7 @@ class Occurrence(NamedTuple):
 
 
 class Relationship(NamedTuple):
-    """A relation of `symbol` to `other`; `kind` is implementation or definition."""
+    """A relation from `symbol` to `other`; `kind` is implementation or definition."""
 
     symbol: str
     other: str
@@ -61,7 +61,7 @@ class Relationship(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PreciseDocument:
-    """The content of an index about one document."""
+    """The part of an index about one document."""
 
     path: str  # Relative to the index's project root, POSIX separators
     encoding: CodeUnits
@@ -91,12 +91,12 @@ class WireFault(Exception):
 
 
 def tag(field: int, wire_type: int) -> int:
-    """The key of a field on the wire: its number and its wire type."""
+    """Compute a field's tag on the wire from its number and wire type."""
     return field << 3 | wire_type
 
 
 def read_varint(buffer: bytes, at: int, end: int) -> tuple[int, int]:
-    """(the unsigned number at `at`, the offset of the next byte). Raises WireFault beyond 64 bits or `end`."""
+    """Read the unsigned number at `at`; returns (number, offset of the next byte). Raises WireFault beyond 64 bits or `end`."""
     value = shift = 0
     for position in range(at, min(end, at + 10)):
         byte = buffer[position]
@@ -108,7 +108,7 @@ def read_varint(buffer: bytes, at: int, end: int) -> tuple[int, int]:
 
 
 def read_fields(buffer: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """(tag, start, end) of each length-delimited field in buffer[at:end], (tag, value, offset) of each number.
+    """Read the fields in buffer[at:end]: (tag, start, end) of each length-delimited field, (tag, value, offset) of each number.
 
     Raises WireFault for truncated fields, for groups (which proto3 does not have) and for unknown wire types.
     """
@@ -143,7 +143,7 @@ def read_fields(buffer: bytes, at: int, end: int) -> Iterator[tuple[int, int, in
 
 
 def read_packed(buffer: bytes, at: int, end: int) -> list[int]:
-    """The numbers of a packed field. Raises WireFault."""
+    """Read the numbers of a packed field. Raises WireFault."""
     numbers = []
     while at < end:
         value = buffer[at]
@@ -155,7 +155,7 @@ def read_packed(buffer: bytes, at: int, end: int) -> list[int]:
 
 
 def read_text(buffer: bytes, at: int, end: int) -> str:
-    """A string field. Raises WireFault if it is not UTF-8."""
+    """Read a string field. Raises WireFault if it is not UTF-8."""
     try:
         return buffer[at:end].decode("utf-8")
     except UnicodeDecodeError:
@@ -163,12 +163,12 @@ def read_text(buffer: bytes, at: int, end: int) -> str:
 
 
 _COUNT_BYTES = frozenset({"scip-go", "scip-clang", "scip-ruby", "rust-analyzer"})
-"""Written in Go, C++ and Rust, whose strings are bytes."""
+"""Tools that are written in Go, C++ or Rust, whose strings are bytes."""
 _ENCODINGS = {1: CodeUnits.UTF8, 2: CodeUnits.UTF16, 3: CodeUnits.UTF32}
 _DEFINITION = 0x1
-"""The role bit of a definition. A forward definition (0x40) leads to the definition, so it counts as a use."""
+"""The role bit of a definition. A forward definition (0x40) is not one and counts as a use."""
 _KINDS = {3: "implementation", 5: "definition"}
-_LONGEST_RANGE = 40  # Bytes of four numbers of maximal length
+_LONGEST_RANGE = 40  # Bytes of the longest range: four numbers of maximal length
 _FAR = (1 << 31) - 2  # Lines and columns are int32; a negative one appears as a number beyond this
 
 _METADATA, _DOCUMENTS = tag(1, BYTES), tag(2, BYTES)
@@ -181,7 +181,7 @@ _SYMBOL_NAME, _RELATIONSHIPS, _OTHER = tag(1, BYTES), tag(4, BYTES), tag(1, BYTE
 
 
 def read_scip(buffer: bytes, name: str) -> Iterator[PreciseDocument | RefusedDocument]:
-    """The documents of an index in order, read lazily. `name` is the file's name for error messages.
+    """Read the documents of an index in order, lazily. `name` is the file's name for error messages.
 
     Raises PreciseIndexError if the bytes are not a SCIP index; documents yielded before remain valid.
     """
@@ -204,10 +204,10 @@ def read_scip(buffer: bytes, name: str) -> Iterator[PreciseDocument | RefusedDoc
 
 
 def _read_document(buffer: bytes, start: int, end: int, encoding: CodeUnits) -> PreciseDocument | RefusedDocument:
-    """Read a document in two passes: fields come in any order, and the path is needed first to scope the local symbols.
+    """Read a document in two passes: fields come in any order, and local symbols need the path first.
 
-    Keeping the fields of the first pass would save a twentieth of the time, and let a hostile document of empty fields take 40
-    times its size in memory.
+    Keeping the fields of the first pass would save a twentieth of the time, but a hostile document of empty fields would take
+    40 times its size in memory.
     """
     path: str | RefusedDocument = RefusedDocument("", "the document has no path")
     for key, at, stop in read_fields(buffer, start, end):
@@ -231,7 +231,7 @@ def _read_document(buffer: bytes, start: int, end: int, encoding: CodeUnits) -> 
 
 
 class _SymbolTable:
-    """The symbols of one document by their bytes: each is decoded once, and a local one gets its document's path."""
+    """The symbols of one document by their bytes. Each is decoded once; the document's path is added to local symbols."""
 
     def __init__(self, buffer: bytes, path: str) -> None:
         self._buffer = buffer
@@ -239,7 +239,7 @@ class _SymbolTable:
         self._known: dict[bytes, str] = {}
 
     def read(self, start: int, end: int) -> str:
-        """The symbol at this place. Raises WireFault."""
+        """Read the symbol at these bytes. Raises WireFault."""
         raw = self._buffer[start:end]
         known = self._known.get(raw)
         if known is None:
@@ -251,7 +251,7 @@ class _SymbolTable:
 
 
 def _read_occurrence(buffer: bytes, start: int, end: int, names: _SymbolTable) -> Occurrence | None:
-    """An occurrence, with a range that counts from 1; None if its range is invalid."""
+    """Read an occurrence and make its range count from 1; None if the range is invalid."""
     numbers: list[int] = []  # [line, start, end] or [line, start, last line, end], from 0
     symbol = ""
     roles = 0
@@ -300,7 +300,7 @@ _ABSOLUTE = re.compile(r"/|\\|[A-Za-z]:|[a-z][a-z0-9+.-]*://")
 
 
 def check_path(written: str) -> str | RefusedDocument:
-    """A document's path without '.', '..' and empty parts; refused if it is not below the root."""
+    """Normalize a document's path, without '.', '..' and empty parts; refuse it if it is not below the root."""
     if _ABSOLUTE.match(written):
         return RefusedDocument(written, "the path is absolute")
     path = posixpath.normpath(written)
@@ -312,17 +312,17 @@ def check_path(written: str) -> str | RefusedDocument:
 
 
 _LEAST_FIT = 0.95
-"""Share of an index's names that must be words of the text. Measured: 1 in Django by scip-python and in zod by scip-typescript; at
-most .8 in each of 528 files of Django after one line is inserted at the top."""
-_ENOUGH = 400  # Names checked in one document, spread over it
+"""Least share of an index's names that must be words of the text. Measured: 1 in Django (scip-python) and in zod (scip-typescript);
+at most .8 in each of 528 files of Django after one line was inserted at the top."""
+_ENOUGH = 400  # Names checked in one document, evenly spread
 _CODECS = {CodeUnits.UTF8: ("utf-8", 1), CodeUnits.UTF16: ("utf-16-le", 2), CodeUnits.UTF32: ("utf-32-le", 4)}
 
 
 def convert_to_utf8(document: PreciseDocument, text: str) -> PreciseDocument | RefusedDocument:
-    """Convert columns to UTF-8 bytes of the decoded line, from 1. `text` is the document's, without BOM.
+    """Convert a document's columns to UTF-8 bytes of the decoded line, from 1. `text` is the document's text, without BOM.
 
-    An index is made from one state of the tree, and files change afterwards. A document that does not match its text is refused
-    as a whole: an edge from a place that has moved is worse than the edge found by syntax.
+    Files may change after an index is made. A document that does not match its text is refused as a whole: an edge at a place that
+    has moved is worse than the edge found by syntax.
     """
     lines, encoding = text.split("\n"), document.encoding
     sample = document.occurrences[:: max(1, len(document.occurrences) // _ENOUGH)]
@@ -339,7 +339,7 @@ def convert_to_utf8(document: PreciseDocument, text: str) -> PreciseDocument | R
 
 
 def _count_bytes(lines: Sequence[str], number: int, column: int, encoding: CodeUnits) -> int:
-    """A column of a line in UTF-8 bytes."""
+    """Convert a column of a line to UTF-8 bytes."""
     if number > len(lines) or lines[number - 1].isascii():
         return column
     line = lines[number - 1]
@@ -347,7 +347,7 @@ def _count_bytes(lines: Sequence[str], number: int, column: int, encoding: CodeU
 
 
 def _count_characters(line: str, column: int, encoding: CodeUnits) -> int:
-    """Index of a column in a line, in characters from 0; one past the end if the column lies beyond it."""
+    """Convert a column to an index in the line, in characters from 0; one past the end if the column lies beyond it."""
     if line.isascii():
         return min(column - 1, len(line) + 1)
     codec, width = _CODECS[encoding]
@@ -359,7 +359,7 @@ _INSIDE_WORD = re.compile(r"\w\w")
 
 
 def _is_word(place: Range, lines: Sequence[str], encoding: CodeUnits) -> bool:
-    """True if a range lies in the text, starts with a letter or sign, and splits no word. An empty range is a file."""
+    """True if a range lies in the text, does not start with a space, and splits no word. An empty range stands for a file."""
     if place.end_line > len(lines):
         return False
     first, last = lines[place.start_line - 1], lines[place.end_line - 1]
