@@ -1,11 +1,11 @@
-"""Questions about the whole graph: the map of a repository, and the graph as a stream of nodes, then of edges.
+"""Answer questions about the whole graph: the map of a repository, and the graph as a stream of nodes and then edges.
 
-A map has the symbols that other files depend on most, as many as fit a budget of tokens. They are ranked by PageRank (Brin and
-Page, 1998): a walker follows uses from file to file. Uses within a file do not count, or the largest file would vote for itself;
-uses in tests do not count, because tests use everything. Vendored code comes last, and what it uses does not count.
+A map shows the symbols that other files depend on most, as many as fit a budget of tokens. They are ranked by PageRank (Brin and
+Page, 1998), in which a walker follows uses from file to file. Uses within a file do not count, or the largest file would vote for
+itself; nor do uses in tests, which use everything, and in vendored code. Vendored code is listed last.
 
-Nodes of a stream are numbered from 0 in the order of contents: files, each with its contents, then externals. So equal contents
-give equal streams, whatever the ids in the index. Only numbers are kept in memory, not the nodes.
+The nodes of a stream are numbered from 0 in the order of contents: each file with its contents, then externals. So equal contents
+give equal streams, whatever ids the index uses. Only the numbers are kept in memory, not the nodes.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ MAP_KINDS = (
     *("extends", "implements", "decorates", "throws", "imports"),
 )
 ALWAYS = (*TYPE_KINDS, "function", "method", "macro")
-"""Kinds that may be on a map even if no other file uses them. Constants and variables must be used."""
-DAMPING = 0.85  # Brin and Page's
+"""Kinds of symbols that may be on a map even if no other file uses them. Constants and variables must be used."""
+DAMPING = 0.85  # The value of Brin and Page
 STEPS = 30
 TOLERANCE = 1e-6  # Smaller changes (L1) do not affect the order that a reader sees
 CHARACTERS_A_TOKEN = 4
 
 
 def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] | None = None) -> RepositoryMap:
-    """A map of at most `budget` tokens. With a `focus`, the walk starts in these documents only, and shows what they depend on."""
+    """Make a map of at most `budget` tokens. With a `focus`, the walk starts in these documents only, and shows what they use."""
     documents = {row.id: row for row in view.list_documents()}
     order = {document: i for i, document in enumerate(documents)}
     local = view.store.units.list_local()
@@ -55,7 +55,7 @@ def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] |
     vendored = {d for d in documents if "vendored" in documents[d].roles and d not in (focus or ())}
     uses = _read_uses(view, home, tests | vendored)
     begins = [n for n, d in home.items() if (d in focus if focus is not None else d not in tests | vendored)]
-    mass = _walk(uses, begins, list(home))
+    mass = _rank_nodes(uses, begins, list(home))
     files_using: dict[Node, set[DocumentId]] = {}
     for source, targets in uses.items():
         for target in targets:
@@ -74,7 +74,7 @@ def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] |
 def _read_uses(
     view: GraphView, home: Mapping[Node, DocumentId], apart: Collection[DocumentId]
 ) -> dict[Node, dict[Node, float]]:
-    """Source → target → confidence, between files and not from those `apart`. A source may be a document; a target is a symbol."""
+    """Read the uses between files, except from files in `apart`: document or symbol → used symbol → confidence."""
     uses: dict[Node, dict[Node, float]] = {}
     for edge in view.store.edges.list_all(MAP_KINDS):
         here, there = home.get(edge.source), home.get(edge.target)
@@ -86,10 +86,10 @@ def _read_uses(
     return uses
 
 
-def _walk(
+def _rank_nodes(
     uses: Mapping[Node, Mapping[Node, float]], begins: Sequence[Node], order: Sequence[Node]
 ) -> dict[Node, float]:
-    """Node → share of the mass. Nodes are numbered in the order of contents, so that ids have no effect on rounding."""
+    """Rank nodes by the share of the mass that the walk gives them. Numbering them by content makes rounding independent of ids."""
     place = {node: i for i, node in enumerate(order)}
     edges = (
         WeightedEdge(place[source], place[target], sure, "uses")
@@ -104,7 +104,7 @@ def _walk(
 def _fill_budget(
     view: GraphView, ranked: Sequence[Node], mass: Mapping[Node, float], used_by: Mapping[Node, int], budget: int
 ) -> tuple[list[dict[Node, CentralSymbol]], int]:
-    """The best symbols that fit the budget, below the types that contain them, by file; and the tokens they take."""
+    """Choose the best symbols that fit the budget, under the types that contain them, by file; returns (files, tokens used)."""
     files: dict[tuple[str, str], dict[Node, CentralSymbol]] = {}
     room, characters = budget * CHARACTERS_A_TOKEN, 0
     for symbol in ranked:
@@ -130,11 +130,11 @@ def _fill_budget(
     return in_order, -(-characters // CHARACTERS_A_TOKEN)
 
 
-EXPORTED = (*KINDS, "contains")  # Default kinds: all stored kinds, and containment
+EXPORTED = (*KINDS, "contains")  # Kinds in a stream by default: all stored kinds, and containment
 
 
 def stream_graph(view: GraphView, kinds: Collection[str]) -> GraphStream:
-    """The nodes of the files that the view includes, the edges of these kinds between them, and the externals at their ends."""
+    """Stream the nodes of the files in the view, the edges of these kinds between them, and the externals at their ends."""
     documents = [d for d in view.list_documents() if view.includes(d.id)]
     numbers: dict[Node, int] = {}
 

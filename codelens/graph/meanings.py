@@ -1,6 +1,6 @@
-"""The meanings of the tokens of a name in a document: a definition, a field, a local name, a module, or something unknown.
+"""Find the meanings of a name's tokens in a document: a definition, a field, a local name, a module, or unknown.
 
-`refs` asks about each token of a target's name, the language server about the name under the cursor.
+`refs` uses this for each token of a target's name, the language server for the name under the cursor.
 """
 
 from __future__ import annotations
@@ -30,44 +30,44 @@ from codelens.text.lines import TextMap
 _WORD = re.compile(rb"[\w$\x80-\xff]+[?!]?")
 _LOOKS_LIKE_CODE = re.compile(r"_|[a-z][A-Z]")
 _KINDS = {CALL: "call", TYPE: "type", CATCH: "type", DECLARATION: "type"}
-"""Role → kind of the reference that the linker evaluates; `use` for the others."""
+"""Role of a token → kind of the reference that the linker evaluates; `use` for other roles."""
 _TAGGED = re.compile(rb"\b(?:struct|union|enum)\s+\Z")
 UNIT, FIELD, PARAMETER, LOCAL, IMPORTED, MODULE = "unit", "field", "parameter", "local", "import", "module"
-MOST_GUESSES = 8  # Definitions of one name that an answer lists if nothing tells them apart
+MOST_GUESSES = 8  # Limit of definitions that an answer lists if nothing shows which one is meant
 
 
 class TokenMeaning(NamedTuple):
-    """The meaning of one name at one place. Names of a document with equal `key` mean the same."""
+    """The meaning of a name at one place. Tokens of a document with equal keys have the same meaning."""
 
     token: NameToken
     reference: Reference
     key: tuple[object, ...] = ("",)
-    """First the kind: UNIT, FIELD, PARAMETER (of a call), LOCAL, IMPORTED (from outside of the index), MODULE or unknown."""
-    definitions: Sequence[Definition] = ()  # If there are several, which one is meant is a guess
-    declared: Sequence[tuple[int, int]] = ()  # (document, start) of anything that is not a unit
-    holder: Definition | None = None  # The type that declares a field, or whose literal has a key
+    """Begins with its kind: UNIT, FIELD, PARAMETER (of a call), LOCAL, IMPORTED (from outside of the index), MODULE or ""."""
+    definitions: Sequence[Definition] = ()  # Several if it is a guess which one is meant
+    declared: Sequence[tuple[int, int]] = ()  # (document, start) of each declaration of something that is not a unit
+    holder: Definition | None = None  # The type that declares the field, or in whose literal the key is
     is_guess: bool = False
-    value: Value | None = None  # Of the expression that ends with the name, as the linker resolves it
+    value: Value | None = None  # Value of the expression that ends with the name, as the linker resolves it
 
     @property
     def is_known(self) -> bool:
-        """True if the name has a meaning."""
+        """True if the meaning is known."""
         return self.key[0] != ""
 
     @property
     def is_local(self) -> bool:
-        """True if the meaning ends with the file."""
+        """True if the name means this only in its file."""
         return self.key[0] in (LOCAL, IMPORTED)
 
     def define(self, definitions: Sequence[Definition], is_guess: bool = False) -> Self | None:
-        """The same place with definitions as its meaning; None without any."""
+        """Copy this token with definitions as its meaning; None if there are no definitions."""
         if not definitions:
             return None
         key = (UNIT, *sorted(d.id for d in definitions))
         return self._replace(key=key, definitions=definitions, is_guess=is_guess or len(definitions) > 1)
 
     def take_field(self, owner: Definition | None) -> Self | None:
-        """The same place with a field as its meaning: at its declaration in the type, else where a member first assigns it."""
+        """Copy this token with a field as its meaning, at its declaration or first assignment; None if there is no such field."""
         name = self.reference.name
         if owner is None or (owner.qualified, name) not in owner.facts.fields:
             return None
@@ -76,13 +76,13 @@ class TokenMeaning(NamedTuple):
         return self._replace(key=(FIELD, owner.id, name), declared=places, holder=owner)
 
     def take_module(self, module: Module | None) -> Self | None:
-        """The same place with a module as its meaning."""
+        """Copy this token with a module as its meaning; None if the module has no files."""
         documents = module.documents if module else ()
         return self._replace(key=(MODULE, *documents), declared=[(d, 0) for d in documents]) if documents else None
 
 
 def find_resolver(store: Store, repository: RepositoryId, resolvers: dict[RepositoryId, Any]) -> Resolver:
-    """The resolver of the names of a repository, kept in `resolvers` as long as its answers hold."""
+    """Find a repository's resolver in `resolvers`, or make one; its cached answers are trimmed."""
     if repository not in resolvers:
         resolvers[repository] = Resolver(Evaluator(Catalog(store, repository)))
     resolver: Resolver = resolvers[repository]
@@ -91,18 +91,18 @@ def find_resolver(store: Store, repository: RepositoryId, resolvers: dict[Reposi
 
 
 def read_text(document: DocumentRow, store: Store) -> TextMap:
-    """The indexed text of a document, with its lines."""
+    """Read the indexed text of a document."""
     stored = text_of(document, store)
     return TextMap(DecodedText(stored.text, stored.encoding, 1.0, stored.bom))
 
 
 def is_key(token: NameToken) -> bool:
-    """True for a key that names a field or parameter; those of a map are expressions."""
+    """True for a key that names a field or parameter. The keys of a map are expressions instead."""
     return token.role == KEY and (token.bare or bool(token.holder)) and not token.holder.startswith(("map[", "["))
 
 
 class NameReader:
-    """Reads the meanings of the tokens of one name in one document."""
+    """A reader of the meanings that the tokens of one name have in one document."""
 
     def __init__(
         self,
@@ -119,27 +119,27 @@ class NameReader:
         self.language = self.facts.file.language
         rows = store.units.read_rows([UnitId(d.id) for d in self.facts.definitions if d.name == name])
         self.defined = {row.name_start: self.facts.by_id[row.id] for row in rows.values()}
-        """Start of the name of each definition of that name."""
+        """Start of a definition's name → the definition, for each definition with this name."""
         self._stored = {
             reference.start: reference for reference in store.references.list_in_document(document.id, name)
         }
         self._symbols = [d for d in self.facts.definitions if d.kind not in CHUNK_KINDS]
         fields = self.facts.fields.items()
         self.field_starts = {b.start: holder for (holder, of), (declared, _) in fields if of == name for b in declared}
-        """Place that declares a field of the name → qualified name of its type."""
+        """Start of each declaration of a field with this name → qualified name of its type."""
         roles = {text.to_original(token.start): token.role for token in self.tokens}
         declares = self.language.assignment_declares and "global" not in roles.values()
         self.unpacked = {start for start, role in roles.items() if role == UNPACK}
         self._assigned = set() if declares else {start for start, role in roles.items() if role == WRITE}
-        """Places that give the name a value without declaring it."""
+        """Places that assign a value to the name without declaring it."""
         self.steps = 0
-        """Tokens examined so far: a test bounds them."""
+        """Tokens examined so far, for tests that limit them."""
 
     @classmethod
     def read_at(
         cls, store: Store, resolver: Resolver, document: DocumentRow, text: TextMap, place: int
     ) -> tuple[Self, TokenMeaning] | None:
-        """The reader and the meaning of the name at a byte of the text; None if no name stands there."""
+        """Read the name at a byte of the text; returns (reader, meaning), or None if there is no name."""
         utf8 = text.utf8
         line, end = utf8.rfind(b"\n", 0, place) + 1, utf8.find(b"\n", place)
         for match in _WORD.finditer(utf8, line, len(utf8) if end < 0 else end):
@@ -153,7 +153,7 @@ class NameReader:
         return None
 
     def read(self, token: NameToken) -> TokenMeaning:
-        """The meaning of a token, unknown unless imports, scopes or types tell it."""
+        """Find the meaning of a token; unknown unless imports, scopes or types determine it."""
         start = self.text.to_original(token.start)
         self.steps += 1
         stored, unit = self._stored.get(start), self._find_unit(start)
@@ -168,11 +168,11 @@ class NameReader:
         return next((meaning for meaning in self._find_meanings(here) if meaning), here)
 
     def is_stored(self, reference: Reference) -> bool:
-        """True if the index has a reference at that place."""
+        """True if the index has a reference at the same place."""
         return reference.start in self._stored
 
     def _find_unit(self, start: int) -> Definition | None:
-        """The innermost definition around a place."""
+        """Find the innermost definition around a place."""
         before = bisect_right(self._symbols, start, key=attrgetter("start"))
         unit: Definition | None = self._symbols[before - 1] if before else None
         while unit is not None and (start >= unit.end or unit.kind in CHUNK_KINDS):
@@ -190,7 +190,7 @@ class NameReader:
         return value
 
     def _find_meanings(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
-        """The meanings of a name, the surest first."""
+        """Find the possible meanings of a name, the surest first."""
         token, reference = here.token, here.reference
         if token.role == IMPORT or any(one.line == reference.line for one in self.facts.imports):
             yield self.find_imported(here, sorted(self.facts.imports, key=lambda one: abs(one.line - reference.line)))
@@ -207,18 +207,18 @@ class NameReader:
         if holder := self.field_starts.get(reference.start, ""):
             yield here.take_field(next((d for d in self._symbols if d.qualified == holder), None))
         if is_key(token):
-            yield from self._find_keyed(here) if token.holder else ()
+            yield from self._find_key_meanings(here) if token.holder else ()
         elif token.bare and not token.receiver:
             yield self._find_local(here)
         value = here.value
         if value is not None and value.definition is not None and value.how in ("definition", "field"):
-            owner = value.definition if value.how == "field" else self._find_field_beside(value.definition, here)
+            owner = value.definition if value.how == "field" else self._find_type_with_field(value.definition, here)
             yield here.take_field(owner) if owner else here.define([value.definition])
         if not is_key(token) and (token.bare or reference.receiver):
-            yield from self._find_rest(here)
+            yield from self._find_other_meanings(here)
 
     def find_imported(self, here: TokenMeaning, imports: Sequence[Import]) -> TokenMeaning | None:
-        """A name in an import statement: what it brings, or the module or type that the part up to it names."""
+        """Find the meaning of a name in an import: what it imports, or the module or type that the path up to it names."""
         catalog, line = self._resolver.catalog, here.reference.line
         for one in imports:
             parts = re.split(r"(\W+)", one.module)
@@ -248,12 +248,12 @@ class NameReader:
         return None
 
     def _find_types(self, module: Module) -> list[Definition]:
-        """The types that are the module, as an enum of Rust is."""
+        """Find the types that the module itself stands for, like an enum in Rust."""
         types = (t for document in module.documents for t in self.values.catalog.read_facts(document).types)
         return [owner for owner in types if owner.qualified == module.within] if module.within else []
 
-    def _find_keyed(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
-        """A key of a literal or call: a parameter of the function or constructor, else a field or member of the type."""
+    def _find_key_meanings(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
+        """Find the meanings of a key: a parameter of the called function or constructor, else a field or member of the type."""
         values, reference = self.values, here.reference
         value = values.evaluate_expression(here.token.holder, self.facts, reference.unit, reference.start)
         if value is None or value.how == "object":
@@ -283,7 +283,7 @@ class NameReader:
         yield here
 
     def _find_in_parameters(self, here: TokenMeaning, function: Definition) -> Iterator[TokenMeaning | None]:
-        """A field or member of the type of a parameter."""
+        """Find the fields and members with this name in the types of a function's parameters."""
         for binding in function.facts.bindings.get(function.place, ()):
             if binding.how == "type" and binding.name and "." not in binding.name:
                 type_ = self.values.evaluate_type(binding.text, function.facts, function.place)
@@ -292,7 +292,7 @@ class NameReader:
                     yield here._replace(holder=owner).define(self._resolver.catalog.find_members(owner, self.name))
 
     def _find_local(self, here: TokenMeaning) -> TokenMeaning | None:
-        """A name that a function around the place defines, declares or takes as the receiver."""
+        """Find the meaning of a name that an enclosing function defines, declares, or has as its receiver."""
         start = here.reference.start
         around: Definition | None = self.facts.definitions[u] if (u := here.reference.unit) is not None else None
         while around is not None:
@@ -313,21 +313,21 @@ class NameReader:
         return None
 
     def _find_bound(self, here: TokenMeaning, unit: int | None, bound: Sequence[Binding]) -> TokenMeaning:
-        """The last binding before the place."""
+        """Take the last binding before the place as the meaning."""
         place = max(0, bisect_right(bound, here.reference.start, key=attrgetter("start")) - 1)
         is_shadowed = place and self._is_in_value(here, bound[place])  # the second `x` of `let x = x.trim();`
         last = bound[place - 1 if is_shadowed else place]
         return here._replace(key=(LOCAL, unit, last.until), declared=[(self.document.id, last.start)])
 
     def _is_in_value(self, here: TokenMeaning, binding: Binding) -> bool:
-        """True if a name stands in the expression that a binding gives it."""
+        """True if the name is inside the expression that the binding assigns to it."""
         if binding.how != "value" or self.name not in re.split(r"\W+", binding.text):
             return False
         first, last = map(self.text.to_utf8, (binding.start, here.reference.start))
         return first < last and not re.search(rb"[;\n]", self.text.utf8[first:last])
 
-    def _find_field_beside(self, definition: Definition, here: TokenMeaning) -> Definition | None:
-        """The type that has both this method and a field of its name, where `it.name` without a call means the field."""
+    def _find_type_with_field(self, definition: Definition, here: TokenMeaning) -> Definition | None:
+        """Find the type that has both this method and a field of its name, if `it.name` without a call means the field."""
         token, reference = here.token, here.reference
         is_access = not token.bare and not token.receiver[:1].isupper() and reference.kind not in ("call", "construct")
         if not is_access or definition.kind not in ("function", "method"):
@@ -335,8 +335,8 @@ class NameReader:
         holder = self.values.find_owner(definition.facts, definition.place)
         return holder if holder and (holder.qualified, definition.name) in holder.facts.fields else None
 
-    def _find_rest(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
-        """The meanings of a name that is neither local nor a definition nor a field."""
+    def _find_other_meanings(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
+        """Find the meanings of a name that is not local and has no definition or field."""
         token, start, result = here.token, here.reference.start, self.evaluate(here)
         if token.bare:
             bound = self.facts.find_bindings(None, self.name, start)
@@ -352,13 +352,13 @@ class NameReader:
             yield here.define(self.facts.top.get(self.name, ())[-1:])
 
     def evaluate(self, here: TokenMeaning) -> Value | None:
-        """The value of the expression that ends with a name."""
+        """Evaluate the expression that ends with the name."""
         reference = here.reference
         text = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
         return self.values.evaluate_expression(text, self.facts, reference.unit, reference.start)
 
     def guess(self, here: TokenMeaning) -> TokenMeaning | None:
-        """The few definitions of the name, if nothing tells which one is meant."""
+        """Guess a few definitions of the name if its meaning is unknown."""
         if here.value is not None or here.token.role in (IMPORT, TEXT, NAME) or is_key(here.token):
             return None
         edges = self._resolver.find_edges(self.facts, here.reference)
@@ -366,7 +366,7 @@ class NameReader:
         return here.define(list(definitions)[:MOST_GUESSES], is_guess=True)
 
     def find_typedef(self, meaning: TokenMeaning) -> tuple[int, int] | None:
-        """(document, start) of the typedef that a type of C means, where the name does not follow `struct` or the like."""
+        """Find the (document, start) of the typedef that a C type's name means, unless it follows `struct` or the like."""
         definition, end = meaning.definitions[0] if meaning.definitions else None, meaning.token.start
         if definition is None or self.document.language != "c" or _TAGGED.search(self.text.utf8, max(0, end - 20), end):
             return None
@@ -374,18 +374,18 @@ class NameReader:
         return (definition.facts.file.id, declared[0].start) if declared and definition.kind in TYPE_KINDS else None
 
     def find_same(self, meaning: TokenMeaning) -> Iterator[NameToken]:
-        """The tokens of the document, outside of texts, that mean the same."""
+        """Find the tokens in the document's code that have the same meaning."""
         for token in self.tokens:
             is_same = token == meaning.token or (meaning.is_known and self.read(token).key == meaning.key)
             if is_same and token.role != TEXT:
                 yield token
 
     def make_place(self, token: NameToken) -> tuple[int, int, int]:
-        """(document, start, end) of a token."""
+        """Convert a token to (document, start, end) in the file's own bytes."""
         return self.document.id, self.text.to_original(token.start), self.text.to_original(token.end)
 
     def find_type(self, meaning: TokenMeaning) -> Definition | None:
-        """The type of a name's value, or of what a function returns; the type itself for a type."""
+        """Find the type of a name's value or of a function's result; a type itself is returned unchanged."""
         if meaning.key[0] == FIELD and meaning.holder is not None:
             value = self.values.resolve_field(meaning.holder, self.name)
         elif not meaning.definitions:

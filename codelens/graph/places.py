@@ -1,8 +1,8 @@
-"""Every place that names a definition, with how sure it is that the definition is meant.
+"""Find every place that names a definition, and how sure it is that the definition is meant.
 
-The index of texts says which files have the name. Their tokens are read again from the snapshot, and each is decided by the
-linker's scopes, imports and types: it means this definition, another one, a local variable, or nothing certain. So
-the list is complete by construction; stored edges only add what has another name on its line.
+The text index shows which files have the name. Their tokens are read again from the snapshot and judged by the linker's scopes,
+imports and types: each means this definition, another one, a local variable, or nothing certain. So the list is complete by
+construction; stored edges only add lines on which the definition has another name.
 """
 
 from __future__ import annotations
@@ -69,22 +69,22 @@ from codelens.store.postings import build_trigram_query
 from codelens.store.targets import SAME_NAME, is_same_thing
 from codelens.text.lines import TextMap
 
-MOST_READ = 2000  # Files of which the tokens are read and decided. Further ones are counted and not listed.
-SMALLEST = 4_000  # Bytes of a file of which functions without the name are not parsed
-MOST_KEPT = 8_000_000  # Bytes of tokens and texts that are kept from one question to the next
-LARGEST = 2_000_000  # Bytes of a file whose tokens are read; larger ones are counted
-SEVERAL = "*"  # In place of the holder, if definitions of several types are meant
+MOST_READ = 2000  # Limit of files whose tokens are read; further ones are counted and not listed
+SMALLEST = 4_000  # Bytes of a file above which functions without the name are not parsed
+MOST_KEPT = 8_000_000  # Bytes of tokens and texts kept for later questions
+LARGEST = 2_000_000  # Bytes of a file above which its tokens are not read; such files are counted
+SEVERAL = "*"  # The holder of a target whose definitions belong to several types
 KIND_OF_ROLE = {CALL: "calls", IMPORT: "imports", TYPE: "type_hint_of", TEXT: "documents"}
-"""Role of a name → kind of the edge that it would be; `references` for the others."""
+"""Role of a name → kind of edge that a place with this role gets; `references` for other roles."""
 ANOTHER, A_LOCAL, OUTSIDE_CODE = "another definition", "a local name", "comments, strings and documents"
 
 
 TIER_OF_CERTAINTY = {SURE: "implied", LIKELY: "unique", ONLY_BY_NAME: "ambiguous"}
-"""Certainty → tier of the place's relation."""
+"""Certainty of a place → tier of its relation."""
 
 
 class NamedPlace(NamedTuple):
-    """A token that names, or may name, the target. Offsets count the file's own bytes."""
+    """A token that names, or may name, the target. Offsets count bytes of the file."""
 
     document: DocumentRow
     line: int
@@ -92,34 +92,36 @@ class NamedPlace(NamedTuple):
     start: int
     end: int
     role: str
-    kind: str  # The kind of edge that it would be
+    kind: str  # Kind of edge for this place
     certainty: str
-    unit: Node  # The definition around it, or the document
+    unit: Node  # The enclosing definition, or the document
     bare: bool = True  # False after a dot
 
 
 class Target(NamedTuple):
-    """The definitions of one name. A field, and a name from outside of the index, has no units."""
+    """The definitions of one name that a question is about. Fields, and names from outside of the index, have no units."""
 
     name: str
-    kin: str  # The family of languages that it belongs to; empty if there are several
-    start: int  # The only definition that the user named, which is not listed; 0 if there are several
-    units: frozenset[int]  # The definitions that the user named, with overloads and parts of the same qualified name
-    family: frozenset[int]  # Methods that override these, or are overridden by them
+    kin: str  # Its language family; empty if there are several
+    start: int  # The only definition that the user named; it is not listed. 0 if there are several.
+    units: frozenset[
+        int
+    ]  # The definitions that the user named, with overloads and other parts of the same qualified name
+    family: frozenset[int]  # Methods that override these or are overridden by them
     kind: str
-    holder: str  # The name of the type or module that has it; empty at the top level
-    namesakes: int  # Other definitions of that name in languages of its family
-    fields: bool = False  # True if fields of that name are meant too, whatever type has them
+    holder: str  # Name of the type or module that contains it; empty at the top level
+    namesakes: int  # Number of other definitions of the name in its language family
+    fields: bool = False  # True if fields of this name are meant too, in any type
 
     def includes_field(self, holder: str) -> bool:
-        """True if the field of that name of a type is meant."""
+        """True if the target includes the field of this name in a type."""
         if self.kind in (FIELD, *VALUES) and self.holder:
             return self.holder in (holder, SEVERAL) or (self.fields and self.kind != FIELD)
         return self.fields
 
 
-class _TokensRead:
-    """The tokens of names in the documents that were read last, for a server that is asked again about the same names."""
+class _TokenCache:
+    """A cache of the tokens of names in documents, for a server that is asked about the same names again."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[object, ...], tuple[list[NameToken], TextMap | None, bool]] = OrderedDict()
@@ -136,7 +138,7 @@ class _TokensRead:
     def keep(
         self, key: tuple[object, ...], tokens: list[NameToken], text: TextMap, is_complete: bool
     ) -> tuple[list[NameToken], TextMap | None, bool]:
-        """Keep what was read until others fill the memory. The text is kept only if it has the name."""
+        """Keep what was read until newer entries fill the memory. The text is kept only if it has the name."""
         read = (tokens, text if tokens else None, is_complete)
         with self._lock:
             self._size += _compute_size(read) if key not in self._kept else 0
@@ -151,11 +153,11 @@ def _compute_size(read: tuple[list[NameToken], TextMap | None, bool]) -> int:
     return 400 * (len(tokens) + 1) + (2 * len(text.utf8) if text else 0)
 
 
-_tokens_read = _TokensRead()
+_token_cache = _TokenCache()
 
 
 class PlaceFinder:
-    """Finds the places of one target. `excluded` counts the tokens that mean something else, `unread` the files left out."""
+    """A finder of one target's places. `excluded` counts tokens with another meaning, `unread` the files left out."""
 
     def __init__(self, view: GraphView, target: Target, with_text: bool = False) -> None:
         self._view, self.target, self._with_text = view, target, with_text
@@ -163,21 +165,21 @@ class PlaceFinder:
         self.unread = 0
         self._is_late = False
         self.partly_parsed = 0
-        self.steps = 0  # Tokens read, and questions that the linker answered for them
-        self.documents = set[DocumentId]()  # Files that have the name
+        self.steps = 0  # Tokens read, plus questions that the linker answered for them
+        self.documents = set[DocumentId]()  # Files that contain the name
         self.declared: list[tuple[DocumentRow, str, int, int]] = []
-        """(file, type, start, line) of each declaration, and certain use, of a field of that name without a unit."""
+        """(file, type, start, line) of each declaration or certain use of a field of this name."""
 
     def find_places(self) -> list[NamedPlace]:
-        """The places, by path and position."""
+        """Find the places that mean, or may mean, the target, by path and position."""
         places = [place for names in self.read_documents() for place in self._judge_tokens(names)]
         if self.target.kind == FIELD:
-            places = list(self._keep_fields(places))
+            places = list(self._filter_by_field_languages(places))
         self.excluded.update(place.certainty for place in places if place.certainty in (ANOTHER, A_LOCAL))
         return [place for place in places if place.certainty not in (ANOTHER, A_LOCAL)]
 
     def read_documents(self) -> Iterator[NameReader]:
-        """Read each document that has the name, with its tokens, in order of path."""
+        """Read each document that contains the name, with its tokens, in order of path."""
         resolvers: dict[RepositoryId, Resolver] = {} if (kept := self._view.store.resolvers) is None else kept
         documents = self._find_documents()
         for number, document in enumerate(documents):
@@ -193,7 +195,7 @@ class PlaceFinder:
                 self.steps += len(tokens) + resolver.values.steps - before
 
     def read_arguments(self, function: UnitRow) -> Iterator[tuple[NameReader, TokenMeaning]]:
-        """The names of the target that are, or may be, the name of an argument in a call of a function."""
+        """Find the tokens that name, or may name, the target as a keyword argument in a call of a function."""
         for names in self.read_documents():
             for token in names.tokens if not is_prose(names.document.language) else ():
                 if token.bare and token.role not in (IMPORT, TEXT):
@@ -202,7 +204,7 @@ class PlaceFinder:
                         yield names, meaning
 
     def _find_documents(self) -> list[DocumentRow]:
-        """The files of the question that may have the name: by trigrams, or all files if it is too short for these."""
+        """Find the files in the view that may contain the name: by trigrams, or all files if it is too short for them."""
         view, store, name = self._view, self._view.store, self.target.name
         allowed = None
         if store.features().fuzzy and (expression := build_trigram_query(name)):
@@ -210,7 +212,7 @@ class PlaceFinder:
         return [row for row in view.list_documents(allowed) if view.includes(row.id)]
 
     def _read_tokens(self, document: DocumentRow, catalog: Catalog) -> tuple[list[NameToken], TextMap | None]:
-        """The tokens of the name in a file, and the file's text; no tokens if the file cannot name the target."""
+        """Read the tokens of the name in a file, and the file's text; no tokens if the file cannot name the target."""
         row = languages().get(document.language)
         if row and row.grammar and not row.prose and self.target.kin not in ("", row.kin):
             return [], None
@@ -218,8 +220,8 @@ class PlaceFinder:
             self.unread += 1
             return [], None
         key = (document.content_hash, document.encoding, document.language, self.target.name)
-        if (known := _tokens_read.get(key)) is None:
-            known = _tokens_read.keep(key, *self._parse_tokens(document, catalog, row))
+        if (known := _token_cache.get(key)) is None:
+            known = _token_cache.keep(key, *self._parse_tokens(document, catalog, row))
         tokens, text, is_complete = known
         self.partly_parsed += not is_complete
         if tokens:
@@ -233,7 +235,7 @@ class PlaceFinder:
     def _parse_tokens(
         self, document: DocumentRow, catalog: Catalog, row: Language | None
     ) -> tuple[list[NameToken], TextMap, bool]:
-        """The tokens of the name in a file, the text, and whether the grammar could read all of it."""
+        """Parse the tokens of the name in a file; returns (tokens, text, True if the grammar could read all of it)."""
         text = read_text(document, self._view.store)
         functions = list[tuple[int, int]]()
         if (
@@ -252,7 +254,7 @@ class PlaceFinder:
         return tokens, text, is_complete
 
     def _judge_tokens(self, names: NameReader) -> Iterator[NamedPlace]:
-        """Judge the tokens of a document: a place for each, also for those that do not mean the target."""
+        """Judge the tokens of a document; yields a place for each token, even if it does not mean the target."""
         judge, text, document = _Judge(self.target, names), names.text, names.document
         closures = list(_find_closures(self.target, names))
         for token in names.tokens:
@@ -291,8 +293,8 @@ class PlaceFinder:
                 token.bare,
             )
 
-    def _keep_fields(self, places: Sequence[NamedPlace]) -> Iterator[NamedPlace]:
-        """The places in languages that declare a field of that name."""
+    def _filter_by_field_languages(self, places: Sequence[NamedPlace]) -> Iterator[NamedPlace]:
+        """Keep the places in languages that declare a field of this name."""
         holders = {(find_family(document.language), holder) for document, holder, *_ in self.declared}
         kins = {kin for kin, _ in holders}
         for place in places:
@@ -301,7 +303,7 @@ class PlaceFinder:
                 yield place._replace(certainty=LIKELY) if is_only and not place.bare else place
 
     def name_fields(self) -> list[NamedNode]:
-        """The fields of that name, each at its first declaration."""
+        """List the fields of this name as nodes, each at its first declaration."""
         fields, name = dict[tuple[object, str], NamedNode](), self.target.name
         for document, holder, start, line in self.declared:
             fields[document.repository, holder] = fields.get((document.repository, holder)) or replace(
@@ -316,7 +318,7 @@ class PlaceFinder:
         return list(fields.values())
 
     def summarize(self, listed: Sequence[Relation]) -> str:
-        """A sentence about how sure the listed places are, and what is not listed."""
+        """Describe in one sentence how sure the listed places are, and how many are not listed."""
         counts = Counter(relation.certainty for relation in listed)
         parts = [f"{counts[SURE]} resolved, {counts[LIKELY]} likely, {counts[ONLY_BY_NAME]} by name only"]
         if elsewhere := self.excluded[OUTSIDE_CODE]:
@@ -332,12 +334,12 @@ class PlaceFinder:
 
 
 _CLOSED_MODULES = ("dotted", "relative", "package", "crate")
-"""Rules of languages in which a bare name is defined or imported in its file or package."""
-_LEXICAL = (CALL, TYPE, WRITE, "read", "argument")  # Roles in which a bare name is looked up in the functions around it
+"""Module rules of languages in which a bare name must be defined or imported in its file or package."""
+_LEXICAL = (CALL, TYPE, WRITE, "read", "argument")  # Roles of bare names that are looked up in enclosing functions
 
 
 def _find_closures(target: Target, names: NameReader) -> Iterator[tuple[int, int]]:
-    """(start, end) of the functions in which the target is defined, of the whole text for a definition outside of any."""
+    """Find the scope of each of the target's definitions: (start, end) of the function around it, or of the whole text."""
     text = names.text
     for token in names.tokens:
         definition = names.defined.get(text.to_original(token.start))
@@ -350,7 +352,7 @@ def _find_closures(target: Target, names: NameReader) -> Iterator[tuple[int, int
 
 
 def find_nearby(view: GraphView, document: DocumentRow, name: str, line: int) -> list[NamedPlace]:
-    """The places of a name in the outermost function around a line that has it; in the whole file if there is no function."""
+    """Find the places of a name in the outermost function around a line that has it, or in the whole file."""
     if document.stamp.size > LARGEST:
         return []
     text = read_text(document, view.store)
@@ -369,17 +371,17 @@ def find_nearby(view: GraphView, document: DocumentRow, name: str, line: int) ->
 
 
 class _Judge:
-    """Decides how sure it is that the tokens of a name in one document mean a target."""
+    """A judge of how sure it is that the tokens of a name in one document mean a target."""
 
     def __init__(self, target: Target, names: NameReader) -> None:
         self._target, self._names, self._values, self._facts = target, names, names.values, names.facts
 
     def judge_definition(self, definition: Definition, token: NameToken) -> tuple[str, str]:
-        """Judge the name of a further definition: (role, certainty)."""
+        """Judge a token that is the name of some definition; returns (role, certainty)."""
         target = self._target
         if definition.id in target.units:
             return DEFINITION, SURE
-        if self._constructs(definition):
+        if self._constructs_target(definition):
             return DECLARATION, SURE
         if token.role == KEY and (target.holder or target.fields):
             return KEY, ONLY_BY_NAME  # a function in an object, whose type may be the target's
@@ -413,12 +415,12 @@ class _Judge:
         return self._judge_other(meaning)
 
     def _is_type_of_key(self, meaning: TokenMeaning) -> bool:
-        """True for a key in a literal of the type that has the target."""
+        """True for a key in a literal of the type that contains the target."""
         is_key = meaning.token.role == KEY and meaning.holder is not None and bool(self._target.holder)
         return is_key and meaning.holder is not None and meaning.holder.name == self._target.holder
 
     def _judge_outside(self, token: NameToken) -> str:
-        """Judge a name from outside of the index: it counts behind its module or type, or if imported from there."""
+        """Judge a name from outside of the index: sure after its module or type, or if imported from there."""
         holder, name = self._target.holder, self._target.name
         if not holder:
             return ONLY_BY_NAME
@@ -432,7 +434,7 @@ class _Judge:
         return SURE if is_meant else ANOTHER
 
     def _judge_declaration(self, token: NameToken, start: int) -> str:
-        """Judge a declared name without a unit: a field, or the prototype of a function."""
+        """Judge the name of a declaration that is not a unit: a field, or the prototype of a function."""
         target = self._target
         if target.kind == FIELD or (target.fields and token.holder):
             return SURE if target.includes_field(token.holder) else ANOTHER
@@ -445,14 +447,14 @@ class _Judge:
         return ANOTHER if token.holder and token.holder != target.holder else self._guess(token)
 
     def _judge_import(self, meaning: TokenMeaning) -> str:
-        """Judge a name in an import statement, which brings the name or only contains it."""
+        """Judge a name in an import statement, either imported or a part of the module's path."""
         if meaning.is_known and meaning.key[0] != MODULE:
             return self._judge_imported(meaning)
         imported = [one for one in self._facts.imports if self._target.name in (one.name, one.alias)]
         if not imported:
             return ONLY_BY_NAME
         module = find_import(self._values.catalog, self._facts, imported[0])
-        return ANOTHER if module is None and not self._may_be_own(imported[0]) else self._guess(meaning.token)
+        return ANOTHER if module is None and not self._may_be_in_repository(imported[0]) else self._guess(meaning.token)
 
     def _judge_imported(self, meaning: TokenMeaning) -> str:
         target = self._target
@@ -461,8 +463,8 @@ class _Judge:
         ids = {d.id for one in meaning.definitions for d in (one, *one.facts.top.get(target.name, ()))}
         return SURE if ids & target.units else ANOTHER
 
-    def _may_be_own(self, imported: Import) -> bool:
-        """True if an import whose module was not found may be of this repository: by a path, a package's name or a namespace."""
+    def _may_be_in_repository(self, imported: Import) -> bool:
+        """True if an unresolved import may lead into this repository, judging by its path, package name or namespace."""
         module, catalog = imported.module, self._values.catalog
         if module.startswith((".", "crate", "super", "self")):
             return True
@@ -490,15 +492,15 @@ class _Judge:
             return self._guess(meaning.token)
         if definition.kind in TYPE_KINDS and target.kind in FUNCTIONS and target.holder == definition.name and is_made:
             return SURE  # the constructor makes the object
-        return SURE if self._constructs(definition) else ANOTHER
+        return SURE if self._constructs_target(definition) else ANOTHER
 
-    def _constructs(self, definition: Definition) -> bool:
-        """True for a constructor that has the name of its type, if the type is the target."""
+    def _constructs_target(self, definition: Definition) -> bool:
+        """True for a constructor that is named like its type, if that type is the target."""
         holder = self._values.find_owner(definition.facts, definition.place) if _is_constructor(definition) else None
         return holder is not None and holder.id in self._target.units
 
     def _judge_other(self, meaning: TokenMeaning) -> str:
-        """Judge a name that is local, or comes from outside of the index, or is not resolved."""
+        """Judge a name that is local, from outside of the index, or not resolved."""
         target, token, reference, value = self._target, meaning.token, meaning.reference, meaning.value
         if value is not None and value.how == "definition" and value.definition is not None:
             is_meant = value.definition.id in target.units  # by a local name for it
@@ -512,21 +514,21 @@ class _Judge:
             imported = self._facts.names.get(reference.receiver)
             if owner is None or owner.how not in ("module", "external") or imported is None:
                 return ONLY_BY_NAME
-            return self._guess(token) if self._may_be_own(imported) else ANOTHER
+            return self._guess(token) if self._may_be_in_repository(imported) else ANOTHER
         imported = self._facts.names.get(target.name)
         if value.how == "external" and imported is not None:
             brought = self._names.find_imported(meaning, [imported])
             if brought is not None and brought.is_known and brought.key[0] != MODULE:
                 return self._judge_imported(brought)
             module = find_import(self._values.catalog, self._facts, imported)
-            return ANOTHER if module is None and not self._may_be_own(imported) else self._guess(token)
+            return ANOTHER if module is None and not self._may_be_in_repository(imported) else self._guess(token)
         if meaning.key[0] == LOCAL and meaning.key[1] is not None:
             return self._guess(token) if meaning.declared[0][1] in self._names.unpacked else A_LOCAL
         at_top = self._facts.top.get(target.name, ())
         return SURE if any(d.id in target.units for d in at_top) else self._guess(token)
 
     def _guess(self, token: NameToken) -> str:
-        """Judge a token by the name alone: LIKELY if nothing else in the repository has it and the target may be named so there."""
+        """Judge a token by name alone: LIKELY if nothing else in the repository has this name and the syntax fits the target."""
         target = self._target
         if target.namesakes or target.family or target.name in load_words().common:
             return ONLY_BY_NAME
@@ -545,21 +547,21 @@ class _Judge:
 
 
 def _is_constructor(definition: Definition) -> bool:
-    """True for a constructor that has the name of its type, as in C++ and Java."""
+    """True for a constructor that is named like its type, as in C++ and Java."""
     has_type_name = definition.container.rpartition(".")[2] == definition.name
     return has_type_name and definition.kind in FUNCTIONS and definition.facts.file.language.implicit_self
 
 
 def find_named_unit(view: GraphView, start: ResolvedTarget) -> UnitRow | None:
-    """The row of a target that is one definition with a name."""
+    """Find the row of a target that is a single, named definition."""
     unit = view.find_unit(start.nodes[0]) if len(start.nodes) == 1 else None
     return unit if unit is not None and unit.kind not in CHUNK_KINDS and unit.name.isprintable() else None
 
 
 def find_edges(view: GraphView, start: ResolvedTarget) -> Iterator[Edge]:
-    """Edges of a target from places that name it and have no stored one, such as the call of a function that was unpacked.
+    """Find edges to a target from places that name it without a stored edge, such as a call of an unpacked function.
 
-    Only those of at least the confidence of the question.
+    Edges below the view's least confidence are left out.
     """
     unit = find_named_unit(view, start)
     if unit is None:
@@ -582,7 +584,7 @@ def find_edges(view: GraphView, start: ResolvedTarget) -> Iterator[Edge]:
 
 
 def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False) -> Target:
-    """The target for definitions that have one name; with `fields`, for the fields of that name too."""
+    """Make the target for definitions of one name; with `fields`, include the fields of that name."""
     store, first = view.store, units[0]
     kins = {find_family(unit.language) for unit in units}
     named = store.units.read_rows([UnitId(u) for u, *_ in store.units.find_namesakes(first.name)]).values()
@@ -609,7 +611,7 @@ def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False)
 
 
 def _belong_together(first: UnitRow, second: UnitRow) -> bool:
-    """True for what `is_same_thing` says, for overloads in one file, and for types whose parts lie in several files."""
+    """True if two units are one thing by `is_same_thing`, overloads in one file, or parts of a type in several files."""
     if is_same_thing(first, second) or is_same_thing(second, first):
         return True
     if first.document == second.document:
@@ -620,7 +622,7 @@ def _belong_together(first: UnitRow, second: UnitRow) -> bool:
 
 
 MOST_BETWEEN = 2
-"""Lines from an overload of a script's function to the next; tests define unrelated functions of one name in closures."""
+"""Most lines between overloads of a script's function. Tests define unrelated functions of one name in closures."""
 
 
 def _are_type_and_constructor(unit: UnitRow, other: UnitRow) -> bool:

@@ -1,5 +1,5 @@
-"""Questions about reach: callers and callees as trees, a path between two targets, the impact of a change, and the bases and
-subclasses of a type.
+"""Answer questions about reach: trees of callers and callees, a path between two targets, the impact of a change, and the bases
+and subclasses of a type.
 
 A call names one method, and an overriding method may run instead. So the callers of a method include the callers of the methods
 that it overrides, and the callees of a function include the methods that override its callees; both are marked.
@@ -46,7 +46,7 @@ from codelens.text.identifiers import fold_identifier
 
 
 class Link(NamedTuple):
-    """A step from a node: the edge, the node that it leads to, and a remark for the reader."""
+    """A step from a node: the edge, the node at its other end, and a remark for the reader."""
 
     edge: Edge
     node: Node
@@ -54,21 +54,21 @@ class Link(NamedTuple):
 
 
 LinkReader = Callable[[Sequence[Node]], Mapping[Node, Sequence[Link]]]
-"""Nodes → the links of each in order of output, with one query to the store for all of them."""
+"""A function from nodes to the links of each in order of output, with one query to the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """All nodes within reach. `links` has the nodes whose links were read."""
+    """The nodes that a search reached. `links` contains the nodes whose links were read."""
 
     starts: tuple[Node, ...]
     links: Mapping[Node, Sequence[Link]]
     first: Mapping[Node, tuple[Node, Link]]
-    """Node → (the node before it, the link) that reached it first, in order of discovery; starts have none."""
+    """Node → (previous node, link) on the shortest way to it, in order of discovery; starts are not included."""
     depth: Mapping[Node, int]
 
     def trace_path(self, node: Node) -> list[Link]:
-        """The links from a start to this node."""
+        """List the links from a start to this node."""
         links = []
         while node in self.first:
             node, link = self.first[node]
@@ -79,7 +79,7 @@ class Reach:
 def find_reachable(
     view: GraphView, starts: Sequence[Node], read_links: LinkReader, depth: int, until: Collection[Node] = frozenset()
 ) -> Reach:
-    """Find all nodes within `depth` hops, nearest first. The search ends with the ring in which a node of `until` is found."""
+    """Find all nodes within `depth` hops, nearest first. The search stops after the hop that reaches a node of `until`."""
     links: dict[Node, Sequence[Link]] = {}
     first: dict[Node, tuple[Node, Link]] = {}
     depths = dict.fromkeys(starts, 0)
@@ -106,9 +106,9 @@ def list_tree(
     outgoing: bool,
     list_more: Callable[[Node, int], Iterable[Relation]] = lambda node, depth: (),
 ) -> list[Relation]:
-    """The lines of a tree. The links of a node are listed where it was reached first; elsewhere it is marked `again`.
+    """List the lines of a tree. A node's links are listed where it was first reached; elsewhere it is marked `again`.
 
-    `list_more`: (node, depth) → relations listed under a node before its links, at that depth.
+    `list_more` takes a node and a depth, and returns relations to list at that depth before the node's links.
     """
     starts = sorted(frozenset(reached.starts), key=view.order)
     lines = [line for start in starts for line in list_more(start, 1)]
@@ -137,7 +137,7 @@ def list_tree(
 
 
 def _leads_to_test(view: GraphView, link: Link) -> bool:
-    """True if the link leads to a test. Tests are listed last: they seldom are what a reader looks for."""
+    """True if the link leads to a test. Tests are listed last because readers seldom look for them."""
     return view.is_test(link.node) or (link.edge.kind == "tests" and link.node == link.edge.source)
 
 
@@ -157,7 +157,7 @@ def find_callers(view: GraphView, target: str, options: RelationOptions) -> Rela
 
 
 def resolve_and_read(target: str, view: GraphView) -> ResolvedTarget:
-    """The nodes of a target, after the edges that only its files show were added to the view."""
+    """Resolve a target, and add to the view the edges to it that only the text of files shows."""
     from codelens.graph.places import find_edges
 
     start = resolve_start(target, view)
@@ -177,7 +177,7 @@ def find_callees(view: GraphView, target: str, options: RelationOptions) -> Rela
 
 
 def drop_inner_links(start: ResolvedTarget, read_links: LinkReader) -> LinkReader:
-    """The same reader without links between nodes of the target, if the target is a whole file."""
+    """Make the reader skip links between nodes of the target, if the target is a whole file."""
     inner = frozenset(start.nodes)
 
     def read_ring(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
@@ -208,7 +208,7 @@ def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
 
 
 def make_callee_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
-    """The ring of nodes to which a node or its local functions have an edge of these kinds, and of methods overriding those."""
+    """Make a reader of links to the nodes that a node or its local functions have an edge to, and to methods that override these."""
 
     def read_ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
         wanted = frozenset(nodes)
@@ -237,14 +237,14 @@ PATH_KINDS = (
     *("calls", "tests", "references", "type_hint_of", "accesses_field", "imports", "extends", "implements"),
     *("inherits", "overrides", "decorates", "throws", "documents"),
 )
-LONGEST_PATH = 8  # Hops. A longer path explains nothing to a reader.
+LONGEST_PATH = 8  # Most hops; a longer path explains nothing to a reader
 IMPACT_KINDS = ("calls", "tests", "extends", "implements", "inherits", "overrides", "decorates")
-"""Edges along which a change has an effect. A change of a file also affects its importers."""
+"""Kinds of edges along which a change has an effect. A change of a file also affects its importers."""
 IMPACT_DEPTH = 3
 
 
 def find_path(view: GraphView, first: str, second: str, options: RelationOptions) -> RelationAnswer:
-    """Find a shortest path along edges from one target to another; of equal ones, the first in the order of its nodes.
+    """Find a shortest path along edges from one target to another; of equal ones, the first by the order of its nodes.
 
     The contents of a target belong to it. Without a path, a notice reports whether there is one in the other direction.
     """
@@ -296,13 +296,13 @@ def find_impact(view: GraphView, target: str, options: RelationOptions) -> Relat
 
 
 HIERARCHY_KINDS = ("extends", "implements")
-DEEPEST_HIERARCHY = 50  # Levels followed; real hierarchies have fewer
+DEEPEST_HIERARCHY = 50  # Limit of levels to follow; real hierarchies have fewer
 
 
 def list_hierarchy(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """List the bases of a type, then its subclasses and implementors, each as a tree; with `members`, overriding members too.
 
-    Each line is the place of a definition. A base that is not in the index is listed by its name.
+    Each line shows where the base or subclass is defined. A base outside of the index is listed by name.
     """
     start = resolve_and_read(target, view)
     kinds, depth = options.kinds or HIERARCHY_KINDS, options.depth or DEEPEST_HIERARCHY
@@ -341,14 +341,14 @@ def list_hierarchy(view: GraphView, target: str, options: RelationOptions) -> Re
 
 
 class OuterTypes:
-    """Finds the types of bases that stand outside of their files, whose edges start at the file: `impl Base for Type` in Rust."""
+    """A finder of types whose bases other files name (`impl Base for Type` in Rust); such edges start at the file."""
 
     def __init__(self, view: GraphView) -> None:
         self._view = view
         self._names: dict[DocumentId, dict[tuple[int, str], str]] = {}
 
     def read_base_name(self, edge: Edge) -> str:
-        """The name of the type as written; empty if the edge starts at the type itself."""
+        """Read the name of the type as written; empty if the edge starts at the type itself."""
         unit, document = self._view.find_unit(edge.source), self._view.find_document_of(edge.source)
         if document is None or (unit is not None and unit.kind in TYPE_KINDS):
             return ""
@@ -360,7 +360,7 @@ class OuterTypes:
         return self._names[document.id].get((edge.line, self._view.name_node(edge.target).name), "")
 
     def find_type(self, edge: Edge) -> Node | None:
-        """The type, if the index has only one of that name in the language."""
+        """Find the type; None unless the index has exactly one of this name in the language."""
         name, document = self.read_base_name(edge).rpartition(".")[2], self._view.find_document_of(edge.source)
         if not name or document is None:
             return None
@@ -370,7 +370,7 @@ class OuterTypes:
         return fitting[0] if len(fitting) == 1 else None
 
     def find_bases(self, node: Node, kinds: Sequence[str]) -> Iterator[Edge]:
-        """The edges to the bases of a type that other files name."""
+        """Find the edges to those bases of a type that other files name."""
         unit = self._view.find_unit(node)
         language = languages().get(unit.language) if unit is not None else None
         if unit is None or unit.kind not in TYPE_KINDS or language is None or language.open_types != "repository":
@@ -383,19 +383,19 @@ class OuterTypes:
 
 
 def _drop_line(edge: Edge) -> Edge:
-    """The edge without its line, so that its place is the definition at its end; edges to externals keep it."""
+    """Drop the edge's line, so that its place becomes the definition at its end; edges to externals keep their line."""
     return edge if edge.target >= EXTERNAL else replace(edge, line=0)
 
 
 def _list_overrides(view: GraphView, node: Node, depth: int, outgoing: bool) -> list[Relation]:
-    """Relations to the members that a type's members override."""
+    """List relations to the members that a type's members override."""
     members = [e.target for e in derive_contents(view.store, [node])]
     edges = dict.fromkeys(map(_drop_line, view.find_edges_from(members, {"overrides"}, anywhere=True)))
     return [view.make_relation(edge, outgoing, depth) for edge in sorted(edges, key=view.edge_order)]
 
 
 def _list_unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence[str]) -> Iterator[Relation]:
-    """Bases that the text names and that have no edge: usually from a library."""
+    """List the bases that the text names and that have no edge, usually because they are from a library."""
     unit = view.find_unit(node)
     if unit is None or view.least > BY_NAME_CONFIDENCE:
         return

@@ -1,4 +1,4 @@
-"""References to a target: the places that name it, and the edges that end at it from places without its name."""
+"""Find references to a target: places that name it, and edges that lead to it from lines without its name."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ _NAME = re.compile(r"[\w$@?!-]+")
 
 
 def place_order(relation: Relation) -> tuple[object, ...]:
-    """Sort key of relations: place, kind, target."""
+    """Sort key of relations: by place, kind and target."""
     place = relation.place
     return (place.repository, place.path, place.line, place.column, relation.kind, *relation.target.content_order())
 
 
 def _find_external_uses(view: GraphView, external: ResolvedTarget, kinds: Sequence[str]) -> list[Relation]:
-    """The edges to something outside of the index; of a module also names with it before their dot, and imported from it."""
+    """Find the edges to an external; for a module, also uses of names that are imported from it or follow it after a dot."""
     relations = [view.make_relation(edge, outgoing=False) for edge in view.find_edges_to(external.nodes, kinds)]
     name, tier = external.named.qualified_name, TIERS["import"]
     module = name.removeprefix("module:") if name.startswith("module:") else ""
@@ -89,8 +89,8 @@ def _find_external_uses(view: GraphView, external: ResolvedTarget, kinds: Sequen
 def find_references(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """Find the places that name the target, the surest first; for a file, the edges from other files to it and its contents.
 
-    For PATH:LINE:NAME, if the graph does not tell what is meant there, the places in the function around the line, or in its
-    file. Raises TargetError if the name is neither defined nor used.
+    If the graph does not show what PATH:LINE:NAME means, find the places in the function or file around that line instead.
+    Raises TargetError if the name is neither defined nor used.
     """
     is_name = target == split_name(target)[1] and ":" not in target
     place = read_name_on_line(target, view)
@@ -131,7 +131,7 @@ def find_references(view: GraphView, target: str, options: RelationOptions) -> R
 
 
 def _find_nearby_uses(view: GraphView, place: NameOnLine, options: RelationOptions) -> RelationAnswer:
-    """The places of a name that the graph does not follow, in the function or file around it."""
+    """Find the places of an unresolved name in the function or file around it."""
     assert place.document is not None
     near, named = find_nearby(view, place.document, place.name, place.line), make_external(place.name)
     if not near:
@@ -143,7 +143,7 @@ def _find_nearby_uses(view: GraphView, place: NameOnLine, options: RelationOptio
 
 
 def _are_exact(units: Sequence[UnitRow], target: str) -> bool:
-    """False for definitions with other capitals than the target, and for code that a document quotes: a field may be meant."""
+    """False if a field may be meant instead: for definitions with other capitals, and for code quoted in documents."""
     last = split_name(target)[1]
     folded = any(unit.name != last and fold_identifier(unit.name) == fold_identifier(last) for unit in units)
     return not folded and not all(is_prose(unit.language) for unit in units)
@@ -152,9 +152,9 @@ def _are_exact(units: Sequence[UnitRow], target: str) -> bool:
 def _answer_definitions(
     view: GraphView, starts: Sequence[ResolvedTarget], units: Sequence[UnitRow], options: RelationOptions, fields: bool
 ) -> RelationAnswer:
-    """The places of definitions of one name, and the edges that lead to them from lines without it.
+    """Find the places that name these definitions, and the edges that lead to them from lines without the name.
 
-    With `fields`, the places of fields of that name too.
+    With `fields`, find the places of fields with that name too.
     """
     finder = PlaceFinder(view, make_target(view, units, fields), options.text)
     target = starts[0].named
@@ -181,7 +181,7 @@ def _answer_definitions(
         has_name = bool(options.kinds) or (owner is not None and owner.id in finder.documents)
         if has_name and (place.repository, place.path, place.line) not in listed:
             relations.append(replace(relation, certainty=grade_confidence(relation.confidence)))
-    answer = _answer(view, starts, relations, finder, options)
+    answer = _make_places_answer(view, starts, relations, finder, options)
     if not (fields_named := finder.name_fields()):
         return answer
     places = ", ".join(f"{field.path}:{field.line}  field {field.qualified_name}" for field in fields_named[:3])
@@ -189,14 +189,14 @@ def _answer_definitions(
     return replace(answer, notices=(notice, *answer.notices))
 
 
-def _answer(
+def _make_places_answer(
     view: GraphView,
     starts: Sequence[ResolvedTarget],
     relations: Sequence[Relation],
     finder: PlaceFinder,
     options: RelationOptions,
 ) -> RelationAnswer:
-    """The answer of these places, the surest first, with a summary."""
+    """Make the answer from these places, the surest first, with a summary."""
     listed = [
         r
         for r in relations
@@ -212,7 +212,7 @@ def _answer(
 
 
 def _make_relation(view: GraphView, place: NamedPlace, target: NamedNode, edge: Edge | None) -> Relation:
-    """A place as a relation; an edge of the same line gives its kind."""
+    """Make a relation from a place; an edge on the same line determines its kind."""
     tier = TIERS[TIER_OF_CERTAINTY[place.certainty]]
     is_as_sure = edge is not None and grade_confidence(edge.confidence) == place.certainty
     provenance, confidence = (edge.provenance, edge.confidence) if edge and is_as_sure else tier[1:]
@@ -232,7 +232,7 @@ def _make_relation(view: GraphView, place: NamedPlace, target: NamedNode, edge: 
 
 
 def grade_confidence(confidence: float) -> str:
-    """Name the certainty of an edge by its confidence."""
+    """Convert an edge's confidence to a certainty."""
     if confidence >= TIERS["implied"].confidence:
         return SURE
     return LIKELY if confidence >= RESOLVED else ONLY_BY_NAME
@@ -241,9 +241,9 @@ def grade_confidence(confidence: float) -> str:
 def _find_uses(
     view: GraphView, target: str, options: RelationOptions, fault: TargetError, external: ResolvedTarget | None = None
 ) -> RelationAnswer:
-    """The places of a name without a definition of its own: a field, or a name from outside. Raises `fault` if it has none.
+    """Find the places of a name without a definition: a field, or an external name. Raises `fault` if the name occurs nowhere.
 
-    `external`: the node that edges lead to, if there is one.
+    `external` is the node that edges lead to, if there is one.
     """
     wanted, last = split_name(target)
     holder = wanted.rpartition(".")[0]
@@ -266,7 +266,7 @@ def _find_uses(
     if not relations:
         counted = finder.summarize(()) if finder.documents else ""
         raise TargetError(str(fault), fault.candidates, f"the name occurs: {counted}") if counted else fault
-    answer = _answer(view, [start], relations, finder, options)
+    answer = _make_places_answer(view, [start], relations, finder, options)
     if finder.declared or external is not None:
         return answer
     notice = Notice("external", f"{target} is not defined in the index: these places use the name")

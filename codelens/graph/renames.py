@@ -1,4 +1,4 @@
-"""The places to change where a name is replaced, as far as they are certain."""
+"""Find the places to change when a name is replaced, if all of them are certain."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ALL = re.compile(rb"^__all__[^\[(]*[\[(][^\])]*", re.MULTILINE)
 
 
 def find_places_of_local(view: GraphView, names: NameReader, meaning: TokenMeaning) -> Iterator[Place]:
-    """The places of a local name, for a parameter also those in calls. Raises UsageError if one is uncertain."""
+    """Find the places of a local name; for a parameter, also its name in calls. Raises UsageError if a place is uncertain."""
     word, (_, unit, *_) = names.name, meaning.key
     for token in names.find_same(meaning):
         if token.role in (KEY, UNPACK):
@@ -44,7 +44,7 @@ def find_places_of_local(view: GraphView, names: NameReader, meaning: TokenMeani
 
 
 def find_exports(document: DocumentRow, text: TextMap, name: str) -> Iterator[Place]:
-    """The places of a name in `__all__`."""
+    """Find the places of a name in Python's `__all__`."""
     for exports in _ALL.finditer(text.utf8) if document.language == "python" else ():
         for quoted in re.finditer(rb"""(?<=["'])%s(?=["'])""" % re.escape(name.encode()), exports[0]):
             start, end = (text.to_original(exports.start() + place) for place in quoted.span())

@@ -1,7 +1,7 @@
-"""The neighbours of nodes in a walk over the symbol graph, by the store's edges and the nesting of units, weighted by kind.
+"""Find the neighbours of nodes for a walk over the symbol graph, from stored edges and the nesting of units, weighted by kind.
 
-`WeightedNeighbours` are the units alone: through its document, everything of a file would be next to all that it imports. knowing's
-walk has the whole graph (`WholeGraph`): documents and what lies outside are stations of it, and implied edges join units.
+`WeightedNeighbours` has units only: through its document, everything in a file would be next to all that it imports. knowing's
+walk uses the `WholeGraph`: it also visits documents and externals, and implied edges join units.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from codelens.model.code import UnitId
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, TIERS, is_unit
 from codelens.store.store import Store
 
-WIDEST = 300  # Edges that end at one node, above which they are not followed back: every tenth file uses such a thing
+WIDEST = 300  # Most incoming edges of a node that are followed back; every tenth file uses a node with more
 MOST_NODES = 10_000
-"""Nodes whose neighbours an open index keeps, those of a hundred searches. With 27 neighbours each, about 30 MB."""
+"""Limit of nodes whose neighbours an open index keeps, enough for a hundred searches. At 27 neighbours each, about 30 MB."""
 PRECISE = TIERS["precise"].number
-UNKNOWN = "unknown"  # The name, among the weights of kinds, of the weight of kinds that are not named
+UNKNOWN = "unknown"  # Key of the weight for kinds that the weights do not name
 BACK: Mapping[str, str] = {"tests": "tested_by"}
-"""Kind of edge → the kind that has its weight against its direction, where the weights name it."""
+"""Kind of edge → kind whose weight it has when followed backward, if the weights name that kind."""
 
 
 Stored = Iterable[tuple[int, int, int, int, int]]
@@ -30,19 +30,19 @@ Further = Iterable[tuple[int, int, str]]
 
 
 class WeightedNeighbours:
-    """Neighbours among the units.
+    """The weighted neighbours of units among the units.
 
-    `precise` multiplies the weight of an edge from a language server's index.
+    `precise` is a factor for edges from a language server's index.
     """
 
-    whole = False  # True if documents and externals are stations
+    whole = False  # True if walks visit documents and externals
 
     def __init__(self, store: Store, weights: Mapping[str, float], backward: float, precise: float = 1.0) -> None:
         self._store = store
         self._weights, self._backward, self._precise = weights, backward, precise
         self._unknown = weights.get(UNKNOWN, 0.0)
         self._weight_of: dict[tuple[int, int, int], float] = {}
-        """(kind, tier, whether it goes out) → weight of such an edge."""
+        """(kind, tier, 1 if outgoing else 0) → weight of such an edge."""
         self._kinds_at: dict[int, Mapping[int, str]] = {}
         key = (*weights.items(), backward, precise, self.whole)
         self._kept: dict[int, list[tuple[int, float]]] = (
@@ -50,7 +50,7 @@ class WeightedNeighbours:
         )
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
-        """Node → (neighbour, weight), in no order; parallel edges count once, by the heaviest, since calls are kept by line."""
+        """Find (neighbour, weight) pairs of each node, in no order. Of parallel edges (one for each line), only the heaviest counts."""
         kept, new = self._kept, [node for node in nodes if node not in self._kept]
         if new:
             if len(kept) + len(new) > MOST_NODES:
@@ -81,12 +81,12 @@ class WeightedNeighbours:
         }
 
     def find_main_kind(self, node: int, neighbour: int) -> str:
-        """The kind of edge that joins two nodes most, '←' before it where it points back; of several the first by name."""
+        """Find the heaviest kind of edge between two nodes, with '←' before it if it points back; of equals, the first by name."""
         self.read_kinds([node])
         return self._kinds_at[node].get(neighbour, "")
 
     def read_kinds(self, nodes: Iterable[int]) -> None:
-        """Read for all of these nodes what `find_main_kind` needs."""
+        """Read the kinds of edges of these nodes, so that `find_main_kind` needs no query for each."""
         best: dict[int, dict[int, tuple[float, str]]] = {node: {} for node in nodes if node not in self._kinds_at}
         if not best:
             return
@@ -121,13 +121,13 @@ class WeightedNeighbours:
         return self._store.edges.find_neighbours(nodes, WIDEST, self.whole), self._list_unstored_edges(nodes)
 
     def _list_unstored_edges(self, nodes: Sequence[int]) -> Further:
-        """Tuples (node, neighbour, kind) of edges that are not stored as such."""
+        """List (node, neighbour, kind) of the edges that are derived instead of stored."""
         nested = self._store.edges.find_nested(nodes)
         return ((node, other, "contains" if down else "member_of") for node, other, down in nested)
 
 
 class WholeGraph(WeightedNeighbours):
-    """Neighbours in the whole graph: two functions with one outside type are next to each other but one."""
+    """The neighbours in the whole graph. Two functions that use the same external type are two steps apart."""
 
     whole = True
 
@@ -151,17 +151,17 @@ class WholeGraph(WeightedNeighbours):
 
 
 class ContentNumbering:
-    """The same neighbours with nodes numbered by what they are: ids depend on an index's history, and the order of nodes decides
-    ties and the last bits of sums."""
+    """Neighbours whose nodes are numbered by content: ids depend on an index's history, and the order of nodes decides ties and the
+    last bits of sums."""
 
     def __init__(self, around: WeightedNeighbours, store: Store) -> None:
         self._around = around
         self._store = store
-        self.number: dict[int, int] = {}  # Node → number, as far as `number_nodes` was called
-        self.unit: dict[int, UnitId] = {}  # Number → unit, or a document or an external where these are stations
+        self.number: dict[int, int] = {}  # Node → number, for nodes passed to `number_nodes`
+        self.unit: dict[int, UnitId] = {}  # Number → unit, or document or external in a whole graph
 
     def number_nodes(self, nodes: Iterable[int]) -> dict[UnitId, int]:
-        """Number nodes by a hash of their contents, of 63 bits: node → number. A node that is gone has none."""
+        """Number nodes by a 63-bit hash of their contents: node → number. Nodes that no longer exist are left out."""
         wanted = list(nodes)
         new = [node for node in wanted if node not in self.number]
         inside, outside = [UnitId(node) for node in new if is_unit(node)], [node for node in new if not is_unit(node)]
@@ -175,7 +175,7 @@ class ContentNumbering:
         return {UnitId(node): self.number[node] for node in wanted if node in self.number}
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
-        """Node → (neighbour, weight), by number."""
+        """Find (neighbour, weight) pairs of each node, sorted by the neighbour's number."""
         rows = self._around([self.unit[node] for node in nodes])
         numbers = self.number_nodes({o for others in rows.values() for o, _ in others})
         return {

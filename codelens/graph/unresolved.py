@@ -1,7 +1,7 @@
-"""Uses of names that linking could not follow.
+"""Find uses of names that linking could not resolve.
 
-Linking records which references lead nowhere. A call inside a target counts only if the index defines something of that name:
-other calls leave the repository.
+Linking records the references that lead nowhere. A call inside a target counts only if the index defines something of that name;
+other calls lead out of the repository.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ KIND_OF_USE = {
     "endpoint": "consumes_endpoint",
     "flag": "gated_by_flag",
     "mention": "documents",
-}  # Kind of a reference → kind of the edge that it would be if the name had a definition
-MOST_FILES = 500  # Files that are read to count; a list reads all. 267 files of Django take .24 CPU s.
+}  # Kind of a reference → kind of edge that it would get if it were resolved
+MOST_FILES = 500  # Limit of files to read for a count; a list reads all. 267 files of Django take .24 CPU s.
 NOT_CALLED = frozenset({"variable", "constant", "property", "module"})
-"""Kinds of definitions that a call does not mean, for the question whether a call leaves the repository."""
+"""Kinds of definitions that a call cannot mean: a call of a name with only such definitions leads out of the repository."""
 
 
 class UnresolvedUse(NamedTuple):
-    """A reference that leads nowhere, and its document."""
+    """A reference that was not resolved, and its document."""
 
     document: DocumentId
     reference: Reference
 
 
 class UnresolvedUses:
-    """Finds the unresolved uses for one question, in order of path and place. `kinds` are the kinds of edges asked for."""
+    """A finder of unresolved uses for one question, by path and place. `kinds` are the kinds of edges that it asks for."""
 
     def __init__(self, view: GraphView, kinds: Collection[str], listed: bool) -> None:
         self._view, self._kinds, self._listed = view, kinds, listed
@@ -55,7 +55,7 @@ class UnresolvedUses:
         self.is_partial = False  # True if there were too many files to read for a count
 
     def find_uses_of(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
-        """Find the unresolved uses of the names of these nodes, which may mean them."""
+        """Find the unresolved uses that may mean these nodes because they have the same name."""
         view, families = self._view, dict[str, set[str]]()  # Name → families of the languages that define it
         for node in nodes:
             unit = view.find_unit(node)
@@ -76,7 +76,7 @@ class UnresolvedUses:
         return uses
 
     def find_uses_inside(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
-        """Find the unresolved uses, inside these nodes, of names that the index defines."""
+        """Find the unresolved uses inside these nodes, of names that the index defines."""
         view, inner = self._view, dict[DocumentId, set[Node]]()
         for node in nodes:
             if (document := view.find_document_of(node)) is not None:
@@ -94,7 +94,7 @@ class UnresolvedUses:
         return uses
 
     def list_relations(self, uses: Sequence[UnresolvedUse]) -> Iterator[Relation]:
-        """The uses as relations to a name, code first and tests last."""
+        """List the uses as relations to a name; tests come last."""
         units: dict[DocumentId, list[Node]] = {}
         for document, use in sorted(uses, key=lambda use: self._view.is_test(make_document_node(use.document))):
             if document not in units:
@@ -107,7 +107,7 @@ class UnresolvedUses:
             yield Relation(KIND_OF_USE[use.kind], source, target, False, 1, UNRESOLVED, 0.0, place)
 
     def list_notices(self, uses: Sequence[UnresolvedUse], listed_by: str = "--unresolved") -> Iterator[Notice]:
-        """A notice with their number, up to three of their names, and the option that lists them."""
+        """Make a notice with the number of uses, up to three of their names, and the option that lists them."""
         if not uses:
             return
         names = sorted({use.reference.name for use in uses})
@@ -127,7 +127,7 @@ class UnresolvedUses:
         notices: Sequence[Notice],
         uses: Sequence[UnresolvedUse],
     ) -> RelationAnswer:
-        """The relations within the limit, with the targets and notices; the unresolved uses instead, if those are asked for."""
+        """Make the answer from the relations within the limit; if the question asks for unresolved uses, from those instead."""
         if options.unresolved:
             relations, notices = list(self.list_relations(uses)), ()
         else:

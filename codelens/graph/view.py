@@ -1,7 +1,7 @@
-"""The graph of one index as one question sees it: edges with enough confidence and in the right files, and nodes with names.
+"""Show the graph of one index to one question: nodes with names, and edges with enough confidence in the right files.
 
-Some edges are stored; others follow from units and stored edges (`contains`, `tested_by`, …). An implied edge has no line, and
-at most the confidence of the edges it follows from. Nodes and edges are sorted by content, never by number, because numbers
+Some edges are stored; others are implied by units and stored edges (`contains`, `tested_by`, …). An implied edge has no line, and
+at most the confidence of the edges that imply it. Nodes and edges are sorted by content, never by number, because numbers
 depend on the history of an index.
 """
 
@@ -44,14 +44,14 @@ from codelens.text.lines import to_column_utf8, to_column_utf16
 from codelens.worktree.files import check_freshness
 
 IMPLIED = TIERS["implied"]
-MOST_SUBJECTS = 8  # A test with more subjects says little about any two of them.
+MOST_SUBJECTS = 8  # Limit of subjects of a test; a test of more says little about any two of them
 LEAST_SHARED = 3
-LEAST_ALIKE = 0.5  # Shared callees divided by the callees of either (Jaccard)
-MOST_CALLERS = 50  # Callees with more callers are so common that they show no similarity
+LEAST_ALIKE = 0.5  # Least similarity: shared callees divided by all callees of either (Jaccard)
+MOST_CALLERS = 50  # Limit of callers; callees with more are too common to show similarity
 
 
 def read_outgoing(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
-    """Edges of these kinds that begin at these nodes. Without kinds, every stored edge; implied kinds must be named."""
+    """Read the edges that begin at these nodes, of these kinds. Without kinds, read all stored edges; implied kinds must be named."""
     wanted, stored = sorted(set(nodes)), [k for k in kinds if k in KINDS]
     # The store takes an empty list of kinds for all kinds.
     edges = list(store.edges.find_outgoing(wanted, stored)) if stored or not kinds else []
@@ -60,7 +60,7 @@ def read_outgoing(store: Store, nodes: Iterable[int], kinds: Collection[str] = (
 
 
 def read_incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
-    """Edges of these kinds that end at these nodes. Without kinds, every stored edge; implied kinds must be named."""
+    """Read the edges that end at these nodes, of these kinds. Without kinds, read all stored edges; implied kinds must be named."""
     wanted, stored = sorted(set(nodes)), [k for k in kinds if k in KINDS]
     edges = list(store.edges.find_incoming(wanted, stored)) if stored or not kinds else []
     if "contains" in kinds:  # from the unit around, the document of a top-level unit, the type of a stored member
@@ -81,7 +81,7 @@ def read_incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = (
 
 
 def derive_contents(store: Store, nodes: Iterable[int]) -> list[Edge]:
-    """Derive edges from documents to top-level units, from units to those directly inside, from types to stored members."""
+    """Derive edges from documents to top-level units, from units to the units directly inside, and from types to stored members."""
     wanted = list(nodes)
     documents = [DocumentId(-n) for n in wanted if n < 0]
     tops = [_make_implied(make_document_node(d), "contains", Node(u)) for d, u in store.units.list_top_units(documents)]
@@ -99,13 +99,13 @@ def derive_containers(store: Store, nodes: Iterable[int]) -> list[Edge]:
 
 
 def find_test_edges(store: Store, nodes: Iterable[int]) -> list[Edge]:
-    """Derive the reverse edges of `tests`."""
+    """Derive `tested_by` edges by reversing `tests` edges."""
     tests = store.edges.find_incoming(list(nodes), {"tests"})
     return [_make_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
 
 
 def derive_co_tested(store: Store, nodes: Iterable[int]) -> list[Edge]:
-    """Derive edges to subjects that share a test function with these nodes, if it tests at most MOST_SUBJECTS."""
+    """Derive edges between these nodes and others that the same test function tests, if it tests at most MOST_SUBJECTS."""
     testing: dict[Node, dict[Node, float]] = {}
     for edge in store.edges.find_incoming(list(nodes), {"tests"}):
         testing.setdefault(edge.source, {})[edge.target] = edge.confidence
@@ -126,7 +126,7 @@ def derive_co_tested(store: Store, nodes: Iterable[int]) -> list[Edge]:
 
 
 def derive_similar(store: Store, nodes: Iterable[int]) -> list[Edge]:
-    """Functions with similar calls: at least LEAST_SHARED resolved callees in common, and LEAST_ALIKE of all callees of either."""
+    """Derive edges between functions that share at least LEAST_SHARED resolved callees, and LEAST_ALIKE of all callees of both."""
     callees_of = _find_callees(store, nodes)
     called = {c for callees in callees_of.values() for c in callees}
     popular = store.edges.count_sources(called, {"calls"})
@@ -150,7 +150,7 @@ def derive_similar(store: Store, nodes: Iterable[int]) -> list[Edge]:
 
 
 def _find_callees(store: Store, nodes: Iterable[int]) -> dict[Node, set[Node]]:
-    """Caller → its resolved callees."""
+    """Find the resolved callees of each node."""
     callees: dict[Node, set[Node]] = {}
     for edge in store.edges.find_outgoing([n for n in nodes if is_unit(n)], {"calls"}):
         if edge.confidence >= RESOLVED:
@@ -167,7 +167,7 @@ def _make_implied(source: Node, kind: str, target: Node, confidence: float = 1.0
 
 
 class GraphView:
-    """A reader of the graph that reads each row at most once. `documents` are those that may appear; None means all."""
+    """A reader of the graph that reads each row at most once. Answers contain only `documents`; None means all."""
 
     def __init__(
         self, store: Store, info: IndexInfo, documents: Collection[DocumentId] | None = None, least: float = 0.0
@@ -181,19 +181,19 @@ class GraphView:
         self._fresh: dict[DocumentId, Freshness] = {}
         self._added: dict[Node, list[Edge]] = {}
         self._roots = {row.id: (row.name, row.root) for row in store.documents.list_repositories()}
-        self.too_unsure = 0  # Number of edges left out for their confidence
-        self.unread = 0  # Number of files that have the target's name and were not read
+        self.too_unsure = 0  # Number of edges left out because of their confidence
+        self.unread = 0  # Number of files that contain the target's name and were not read
 
     # Nodes
 
     def name_node(self, node: Node) -> NamedNode:
-        """The name and place of a node. For many nodes, call `read_nodes` first."""
+        """Find the name and place of a node. For many nodes, call `read_nodes` first."""
         if node not in self._named:
             self.read_nodes([node])
         return self._named[node]
 
     def order(self, node: Node) -> tuple[bool, str, str, int, str, str]:
-        """Sort key of nodes."""
+        """Sort key of nodes: by content."""
         return self.name_node(node).content_order()
 
     def read_nodes(self, nodes: Iterable[Node]) -> None:
@@ -211,32 +211,32 @@ class GraphView:
             self._named.setdefault(node, make_external(names.get(node, "?")))
 
     def find_unit(self, node: Node) -> UnitRow | None:
-        """The stored row of a node that is a unit."""
+        """Find the row of a node that is a unit; None for other nodes."""
         self.name_node(node)
         return self._units.get(node)
 
     def find_document(self, document: DocumentId) -> DocumentRow | None:
-        """The row of a document; None if it is gone."""
+        """Find the row of a document; None if it no longer exists."""
         if document not in self._documents:
             self._documents.update({row.id: row for row in self.store.documents.read_rows([document])})
         return self._documents.get(document)
 
     def find_document_of(self, node: Node) -> DocumentRow | None:
-        """The document that a node is or lies in; None for an external."""
+        """Find the document that a node is or is in; None for an external."""
         unit = self.find_unit(node)
         if unit is not None:
             return self.find_document(unit.document)
         return self.find_document(DocumentId(-node)) if node < 0 else None
 
     def list_nodes_in(self, document: DocumentRow) -> Iterator[tuple[Node, NamedNode]]:
-        """A file and its contents, in order of place; read again at each call, because there may be many."""
+        """List a file and its contents, in order of place. They may be many, so they are read at each call and not kept."""
         self._documents.setdefault(document.id, document)
         yield make_document_node(document.id), self._name_document(document)
         for unit in self.store.units.list_in_document(document.id):
             yield Node(unit.id), self._name_unit(unit)
 
     def is_test(self, node: Node) -> bool:
-        """True if a node lies in a test file."""
+        """True if a node is in a test file."""
         return self.name_node(node).test
 
     def _name_unit(self, unit: UnitRow) -> NamedNode:
@@ -291,7 +291,7 @@ class GraphView:
             self._added.setdefault(edge.target, []).append(edge)
 
     def _select_edges(self, edges: Sequence[Edge], ahead: bool, anywhere: bool) -> list[Edge]:
-        """The edges of enough confidence whose other end (the target if `ahead`) lies in the files of the question."""
+        """Select the edges with enough confidence whose other end (the target if `ahead`) is in the files of the question."""
         distinct = dict.fromkeys(edges)
         sure = [e for e in distinct if e.confidence >= self.least]
         self.too_unsure += len(distinct) - len(sure)
@@ -306,13 +306,13 @@ class GraphView:
         return self._allowed is None or document in self._allowed
 
     def edge_order(self, edge: Edge) -> tuple[object, ...]:
-        """Sort key of edges: place of the source, then target."""
+        """Sort key of edges: by source, line, kind and target."""
         return (*self.order(edge.source), edge.line, edge.kind, *self.order(edge.target))
 
     # Results
 
     def make_relation(self, edge: Edge, outgoing: bool, depth: int = 1, via: str = "", again: bool = False) -> Relation:
-        """An edge with the names of its ends and its line; an edge without a line gets the place of the end that is shown."""
+        """Make a relation from an edge, with names and a source line; without a line, that of the end that is shown."""
         source, target = self.name_node(edge.source), self.name_node(edge.target)
         end = edge.target if outgoing else edge.source
         stands = edge.source if edge.line else end
@@ -326,7 +326,7 @@ class GraphView:
     def make_source_line(
         self, document: DocumentRow | None, line: int, names: NamedNode, column: int = 0
     ) -> SourceLine:
-        """A line of a document; without a `column`, that of the name if the line contains it."""
+        """Make a source line; without a `column`, use the column of the name if the line contains it."""
         if document is None:
             return SourceLine("", "", "", "", 0, 0, 0, "", Freshness.FRESH)
         repository, root = self._roots[document.repository]
@@ -359,7 +359,7 @@ class GraphView:
         return sorted(self.store.documents.read_rows(ids), key=lambda d: (names[d.repository], d.path))
 
     def list_notices(self, relations: Iterable[Relation]) -> list[Notice]:
-        """Notices about gaps: files not linked yet, guesses among the relations, edges left out."""
+        """List notices about gaps: files not linked yet, guesses among the relations, edges left out."""
         notices = [Notice("missing", sentence) for sentence in self.store.missing]
         if unlinked := self.store.edges.count_unlinked():
             files = quantity(unlinked, "file is", "files are")
@@ -378,36 +378,36 @@ class GraphView:
 
 
 def make_external(name: str) -> NamedNode:
-    """An external node, by its name."""
+    """Make an external node from its name."""
     return NamedNode(OUTSIDE, re.split(r"[.:/]", name)[-1] or name, name)
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedTarget:
-    """A target and its nodes. A file stands for all of its contents."""
+    """A target and its nodes. A file includes all of its contents."""
 
     named: NamedNode
     nodes: tuple[Node, ...]
     whole_file: bool = False  # True if the target is a file, not something in it
-    inherited_by: str = ""  # The type that the user named, if the target is a member of a base of it
+    inherited_by: str = ""  # The type that the user named, if the target is a member that it inherits
 
 
 class NameOnLine(NamedTuple):
-    """A target PATH:LINE:NAME. For another target there is no document, and `name` is the target itself."""
+    """A target of the form PATH:LINE:NAME. For other forms, there is no document, and `name` is the whole target."""
 
     name: str
     line: int = 0
     document: DocumentRow | None = None
-    node: Node | None = None  # The node that the name means there; None if the graph does not tell
+    node: Node | None = None  # The node that the name means there; None if the graph does not show it
 
 
 _NAME_ON_LINE = re.compile(r"(.+):(\d{1,9}):([^\s:/\\\d][^\s:/\\]*)")
 
 
 def read_name_on_line(text: str, view: GraphView) -> NameOnLine:
-    """The definition or external that PATH:LINE:NAME means.
+    """Find the definition or external that PATH:LINE:NAME means.
 
-    It is the one that the line defines, or that its surest edge leads to, or that the file imports by this name.
+    It is defined on that line, or the line's surest edge leads to it, or the file imports it by this name.
     """
     parts = _NAME_ON_LINE.fullmatch(text)
     document = resolve_target(parts[1], view.store).document if parts else None
@@ -426,9 +426,9 @@ def read_name_on_line(text: str, view: GraphView) -> NameOnLine:
 
 
 def resolve_start(text: str, view: GraphView) -> ResolvedTarget:
-    """The nodes of PATH, PATH:LINE, PATH:LINE:NAME, a symbol's name, or an external's name.
+    """Find the nodes of PATH, PATH:LINE, PATH:LINE:NAME, a symbol's name, or an external's name.
 
-    Raises TargetError if there is no such target or several; NothingNamed for a name without a definition.
+    Raises TargetError if no target or several fit; NothingNamed for a name without a definition.
     """
     place = read_name_on_line(text, view)
     if place.node is not None:
@@ -477,7 +477,7 @@ def _find_nodes(target: UserTarget, view: GraphView) -> ResolvedTarget:
 
 
 def _find_inherited(text: str, view: GraphView) -> ResolvedTarget | None:
-    """The member that a type inherits: `Flask.route` is defined in a base of Flask. None unless there is exactly one."""
+    """Find the inherited member that TYPE.NAME means: `Flask.route` is defined in a base of Flask. None unless exactly one fits."""
     holder, _, name = text.replace("::", ".").replace("#", ".").removesuffix("()").rpartition(".")
     same = view.store.units.find_by_name(fold_identifier(holder.rpartition(".")[2]), None, SAME_NAME) if holder else []
     rows = view.store.units.read_rows(same).values()
@@ -499,7 +499,7 @@ def make_answer(
     options: RelationOptions,
     rest: tuple[int, Iterable[Notice]],
 ) -> RelationAnswer:
-    """The relations within the limit, with the targets; `rest`: the number of unresolved uses, and notices."""
+    """Make the answer from the relations within the limit. `rest` has the number of unresolved uses, and notices."""
     unresolved, notices = rest
     inherited = [
         Notice("inherited", f"{s.inherited_by} inherits {s.named.qualified_name}") for s in starts if s.inherited_by
@@ -512,12 +512,12 @@ MOST_OVERRIDES = 50  # Longest chain of overriding methods that is followed
 
 
 def find_overridden(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
-    """Method → the methods that it overrides, at any distance."""
+    """Find the methods that each method overrides, at any distance."""
     return _follow_overrides(view, nodes, upward=True)
 
 
 def find_overriding(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
-    """Method → the methods that override it, at any distance."""
+    """Find the methods that override each method, at any distance."""
     return _follow_overrides(view, nodes, upward=False)
 
 

@@ -1,10 +1,10 @@
-"""Algorithms on a weighted graph: random walks with restart (power iteration, forward push, the likeliest trail to a node),
-expansion of seeds, and authorities and hubs. None of them reads the store.
+"""Run algorithms on a weighted graph: random walks with restart (power iteration, forward push, the likeliest trail to a node),
+expansion of seeds, and authorities and hubs. This module does not read the store.
 
-A walker at a node returns to a seed with probability alpha, chosen by the seeds' weights, and otherwise follows an edge by its
-weight; from a dead end it returns to a seed. `walk` is knowing's power iteration with its stopping rules and touches every
-edge within reach at each step. `push_mass` finds nearly the same masses in a graph of any size, and reads only nodes where
-much mass waits. Parallel edges add up, as in knowing: a class that both calls and imports another sends it 1.5.
+A walker at a node returns with probability alpha to a seed, chosen by the seeds' weights, and otherwise follows an edge, chosen by
+weight; from a dead end it returns to a seed. `walk` is knowing's power iteration with its stopping rules; each step touches every
+edge within reach. `push_mass` finds nearly the same masses in a graph of any size, and reads only nodes where much mass
+waits. Parallel edges add up, as in knowing: a class that both calls and imports another sends it 1.5.
 
 `expand` follows Graph Memory: each hop multiplies the score by a factor of the edge's kind. A node gets the best score of all paths
 within the depth, and keeps that path. Edges are followed in both directions, except imports: a popular file would bring in all
@@ -26,9 +26,9 @@ from codelens.model.fast_dataclass import dataclass
 Node = int
 Neighbour = tuple[Node, float]
 Adjacency = Mapping[Node, Sequence[Neighbour]]
-"""Node → (neighbour, weight), each neighbour once, by number. A node without neighbours may be missing."""
+"""Node → (neighbour, weight) pairs, each neighbour once, sorted by number. A node without neighbours may be missing."""
 Neighbours = Callable[[Sequence[Node]], Adjacency]
-"""Nodes → their neighbours, with one query to the store for a whole round."""
+"""A function from nodes to their neighbours, with one query to the store for a whole round."""
 
 
 class WeightedEdge(NamedTuple):
@@ -41,7 +41,7 @@ class WeightedEdge(NamedTuple):
 
 
 def build_adjacency(edges: Iterable[WeightedEdge]) -> dict[Node, list[Neighbour]]:
-    """Neighbours with added weights, equal to the last bit for any order of the edges, because sums are exact.
+    """Add up the weights of parallel edges. Sums are exact, so the result is the same to the last bit for any order of the edges.
 
     Edges of weight 0 (knowing's owned_by) are left out; an edge from a node to itself stays, as in knowing.
     Raises ValueError for a weight that is negative or not finite.
@@ -59,7 +59,7 @@ def build_adjacency(edges: Iterable[WeightedEdge]) -> dict[Node, list[Neighbour]
 
 
 def normalize_weights(row: Iterable[Neighbour]) -> list[Neighbour]:
-    """Weights as parts of their sum, in the same order; empty if the sum is 0, as at a dead end.
+    """Divide weights by their sum, in the same order; empty if the sum is 0, as at a dead end.
 
     Raises ValueError for a weight that is negative or not finite.
     """
@@ -74,12 +74,12 @@ ALPHA = 0.2  # knowing, experiments 13 to 16: every other value and scheme lost 
 MAX_STEPS = 20
 TOLERANCE = 1e-3
 STABLE_TOP = 10
-STABLE_STEPS = 2  # The last four values are knowing's: section 4, parameters
+STABLE_STEPS = 2  # These last four values are from knowing, section 4, parameters
 
 
 @dataclass(frozen=True, slots=True)
 class WalkResult:
-    """The masses after the last step, which sum to 1, and the reason to stop: `converged`, `stable` or `steps`."""
+    """The masses after the last step, which sum to 1, and why the walk stopped: `converged`, `stable` or `steps`."""
 
     mass: dict[Node, float]
     steps: int
@@ -132,30 +132,30 @@ def walk(
 
 
 def spread_over_seeds(seeds: Mapping[Node, float], alpha: float) -> list[Neighbour]:
-    """The distribution of a restart: seeds with their parts of 1, by number. Raises ValueError for an alpha outside (0, 1]."""
+    """Compute the shares of a restart: seeds with their parts of 1, by number. Raises ValueError for an alpha outside (0, 1]."""
     if not 0 < alpha <= 1:
         raise ValueError(f"alpha must be above 0 and at most 1, not {alpha}")
     return normalize_weights(sorted(seeds.items()))
 
 
 def find_heaviest(mass: Mapping[Node, float], count: int) -> list[Node]:
-    """The nodes with the most mass, in descending order; of equals, the smaller number first."""
+    """Find the `count` nodes with the most mass, in descending order; of equals, the smaller number first."""
     least = sorted(mass.values())[-count] if len(mass) > count > 0 else 0.0
     return sorted((node for node, here in mass.items() if here >= least), key=lambda n: (-mass[n], n))[:count]
 
 
 EPSILON = 3e-4
-"""On generated graphs of 200 000 edges (tools.bench.walks) with 15 seeds, of the mass of nodes with at least .02 of the largest
-in a walk, the push finds .988 to 1.000; with 1e-3, .982 to 1.000. Without backward edges, 1e-4 gives .996 to 1.000 for twice the
-nodes."""
+"""Least waiting mass to push. On generated graphs of 200 000 edges (tools.bench.walks) with 15 seeds, the push finds .988 to 1.000
+of the mass of nodes with at least .02 of the walk's largest; with 1e-3, .982 to 1.000. Without backward edges, 1e-4 finds .996
+to 1.000 for twice the nodes."""
 MAX_NODES = 5000  # A safety limit: with EPSILON, graphs of up to 2 000 000 edges needed at most 543 nodes
 WIDE = 16
-"""On such graphs of 500 000 edges with backward edges, 16, 64 and 256 find equally many of the 50 best nodes; 64 walks three times
-the edges of 16, 256 nearly eight times."""
+"""Neighbours that one `epsilon` of waiting mass is enough for. On such graphs of 500 000 edges with backward edges, 16, 64 and 256
+find equally many of the 50 best nodes; 64 follows three times as many edges as 16, 256 nearly eight times as many."""
 
 
 WHOLE = 1 << 60
-"""All mass, as whole numbers count it: sums of these are exact, so the order of nodes changes no bit of the result."""
+"""All mass as a whole number: sums of whole numbers are exact, so the order of nodes changes no bit of the result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,10 +164,10 @@ class PushResult:
 
     mass: dict[Node, float]  # Settled mass, in no order; the true mass is at least this
     waiting: Mapping[Node, int]
-    """Node → the mass that came there and waits, as `WHOLE` counts it. All but alpha of it is missing in the settled mass, so
-    the sum of that is the error."""
+    """Node → mass that arrived there and waits, in units of 1 / `WHOLE`. All but alpha of it is missing in the settled mass; the
+    sum of what is missing is the error."""
     rows: dict[Node, Sequence[Neighbour]]
-    """The neighbours read, as they were given: the sub-graph in which trails can be followed."""
+    """The neighbours read, unchanged: the sub-graph in which trails can be followed."""
     pushes: int
     edges: int  # Edges walked, counted each time
 
@@ -180,8 +180,8 @@ def push_mass(
     max_nodes: int = MAX_NODES,
     wide: int = WIDE,
 ) -> PushResult:
-    """Push in rounds, with one query each, until less than `epsilon` waits at every node. No order of nodes counts: in a round each
-    node sends what waited when the round began.
+    """Push mass in rounds, with one query each, until less than `epsilon` waits at every node. The order of nodes has no effect: in
+    a round, each node sends the mass that waited when the round began.
 
     Forward push (Andersen, Chung, Lang, Local Graph Partitioning using PageRank Vectors, 2006). Of the mass that arrives at a
     node, alpha settles and the rest waits; a push sends all waiting mass to the neighbours. Each push settles alpha · epsilon or
@@ -192,7 +192,7 @@ def push_mass(
     that). The paper's threshold has `wide` = 1; but a node's degree is known only after its neighbours are read, and a query
     costs more than an edge.
 
-    At most `max_nodes` are read, those first where most mass waits, and of equals all or none; then the known nodes are settled.
+    At most `max_nodes` are read, first those where most mass waits, and of equals all or none; then the known nodes are settled.
     Raises ValueError as `walk` does.
     """
     if not epsilon > 0 or wide < 1:
@@ -234,18 +234,18 @@ HOPS = 4  # Radius of knowing's walk around its seeds
 
 
 class Trails:
-    """The likeliest trail of at most `hops` to each node that has one.
+    """The likeliest trails of at most `hops` hops from the seeds to each node.
 
-    The likelihood of a trail is that of starting at its seed and taking just these edges without a restart. Following the strongest
-    neighbour backward from a node would run in circles between two nodes that call each other, so the best trail of each length is
-    computed forward, from all seeds at once. Of equally likely trails the one with fewer hops wins, then the one over
-    smaller numbers. Raises ValueError as `walk` does.
+    A trail's likelihood is the chance to start at its seed and to follow exactly these edges without a restart. Following the
+    strongest neighbours backward would run in circles between two nodes that call each other, so the best trail of each length is
+    computed forward, from all seeds at once. Of equally likely trails the one with fewer hops wins, then the one with smaller
+    numbers. Raises ValueError as `walk` does.
     """
 
     def __init__(self, adjacency: Adjacency, seeds: Mapping[Node, float], alpha: float, hops: int = HOPS) -> None:
         restart = spread_over_seeds(seeds, alpha)
         self._rings: list[dict[Node, Node]] = [{node: node for node, _ in restart}]
-        """For each number of hops: node → previous node, for nodes that are likelier reached by it than by fewer."""
+        """For each number of hops: node → previous node, for nodes that are reached more likely in so many hops than in fewer."""
         rows: dict[Node, list[Neighbour]] = {}
         likeliest, ring_chances = dict(restart), dict(restart)
         for _ in range(hops):
@@ -261,10 +261,10 @@ class Trails:
             self._rings.append(ring)
             ring_chances = chances
         self._hops = {node: number for number, ring in enumerate(self._rings) for node in ring}
-        """Node → hops of its trail: the longest that is kept is the likeliest."""
+        """Node → hops of its likeliest trail, which is the longest one kept."""
 
     def find_trail(self, node: Node) -> list[Node]:
-        """The stations from a seed to a node, both included; a seed may be its own trail. Empty if no trail leads there."""
+        """Find the nodes of the trail from a seed to a node, both included; for a seed just itself. Empty if there is no trail."""
         if node not in self._hops:
             return []
         stations = [node]
@@ -274,14 +274,16 @@ class Trails:
 
 
 class GraphStep(NamedTuple):
-    """An edge at a node. `outgoing` is False if the edge points to the node itself."""
+    """An edge as seen from one of its nodes. `outgoing` is False if the edge points to that node."""
 
     target: Node
     kind: str
     outgoing: bool = True
 
 
-Steps = Callable[[Sequence[Node]], Mapping[Node, Sequence[GraphStep]]]  # Nodes → the steps from each, in any order
+Steps = Callable[
+    [Sequence[Node]], Mapping[Node, Sequence[GraphStep]]
+]  # A function from nodes to the steps from each, in any order
 
 
 class Hop(NamedTuple):
@@ -302,7 +304,7 @@ MINIMUM = 0.5  # From Graph Memory, for scores divided by the best; .3 for files
 
 @dataclass(frozen=True, slots=True)
 class ExpandedNode:
-    """A node's best score, the node before it on the best path and the edge between them; a seed has neither."""
+    """A node with its best score and, unless it is a seed, the node and edge before it on the best path."""
 
     node: Node
     score: float
@@ -312,7 +314,7 @@ class ExpandedNode:
     outgoing: bool = True
 
     def list_hops(self) -> tuple[Hop, ...]:
-        """The hops from the seed; none for a seed."""
+        """List the hops from the seed to this node; none for a seed."""
         hops, at = [], self
         while at.before is not None:
             hops.append(Hop(at.before.node, at.node, at.kind, at.outgoing))
@@ -327,11 +329,11 @@ def expand(
     minimum: float = MINIMUM,
     decay: float | None = None,
 ) -> dict[Node, ExpandedNode]:
-    """All nodes with a score of at least `minimum` within `depth` hops of a seed, best first, including seeds.
+    """Find all nodes with a score of at least `minimum` within `depth` hops of a seed, best first, including seeds.
 
-    KEEPS maps a kind of edge to the factor of the score, KEEPS_ELSE is that of others; `decay` replaces the factor of every
-    kind. Each hop makes one call of `edges_of`, for the nodes whose score improved and whose neighbours can still reach the
-    minimum. Of equal paths the shorter wins, then the smaller previous node, then the first kind by name. Raises ValueError for
+    KEEPS maps a kind of edge to the factor of the score, KEEPS_ELSE is the factor of other kinds; `decay` replaces all factors.
+    Each hop calls `edges_of` once, for the nodes whose score improved and whose neighbours can still reach the minimum. Of
+    equal paths the shorter wins, then the smaller previous node, then the first kind by name. Raises ValueError for
     a decay outside [0, 1].
     """
     most = max(*KEEPS.values(), KEEPS_ELSE) if decay is None else decay
@@ -359,18 +361,18 @@ def expand(
 
 
 ITERATIONS = 10
-POOL = 200  # Number of nodes that take part, the walk's best. Both numbers are from knowing, section 5.
+POOL = 200  # Number of the walk's best nodes that take part. Both numbers are from knowing, section 5.
 
 
 class HitsScores(NamedTuple):
-    """Node → score; each of the two has length 1 (L2), or is all 0 where there is no edge."""
+    """The authority and hub scores of nodes; each mapping has length 1 (L2), or is all 0 if there is no edge."""
 
     authority: dict[Node, float]
     hub: dict[Node, float]
 
 
 class Adjustment(NamedTuple):
-    """A part of a score by HITS: what a score above a threshold adds to seeds, or to other nodes."""
+    """A rule for HITS: the score above `threshold`, times `factor`, is added to seeds or to other nodes."""
 
     name: str
     side: str  # The score that counts: authority or hub
@@ -387,7 +389,7 @@ ADJUSTMENTS = (
 
 
 def compute_hits(adjacency: Adjacency, iterations: int = ITERATIONS) -> HitsScores:
-    """Scores by iteration. Every node starts as an equal hub; each step computes authorities, then hubs, each of length 1."""
+    """Compute HITS scores. All nodes start as equal hubs; each step computes authorities, then hubs, each scaled to length 1."""
     targets = {node: sorted({target for target, _ in row}) for node, row in sorted(adjacency.items())}
     nodes = sorted(targets.keys() | {target for row in targets.values() for target in row})
     sources: dict[Node, list[Node]] = {node: [] for node in nodes}

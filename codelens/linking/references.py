@@ -321,7 +321,7 @@ class Resolver:
             yield FoundEdge(reference.unit, "documents", target, reference.line, "literal")
 
     def _find_mentioned_definition(self, reference: Reference) -> Iterator[FoundEdge]:
-        """Find the definition that a name in prose means, if only one fits, in the repository or in the type or module named there."""
+        """Find the only definition that a name in prose can mean, in the repository or in the type or module named before it."""
         holder = reference.receiver.rpartition(".")[2]
         same = [d for d in self.catalog.find_anywhere(reference.name, holder) if "test" not in d.facts.file.roles]
         target = _choose_only(same)
