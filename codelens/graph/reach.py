@@ -208,7 +208,7 @@ def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
 
 
 def make_callee_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
-    """Make a reader of links to the nodes that a node or its local functions have an edge to, and to methods that override these."""
+    """Make a reader of links to nodes that a node or its local functions have an edge to, and to methods that override these."""
 
     def read_ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
         wanted = frozenset(nodes)

@@ -50,7 +50,7 @@ class WeightedNeighbours:
         )
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
-        """Find (neighbour, weight) pairs of each node, in no order. Of parallel edges (one for each line), only the heaviest counts."""
+        """Find (neighbour, weight) pairs of each node, in no order. Of parallel edges, one for each line, the heaviest counts."""
         kept, new = self._kept, [node for node in nodes if node not in self._kept]
         if new:
             if len(kept) + len(new) > MOST_NODES:

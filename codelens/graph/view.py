@@ -51,7 +51,7 @@ MOST_CALLERS = 50  # Limit of callers; callees with more are too common to show 
 
 
 def read_outgoing(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
-    """Read the edges that begin at these nodes, of these kinds. Without kinds, read all stored edges; implied kinds must be named."""
+    """Read edges of these kinds that begin at these nodes. Without kinds, read the stored ones; implied kinds must be named."""
     wanted, stored = sorted(set(nodes)), [k for k in kinds if k in KINDS]
     # The store takes an empty list of kinds for all kinds.
     edges = list(store.edges.find_outgoing(wanted, stored)) if stored or not kinds else []
@@ -60,7 +60,7 @@ def read_outgoing(store: Store, nodes: Iterable[int], kinds: Collection[str] = (
 
 
 def read_incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
-    """Read the edges that end at these nodes, of these kinds. Without kinds, read all stored edges; implied kinds must be named."""
+    """Read edges of these kinds that end at these nodes. Without kinds, read the stored ones; implied kinds must be named."""
     wanted, stored = sorted(set(nodes)), [k for k in kinds if k in KINDS]
     edges = list(store.edges.find_incoming(wanted, stored)) if stored or not kinds else []
     if "contains" in kinds:  # from the unit around, the document of a top-level unit, the type of a stored member
