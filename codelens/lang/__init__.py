@@ -1,1 +1,1 @@
-"""Languages: which one a file is in, its grammar, and what the grammar's query finds. The only door to tree-sitter."""
+"""Languages: detect a file's language, load its grammar, and run its queries. Only this package uses tree-sitter."""

@@ -1,6 +1,6 @@
-"""A text and its language's query → definitions, references and imports.
+"""Find the definitions, references and imports of a text with its language's query.
 
-All knowledge of a language is in its query file and its row of languages.toml. The captures:
+Everything specific to a language is in its query file and its row of languages.toml. The captures:
 
     @definition.KIND   a whole definition; @definition alone widens one that another pattern names (decorators, templates)
     @name              its name (default: the node's field `name`); where several patterns name it, the first in the
@@ -26,12 +26,12 @@ All knowledge of a language is in its query file and its row of languages.toml. 
                        the text does not say
     @import.prefix     a path that goes before the module of every import inside its parent (Rust `a::{b, c}`)
 
-`(#touch? @a @b)` holds where @b begins at the byte where @a ends. A @reference.use, .type or .field gives way to a
-sharper kind at the same place, and to the name of a definition (a name that only @definition takes
+`(#touch? @a @b)` is true if @b begins at the byte where @a ends. A @reference.use, .type or .field is dropped for a
+stronger kind at the same place, and for the name of a definition (a name that only @definition captures
 is not a symbol, but a type parameter). Do not use `#not-any-of?`: py-tree-sitter 0.26 lets all pass (`#not-match?` works).
 
-A function inside a type is a method, whatever the grammar calls it; inside a function it is local. All offsets here
-count UTF-8 bytes.
+A function inside a type is a method, whatever the grammar calls it; inside a function it is local. All offsets in
+this module count UTF-8 bytes.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ from codelens.model.extraction import LITERAL_KINDS, Binding, Extraction, Refere
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.lines import SpanFinder
 
-MAX_DOC = 4000  # Characters. Of the 3,800 doc comments of these definitions three are longer.
-_ENDLESS = 1 << 62  # An end after that of any file, for the outermost region
+MAX_DOC = 4000  # Characters; of 3,800 doc comments that were measured, three are longer
+_ENDLESS = 1 << 62  # An end beyond that of any file, for the outermost region
 
 
 @dataclass(slots=True)
-class _Open:
-    """A region that the sweep is inside of."""
+class _OpenRegion:
+    """A region that contains the current place of the sweep."""
 
     start: int
     end: int
@@ -78,11 +78,11 @@ class _Open:
 
 
 def nest_definitions(gathered: CaptureCollector) -> tuple[list[Unit], list[Key]]:
-    """Drafts → units in order, each with its container and parent, in one sweep with a stack."""
+    """Turn drafts into ordered units, each with its container and parent, in one sweep with a stack; returns (units, spans)."""
     language = gathered.language
     units: list[Unit] = []
     spans: list[Key] = []
-    stack: list[_Open] = [_Open(-1, _ENDLESS)]
+    stack: list[_OpenRegion] = [_OpenRegion(-1, _ENDLESS)]
     for draft in sorted([d for d in gathered.drafts.values() if d.kind] + gathered.scopes, key=DefinitionDraft.order):
         outer = draft.outer
         span = start, end = outer.start_byte, outer.end_byte
@@ -98,7 +98,7 @@ def nest_definitions(gathered: CaptureCollector) -> tuple[list[Unit], list[Key]]
             while ancestor is not None and ancestor.end_byte < top.end and not local:
                 local, ancestor = ancestor.type in language.functions, ancestor.parent
         if not draft.kind:
-            stack.append(_Open(start, end, _join_names(top.path, name), top.unit, draft.region, local))
+            stack.append(_OpenRegion(start, end, _join_names(top.path, name), top.unit, draft.region, local))
             continue
         if draft.kind in ("variable", "constant"):
             last = outer.child(outer.child_count - 1) if outer.child_count else None
@@ -112,7 +112,7 @@ def nest_definitions(gathered: CaptureCollector) -> tuple[list[Unit], list[Key]]
         # Content of a wrapper without a name (an IIFE, describe(() => …)) has no container.
         units.append(_make_unit(draft, kind, name, top, local and top.unit is not None, gathered))
         spans.append(span)
-        stack.append(_Open(start, end, _join_names(container, name), len(units) - 1, kind, local))
+        stack.append(_OpenRegion(start, end, _join_names(container, name), len(units) - 1, kind, local))
     return units, spans
 
 
@@ -122,7 +122,7 @@ def _join_names(path: str, name: str) -> str:
 
 
 def _make_unit(
-    draft: DefinitionDraft, kind: str, name: str, top: _Open, local: bool, gathered: CaptureCollector
+    draft: DefinitionDraft, kind: str, name: str, top: _OpenRegion, local: bool, gathered: CaptureCollector
 ) -> Unit:
     language, utf8 = gathered.language, gathered.utf8
     body = draft.body or draft.inner.child_by_field_name("body")
@@ -157,7 +157,7 @@ def _make_unit(
 
 
 def _find_first_word(node: tree_sitter.Node, utf8: bytes) -> tuple[int, int, int]:
-    """(byte, row, column) of a node's first non-blank byte: in some grammars a name includes the blanks before it."""
+    """Find (byte, row, column) of a node's first non-blank byte: some grammars include the blanks before a name in it."""
     row, column = node.start_point
     if not utf8[node.start_byte : node.start_byte + 1].isspace():
         return node.start_byte, row, column
@@ -169,7 +169,7 @@ def _find_first_word(node: tree_sitter.Node, utf8: bytes) -> tuple[int, int, int
 
 
 def _read_signature(draft: DefinitionDraft, body: tree_sitter.Node | None, language: Language, utf8: bytes) -> str:
-    """The text before the body, or the first line, on one line without comments and annotations."""
+    """Read a definition's text before its body, or its first line, on one line without comments and annotations."""
     node = draft.inner
     end = body.start_byte if body and body.start_byte > node.start_byte else node.end_byte
     aside = [child for child in node.children if child.type in language.comments | language.attributes]
@@ -191,19 +191,19 @@ def _cut_first_line(text: str) -> str:
 
 
 _STRENGTH = {"use": 0, "type": 1, "field": 1, "endpoint": 1, "env": 3}
-"""At each place the strongest kind of reference counts. Kinds not listed have strength 2, the name of a definition 3."""
+"""Kind of reference → strength: at each place, only the strongest counts. Other kinds have strength 2, a definition's name 3."""
 _GOES_ON = (b"$", b"#", b"{", b"\\")
-"""Bytes after the text of a literal that continues: interpolation and escapes of all languages."""
+"""Bytes after a literal's text that show that the literal continues: interpolation and escapes of all languages."""
 
 
 def extract_captures(utf8: bytes, language: str, definitions_only: bool = False) -> Extraction:
-    """Everything that the query of `language` finds. Raises GrammarMissing. A bad grammar may hang or abort the process."""
+    """Extract everything that the query of `language` finds. Raises GrammarMissing. A bad grammar may hang or abort the process."""
     grammar = load_grammar(language, definitions_only)
     tree = grammar.parse(utf8)
     gathered = CaptureCollector(languages()[language], grammar.query, utf8)
 
     def evaluate_touch(predicate: str, args: list[Any], pattern_index: int, captures: dict[str, list[Any]]) -> bool:
-        """`#touch?` is the only predicate that tree-sitter does not know."""
+        """Evaluate `#touch?`, the only predicate that tree-sitter does not know."""
         before, after = (captures[capture][0] for capture, _ in args)
         return predicate == "touch?" and before.end_byte == after.start_byte
 
@@ -222,7 +222,7 @@ def extract_captures(utf8: bytes, language: str, definitions_only: bool = False)
 
 
 def _list_references(gathered: CaptureCollector, spans: list[Key]) -> Iterable[Reference]:
-    """References in order, each with the innermost unit around it."""
+    """List references in order, each with the innermost unit around it."""
     captured, language, utf8 = gathered.references, gathered.language, gathered.utf8
     strongest = {start: 3 for start, end in gathered.drafts if end >= 0}
     for start, kind in captured:
@@ -253,7 +253,7 @@ def _list_references(gathered: CaptureCollector, spans: list[Key]) -> Iterable[R
 
 
 def _find_decorated(node: tree_sitter.Node, language: Language) -> int:
-    """Start byte of the definition that follows the attribute around `node`; -1 if not found."""
+    """Find the start byte of the definition that follows the attribute around `node`; -1 if not found."""
     around = node.parent
     while around and around.type not in language.attributes:
         around = around.parent
@@ -268,9 +268,9 @@ _BASES = {"extends": "base", "implements": "interface"}
 def _list_bindings(
     gathered: CaptureCollector, units: Sequence[Unit], spans: list[Key], references: Sequence[Reference]
 ) -> list[Binding]:
-    """Bindings in order, each with the innermost unit around it, and the bases that references name.
+    """List bindings in order, each with the innermost unit around it, including the bases that references name.
 
-    Skips results of closures, imported names, and bare names that also have a type, a value or a definition.
+    Skips the results of closures, imported names, and names without a text that also have a type, a value or a definition.
     """
     closures, prototypes = (
         sorted(regions, key=lambda span: (span[0], -span[1])) for regions in (gathered.closures, gathered.prototypes)
@@ -299,9 +299,9 @@ def _list_bindings(
 
 
 def _list_bases(gathered: CaptureCollector, spans: list[Key], references: Sequence[Reference]) -> Iterable[Binding]:
-    """The base types of the unit around, or of the type that a scope adds to by name.
+    """List the base types of the enclosing units, or of the type that a scope extends by name.
 
-    An anonymous class is a scope with the name of its base; its bases belong to no type.
+    An anonymous class is a scope that is named by its base; its bases belong to no type.
     """
     sharp = {r.start for r in references if _STRENGTH.get(r.kind, 2) > 1}
     scopes = sorted(
@@ -327,16 +327,16 @@ def _is_inside(inner: Key, outer: Key) -> bool:
 
 
 READERS: Mapping[str, tuple[str, Callable[[bytes], Extraction]]] = {"protobuf": (PROTOBUF, read_protobuf)}
-"""Language without a grammar → (version of our own reader, which is part of the recipe; the reader of UTF-8 bytes)."""
+"""Language without a grammar → (version of our own reader, which is part of the recipe; the reader, called with UTF-8 bytes)."""
 
 
 def find_reader_version(language: str) -> str:
-    """The version of the language's reader; empty if it has none."""
+    """Find the version of the language's own reader; empty if it has none."""
     return READERS[language][0] if language in READERS else ""
 
 
 def extract_symbols(utf8: bytes, language: str, definitions_only: bool = False) -> Extraction:
-    """Everything that the reader or the query of `language` finds. Raises GrammarMissing if it has neither."""
+    """Extract everything that the reader or the query of `language` finds. Raises GrammarMissing if it has neither."""
     if language in READERS:
         return READERS[language][1](utf8)
     return extract_captures(utf8, language, definitions_only)

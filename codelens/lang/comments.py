@@ -1,7 +1,7 @@
-"""Doc comments before definitions, and TODO comments as units.
+"""Find doc comments before definitions, and TODO comments, which become units.
 
-A mark such as TODO counts at the start of a comment or of a line in it, not within prose. Its unit ends at the next
-mark, at a blank line or at the end of the comment; comments of one line continue in those directly below.
+A mark such as TODO counts at the start of a comment or of one of its lines, not within prose. Its unit ends at the next
+mark, at a blank line or at the end of the comment; a one-line comment continues in those directly below it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _VALUE = re.compile(r"\"([^\"]*)\"")
 def find_doc_before(
     node: tree_sitter.Node, language: Language, claimed: Container[int] = ()
 ) -> tuple[list[str], list[str]]:
-    """(comments directly above the definition, annotations among them). Comments that start at a byte in `claimed`
-    belong to something else."""
+    """Find the comments and annotations directly above a definition; returns (comments, annotations). Comments whose start
+    bytes are in `claimed` belong to something else."""
     while node.parent is not None and (node.parent.type in language.wrappers or _opens_block(node, node.parent)):
         node = node.parent
     comments: list[str] = []
@@ -55,7 +55,7 @@ def find_doc_before(
 
 
 def _find_before(node: tree_sitter.Node, language: Language) -> tree_sitter.Node | None:
-    """The node before this one; of a wrapper its last child. An attribute that opens a block follows what is before the block."""
+    """Find the node before this one, or before the block that an attribute opens; of a wrapper, take the last child."""
     above = node.prev_sibling
     if above is None and node.parent and node.type in language.attributes and _opens_block(node, node.parent):
         above = node.parent.prev_sibling
@@ -65,7 +65,7 @@ def _find_before(node: tree_sitter.Node, language: Language) -> tree_sitter.Node
 
 
 def _opens_block(node: tree_sitter.Node, block: tree_sitter.Node) -> bool:
-    """True for the first node of a block: some grammars put the comment above it before the block."""
+    """True for the first node of a block, since some grammars put the comment above that node before the block."""
     return block.start_byte == node.start_byte and block.parent is not None
 
 
@@ -75,7 +75,7 @@ def _end_row(node: tree_sitter.Node) -> int:
 
 
 def clean_comment(comments: Sequence[str]) -> str:
-    """The text of comments without comment marks and common indentation."""
+    """Strip comment marks and common indentation from comments."""
     from inspect import cleandoc  # few processes read comments
 
     texts = []
@@ -92,7 +92,7 @@ def clean_comment(comments: Sequence[str]) -> str:
 
 
 def strip_tags(doc: str) -> str:
-    """The text of an XML doc comment; `<see cref="Other"/>` becomes Other."""
+    """Strip the tags from an XML doc comment; `<see cref="Other"/>` becomes Other."""
     bare = _TAG.sub(lambda tag: " ".join(_VALUE.findall(tag[0])) + ("" if tag[0].endswith("/>") else " "), doc)
     if "&" in bare:
         from html import unescape  # 3 ms for its table
@@ -101,17 +101,17 @@ def strip_tags(doc: str) -> str:
     return "\n".join(" ".join(line.split()) for line in bare.split("\n") if line.strip())
 
 
-MOST_NAME = 160  # Characters of the text that become its name
-MOST_LINES = 20  # Lines of one unit: a limit for commented-out files
+MOST_NAME = 160  # Characters of a comment's text that become its unit's name
+MOST_LINES = 20  # Limit of lines in one unit, for commented-out files
 _MARKS = (b"TODO", b"FIXME", b"XXX", b"HACK")
 MARK = re.compile(rb"(?<![\w.-])(?:%s)(?![\w-])" % b"|".join(_MARKS))
 _BEFORE = re.compile(rb"[^\w\n]{0,40}\Z")
-"""Text allowed before a mark on its line: the marks of the comment, a dash, an @."""
+"""Text allowed before a mark on its line: comment signs, a dash, an @."""
 _BLANK = re.compile(rb"[^\w]*\Z")
 
 
 def find_todos(text: TextMap, language: str, units: Sequence[Unit]) -> list[Unit]:
-    """The marked comments of a text in order; `units` are its definitions. Raises GrammarMissing.
+    """Find the marked comments of a text in order; `units` are its definitions. Raises GrammarMissing.
 
     Parses only texts that contain a mark, in languages with comments.
     """
@@ -132,7 +132,7 @@ def find_todos(text: TextMap, language: str, units: Sequence[Unit]) -> list[Unit
 
 
 def _find_span(node: tree_sitter.Node, mark: re.Match[bytes], utf8: bytes, comments: frozenset[str]) -> Span | None:
-    """The span from the start of the comment, or of the mark's line, to the end of its text; None if other text comes first.
+    """Find the span from the start of the comment, or of the mark's line, to the end of its text; None if a word precedes the mark.
 
     The text ends before a blank line or another mark, and has at most MOST_LINES lines.
     """
@@ -155,7 +155,7 @@ def _find_span(node: tree_sitter.Node, mark: re.Match[bytes], utf8: bytes, comme
 
 
 def _list_following(node: tree_sitter.Node, comments: frozenset[str]) -> Iterator[tree_sitter.Node]:
-    """The comments of one line directly below, in the same column."""
+    """List the one-line comments directly below, in the same column."""
     row, column = node.start_point
     below = node.next_sibling
     while below is not None and below.type in comments and below.start_point == (row + 1, column):

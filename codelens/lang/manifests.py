@@ -1,6 +1,6 @@
-"""Reads manifests of packages, and tsconfig.json, from their text: names, dependencies, and where imports lead.
+"""Read the names, dependencies and import roots from the text of package manifests and of tsconfig.json.
 
-A manifest that cannot be read declares nothing: that is the fault of its author.
+A manifest that cannot be read declares nothing; its author is responsible for that.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_MANIFEST = 1 << 18  # Characters. Longer ones are generated.
 
 
 class Dependency(NamedTuple):
-    """One package that a manifest requires."""
+    """A package that a manifest requires."""
 
     name: str
     line: int  # Line in the manifest, from 1
@@ -37,29 +37,29 @@ class Manifest:
     name: str  # Name for dependents; `group:artifact` for Maven. May be empty.
     dependencies: tuple[Dependency, ...]  # In order of line; each name once in a group
     roots: tuple[tuple[str, str], ...] = ()
-    """(what an import begins with, folder of its sources): a Go module's path or a crate's name."""
-    entries: tuple[str, ...] = ()  # Files that an npm package is used by: main, module, types, exports, bin
+    """(prefix of an import, folder of its sources): a Go module's path or a crate's name."""
+    entries: tuple[str, ...] = ()  # Entry points of an npm package: main, module, types, exports, bin
 
 
 _FORMS = {
     "word": re.compile(r"([\w./@\\:-]+)"),
     "json": re.compile(r'"((?:[^"\\\n]|\\.)*)"\s*:'),
     "toml": re.compile(r"^[ \t]*(?:\[(?:[^\n\]]*\.)?)?[\"']?([\w-]+)[\"']?[ \t]*[=.\]]", re.MULTILINE),
-}  # Forms of names: a word, a JSON key, a TOML key or the last part of a TOML table
+}  # Form → pattern of names: a word, a JSON key, a TOML key or the last part of a TOML table
 
 
 class NameLines:
-    """Finds the line of each name in a text. Repeated names are found one after the other, in the order of the manifest."""
+    """The lines of names in a text. Repeated names are found one after the other, in the order of the manifest."""
 
     def __init__(self, text: str, form: str = "word") -> None:
-        """`form`: how names are written: word, json or toml."""
+        """`form` is how names are written: word, json or toml."""
         self._starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
         self._places: dict[str, list[int]] = {}  # Name → its offsets, in reverse order
         for name in reversed(list(_FORMS[form].finditer(text))):
             self._places.setdefault(name[1], []).append(name.start(1))
 
     def find_next_line(self, name: str) -> int:
-        """The line of the next occurrence of a name; 1 if not found."""
+        """Find the line of the next occurrence of a name; 1 if not found."""
         places = self._places.get(name, [0])
         return bisect_right(self._starts, places.pop() if len(places) > 1 else places[0])
 
@@ -73,7 +73,7 @@ def sort_dependencies(dependencies: Iterable[Dependency]) -> tuple[Dependency, .
 
 
 def find_strings(value: Any) -> Iterator[str]:
-    """All strings in lists and in the values of tables, in order."""
+    """Find all strings in lists and in the values of tables, in order."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (list, dict)):
@@ -82,20 +82,20 @@ def find_strings(value: Any) -> Iterator[str]:
 
 
 def get_table(value: Any, *keys: str) -> dict[str, Any]:
-    """The table at a path of keys; empty if missing."""
+    """Get the table at a path of keys; empty if missing."""
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
     return value if isinstance(value, dict) else {}
 
 
 def get_text(value: Any, *keys: str) -> str:
-    """The string at a path of keys; empty if missing."""
+    """Get the string at a path of keys; empty if missing."""
     text = get_table(value, *keys[:-1]).get(keys[-1])
     return text if isinstance(text, str) else ""
 
 
 def _list_keys(content: Any, groups: Mapping[str, str], lines: NameLines) -> Iterator[Dependency]:
-    """The dependencies that are keys of tables; `groups`: name of the table → group."""
+    """List the dependencies that are keys of tables. `groups` maps the name of a table to its group."""
     for table, group in groups.items():
         for name, version in get_table(content, table).items():
             yield Dependency(get_text(version, "package") or name, lines.find_next_line(name), group)
@@ -115,14 +115,14 @@ def _read_npm(name: str, text: str) -> Manifest:
 
 
 def _read_composer(name: str, text: str) -> Manifest:
-    """Without PHP and its extensions, whose names have no vendor."""
+    """Read composer.json, without PHP and its extensions, whose names have no vendor."""
     content = parse_json(text)
     needs = [need for need in _list_keys(content, _COMPOSER, NameLines(text, "json")) if "/" in need.name]
     return Manifest("composer", get_text(content, "name"), sort_dependencies(needs))
 
 
 def _read_cargo(name: str, text: str) -> Manifest:
-    """The root is the library's name as code writes it; a dependency under another name keeps the package's."""
+    """Read Cargo.toml. The root is the library's name in code; a dependency under another name keeps its package's name."""
     content, lines = parse_toml(text), NameLines(text, "toml")
     tables = [content, *get_table(content, "target").values(), get_table(content, "workspace")]
     dependencies = [dependency for table in tables for dependency in _list_keys(table, _CARGO, lines)]
@@ -133,7 +133,7 @@ def _read_cargo(name: str, text: str) -> Manifest:
 
 
 def _read_pyproject(name: str, text: str) -> Manifest:
-    """By PEP 621 and 735, or Poetry's tables."""
+    """Read pyproject.toml by PEP 621 and 735, or by Poetry's tables."""
     content, lines, keys = parse_toml(text), NameLines(text), NameLines(text, "toml")
     project, poetry = get_table(content, "project"), get_table(content, "tool", "poetry")
     groups = [("", project.get("dependencies")), *get_table(project, "optional-dependencies").items()]
@@ -154,7 +154,7 @@ def _list_poetry(content: Any, groups: Mapping[str, str], keys: NameLines) -> It
 
 
 def normalize_python_name(name: str) -> str:
-    """A project's name, normalised by PEP 503."""
+    """Normalize a project's name by PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -169,7 +169,7 @@ def _list_requirements(needs: Any, group: str, lines: NameLines) -> Iterator[Dep
 
 
 def _read_requirements(name: str, text: str) -> Manifest:
-    """requirements.txt: names, and those of folders after -e. The rest of the file's name is the group."""
+    """Read requirements.txt: names of packages, and of folders after -e. The rest of the file's name is the group."""
     group = next(iter(re.sub(r"requirements|[-_.]|txt$|in$", " ", name).split()), "")
     needs = []
     for number, line in enumerate(text.split("\n"), start=1):
@@ -224,7 +224,7 @@ _GEM_NAME = re.compile(r"""^\s*\w+\.name\s*=\s*["']([\w.-]+)["']""", re.MULTILIN
 
 
 def _read_gems(name: str, text: str) -> Manifest:
-    """A Gemfile or gemspec."""
+    """Read a Gemfile or gemspec."""
     needs, group = [], ""
     for number, line in enumerate(text.split("\n"), start=1):
         if opened := re.match(r"\s*group[\s(]+:(\w+)[^\n]*\bdo\b", line):
@@ -248,7 +248,7 @@ _CONFIGURATION = re.compile(
 
 
 def _read_gradle(name: str, text: str) -> Manifest:
-    """build.gradle in Groovy or Kotlin."""
+    """Read build.gradle in Groovy or Kotlin."""
     needs = []
     for number, line in enumerate(text.split("\n"), start=1):
         need = _GRADLE.match(line)
@@ -259,7 +259,7 @@ def _read_gradle(name: str, text: str) -> Manifest:
 
 
 def _read_pom(name: str, text: str) -> Manifest:
-    """Properties in names are not expanded."""
+    """Read pom.xml. Properties in names are not expanded."""
     root, lines, needs = _read_xml(text), NameLines(text), []
     for need in root.findall("dependencies/dependency"):
         if artifact := _find_child_text(need, "artifactId"):
@@ -272,7 +272,7 @@ def _read_pom(name: str, text: str) -> Manifest:
 
 
 def _read_msbuild(name: str, text: str) -> Manifest:
-    """A .csproj: its packages and other projects. The default name is the file's."""
+    """Read a project of .NET: its packages and the projects it refers to. By default it is named after the file."""
     root, lines, needs = _read_xml(text), NameLines(text), []
     for element in root.iter():
         package = (element.get("Include") or "").strip()
@@ -290,7 +290,7 @@ _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")  # The declared encoding may dif
 
 
 def _read_xml(text: str) -> ElementTree.Element:
-    """The root element, with tags without namespaces. Raises ValueError, also for entities, which could expand without limit."""
+    """Parse XML and drop namespaces from its tags. Raises ValueError, also for entities, which could expand without limit."""
     if "<!ENTITY" in text or "<!DOCTYPE" in text:
         raise ValueError("entities are not expanded")
     from xml.etree import ElementTree
@@ -334,7 +334,7 @@ def is_manifest(path: str) -> bool:
 
 
 def read_manifest(path: str, text: str) -> Manifest | None:
-    """The manifest at a path; None for other files and for those that cannot be parsed."""
+    """Read the manifest at a path; None for other files and for those that cannot be parsed."""
     name = posixpath.basename(path)
     reader = next((reader for pattern, reader in _READERS if pattern.fullmatch(name)), None)
     if reader is None or len(text) > MAX_MANIFEST:
@@ -348,7 +348,7 @@ def read_manifest(path: str, text: str) -> Manifest | None:
 # tsconfig.json and jsconfig.json: where a script's imports lead. Comments and trailing commas are allowed, as TypeScript does.
 
 _STRING = r'"(?:\\.|[^"\\])*(?:"|\\?\Z)'
-# Each alternative takes something wherever it begins, so that no text is read twice.
+# Each alternative matches at least one character, so no text is read twice.
 _COMMENT = re.compile(rf"({_STRING})|//[^\n]*|/\*(?:.*?\*/|.*\Z)", re.DOTALL)
 _TRAILING = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
 _CONFIG_NAME = re.compile(r"(?:tsconfig|jsconfig)[\w.-]*\.json")
@@ -356,22 +356,22 @@ _CONFIG_NAME = re.compile(r"(?:tsconfig|jsconfig)[\w.-]*\.json")
 
 @dataclass(frozen=True, slots=True)
 class ScriptConfig:
-    """One configuration of TypeScript's resolver. Paths are relative to the root of the tree."""
+    """A configuration of TypeScript's resolver. Paths are relative to the root of the tree."""
 
     path: str
-    base: str | None  # Directory that bare imports are resolved in; None if not set
+    base: str | None  # Folder for imports that are not relative; None if not set
     paths: tuple[tuple[str, tuple[str, ...]], ...]  # (pattern with at most one star, its replacements)
     extends: tuple[str, ...]
-    """Configurations that supply base and paths if this one has none, the last first; those of packages as written."""
+    """Configurations that supply base and paths if this one has none, the last one first; names of packages are unchanged."""
 
 
 def is_script_config(path: str) -> bool:
-    """True if a file has the name of such a configuration."""
+    """True if a file is named like a TypeScript or JavaScript configuration."""
     return _CONFIG_NAME.fullmatch(posixpath.basename(path)) is not None
 
 
 def read_script_config(path: str, text: str) -> ScriptConfig | None:
-    """The configuration; None if it cannot be parsed."""
+    """Read the configuration at a path; None if it cannot be parsed."""
     bare = _COMMENT.sub(lambda part: part[1] or " ", text.removeprefix("\ufeff"))
     try:
         content = parse_json(_TRAILING.sub(lambda part: part[1] or "", bare))

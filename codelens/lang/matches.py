@@ -1,4 +1,4 @@
-"""Matches of a query → drafts of definitions, scopes, references, imports and bindings; and the names in literals.
+"""Turn matches of a query into drafts of definitions, scopes, references, imports and bindings; find names in literals.
 
 The captures are documented in codelens/lang/captures.py.
 """
@@ -16,11 +16,11 @@ from codelens.model.extraction import Import
 from codelens.model.fast_dataclass import dataclass, field
 from codelens.text.expressions import remove_arguments
 
-MAX_RECEIVER = 200  # Characters, without the arguments of calls. A chain of a dozen calls fits.
+MAX_RECEIVER = 200  # Characters, without arguments of calls. A chain of a dozen calls fits.
 LONG_RECEIVER = "?"
-"""The receiver of a member if the expression is longer: it is not known, and the name is not that of a function."""
-MAX_BOUND = 100  # Characters of a type or value. Longer ones do not name a single definition.
-MAX_SOURCE = 2000  # Bytes of an expression to read, before its arguments are left out
+"""The receiver of a member if the expression is too long: it is unknown, but the name is still that of a member."""
+MAX_BOUND = 100  # Characters of a type or value; longer ones do not name a single definition
+MAX_SOURCE = 2000  # Bytes of an expression that are read before its arguments are removed
 
 Captures = Mapping[str, list[tree_sitter.Node]]
 Key = tuple[int, int]
@@ -28,7 +28,7 @@ Key = tuple[int, int]
 
 @dataclass(slots=True)
 class DefinitionDraft:
-    """A definition or scope, collected from all patterns that match its name."""
+    """A draft of a definition or scope, collected from all patterns that match its name."""
 
     name: tree_sitter.Node | None
     kind: str
@@ -39,20 +39,20 @@ class DefinitionDraft:
     container: str = ""
     doc: list[tree_sitter.Node] = field(default_factory=list)
     decorators: list[tree_sitter.Node] = field(default_factory=list)
-    region: str = ""  # For a scope, which has no kind: "scope" if functions in it are methods, else "namespace"
+    region: str = ""  # For a scope, which has no kind: "scope" if its functions are methods, else "namespace"
 
     @property
     def outer(self) -> tree_sitter.Node:
-        """The node of the whole unit, with decorators or a template head."""
+        """The node of the whole unit, including decorators or a template head."""
         return self.around if self.around and _measure_length(self.around) > _measure_length(self.inner) else self.inner
 
     def order(self) -> tuple[int, int, int]:
-        """Sort key: by start, outer definitions first, then by name."""
+        """Sort key: by start, then outer definitions first, then by name."""
         return (self.outer.start_byte, -self.outer.end_byte, self.name.start_byte if self.name else -1)
 
 
 class CaptureCollector:
-    """Sorts matches by what they capture."""
+    """A collector that sorts matches by their captures."""
 
     def __init__(self, language: Language, query: tree_sitter.Query, utf8: bytes) -> None:
         self.utf8 = utf8
@@ -71,12 +71,12 @@ class CaptureCollector:
         self.prototypes: list[Key] = []
         self.imported: set[int] = set()  # Start bytes of imported names
         self.unpacked: set[int] = set()
-        """Start bytes of modules whose names are imported, which replaces the import of the module itself."""
+        """Start bytes of modules from which names are imported; this replaces the import of the module itself."""
         self.prefixes: list[tuple[Key, str]] = []
         self.claimed: set[int] = set()
 
     def take(self, pattern: int, captures: Captures) -> None:
-        """Add one match. Its first capture with a role decides what it is; a match without one may hold a doc string."""
+        """Add one match. Its first capture with a role decides its kind; a match without a role may contain a doc string."""
         for capture, nodes in captures.items():
             head, kind = _split_capture(capture)
             if head == "reference":
@@ -86,7 +86,7 @@ class CaptureCollector:
             elif head == "definition":
                 self._add_definition(kind, pattern, nodes[0], captures)
             elif head == "import":
-                self._import(pattern, captures)
+                self._add_import(pattern, captures)
             elif head in ("closure", "prototype"):
                 regions = self.closures if head == "closure" else self.prototypes
                 regions.append((nodes[0].start_byte, nodes[0].end_byte))
@@ -116,7 +116,7 @@ class CaptureCollector:
                 self.references[key] = (node, receiver)
 
     def _add_binding(self, captures: Captures) -> None:
-        """Add a name and its type or value, which may both exist at one place. The first text wins."""
+        """Add a name with its type or its value; one place may have both. The first text of each wins."""
         names = captures.get("binding.name", ())
         if len(captures) > 1 or not names:
             members, declarators = captures.get("binding.member", ()), captures.get("binding.declarator", ())
@@ -164,7 +164,7 @@ class CaptureCollector:
                 self.claimed.update(doc.start_byte for doc in captures["doc"])
             draft.decorators += [d for d in captures.get("decorator", ()) if d not in draft.decorators]
 
-    def _import(self, pattern: int, captures: Captures) -> None:
+    def _add_import(self, pattern: int, captures: Captures) -> None:
         if "import.prefix" in captures:
             path = captures["import.prefix"][0]
             if (around := path.parent) and (separator := path.next_sibling):
@@ -187,7 +187,7 @@ class CaptureCollector:
             self.unpacked.add(captures["import.module"][0].start_byte)
 
     def place_imports(self) -> tuple[Import, ...]:
-        """Imports in order, with the prefixes around them, outer first."""
+        """List the imports in order, with the prefixes around them, outer first."""
         prefixes, imports = sorted(self.prefixes), list[Import]()
         for imported in self.imports:
             if not imported.name and not imported.alias and imported.start in self.unpacked:
@@ -199,7 +199,7 @@ class CaptureCollector:
 
 
 def _find_declared_name(node: tree_sitter.Node) -> tree_sitter.Node:
-    """The name in a declarator, found by its fields `declarator`; a C++ reference has only a child."""
+    """Find the name in a declarator by its fields `declarator`; a C++ reference has only a child."""
     while node.named_child_count:
         node = node.child_by_field_name("declarator") or node.named_children[-1]
     return node
@@ -207,7 +207,7 @@ def _find_declared_name(node: tree_sitter.Node) -> tree_sitter.Node:
 
 @cache
 def _split_capture(capture: str) -> tuple[str, str]:
-    """(role, kind) of a capture's name."""
+    """Split a capture's name into (role, kind)."""
     head, _, kind = capture.partition(".")
     return head, kind
 
@@ -217,12 +217,12 @@ def _measure_length(node: tree_sitter.Node) -> int:
 
 
 def decode_node(node: tree_sitter.Node) -> str:
-    """The source text of a node, with U+FFFD for invalid bytes."""
+    """Decode the source text of a node, with U+FFFD for invalid bytes."""
     return (node.text or b"").decode("utf-8", "replace")
 
 
 def shorten_expression(node: tree_sitter.Node, most: int) -> str:
-    """An expression on one line without the arguments of calls; empty if longer than `most` characters."""
+    """Shorten an expression to one line without arguments of calls; empty if longer than `most` characters."""
     raw = node.text or b""
     if len(raw) <= most and b"(" not in raw and b"{" not in raw and b"\n" not in raw:
         return raw.decode("utf-8", "replace")
@@ -234,11 +234,11 @@ _CHAIN = re.compile(r"(?:(?:[\w$@.]|->|::)+ = )+")
 _NAMELESS = re.compile(
     rb"""[-+]?\.?\d|[\w@$#]{0,2}["'`]|[{|]|\[[&=]|<<|func?\([^{}]*\{"""
     rb"""|(?:async )?(?:(?:function|lambda|class)\b|(?:\w+|\([^()]*\)) ?=>)"""
-)  # The start of numbers, strings, tables and closures
+)  # How numbers, strings, tables and closures begin
 
 
 def _read_value(node: tree_sitter.Node) -> str:
-    """The expression of a value: the last part of `a = b = make()`, empty for literals and closures."""
+    """Read the expression of a value: the last part of `a = b = make()`; empty for literals and closures."""
     if _NAMELESS.match(node.text or b""):
         return ""
     text = shorten_expression(node, MAX_BOUND)
@@ -250,7 +250,7 @@ def _read_value(node: tree_sitter.Node) -> str:
 
 
 def bare(text: str, language: Language) -> str:
-    """A name without quotes and sigils (Ruby's `:name`)."""
+    """Strip quotes and sigils (Ruby's `:name`) from a name."""
     text = text.strip().lstrip(language.sigils)
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`" else text
 
@@ -273,8 +273,8 @@ _LOCAL = re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|testserver)(?
 
 
 def find_name_part(kind: str, text: str, is_whole: bool = True) -> Part | None:
-    """The span of the name in a literal's text; None if it holds none. `is_whole` is false if the literal continues
-    with a value that is known only at run time."""
+    """Find the span of the name in a literal's text; None without a name. `is_whole` is False if the literal continues with
+    a value that is known only at run time."""
     quoted = _QUOTED.fullmatch(text)
     offset, inner = (quoted.start(2), quoted[2]) if quoted else (0, text)
     pattern = _NAMES_IN_LITERALS[kind]
@@ -289,5 +289,5 @@ def find_name_part(kind: str, text: str, is_whole: bool = True) -> Part | None:
 
 
 def is_set(utf8: bytes, start: int, end: int) -> bool:
-    """True if the variable there is assigned: `environ["X"] = …`, `process.env.X = …`."""
+    """True if the environment variable between `start` and `end` is assigned: `environ["X"] = …`, `process.env.X = …`."""
     return utf8[start - 1 : start] in (b".", b'"', b"'", b"`") and _SET.match(utf8, end) is not None

@@ -1,6 +1,6 @@
-"""Loads grammars and tells their versions, which are part of a document's recipe.
+"""Load grammars and find their versions, which are part of a document's recipe.
 
-A grammar that cannot be loaded costs its language the symbols, never the run: the text is still indexed, and `doctor` reports it.
+If a grammar cannot be loaded, its language has no symbols, but the run goes on: the text is indexed, and `doctor` reports it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _SHARED = "languages.so"
 
 
 class GrammarMissing(Exception):
-    """The grammar of a language is not installed here, or does not fit this tree-sitter."""
+    """Raised if the grammar of a language is not installed, or does not fit this version of tree-sitter."""
 
 
-MOST_KEPT = 300_000  # Bytes of a text whose tree is kept until the next one is parsed: at most 15 MB for C
+MOST_KEPT = 300_000  # Most bytes of a text whose tree is kept until the next one is parsed: at most 15 MB for C
 
 
 class Grammar:
-    """A compiled grammar with the query that reads it."""
+    """A compiled grammar with its query."""
 
     def __init__(self, parser: tree_sitter.Parser, query: tree_sitter.Query, language: str) -> None:
         self.query = query
@@ -43,7 +43,7 @@ class Grammar:
         self._last: tuple[bytes, tree_sitter.Tree] | None = None
 
     def parse(self, utf8: bytes) -> tree_sitter.Tree:
-        """The syntax tree; the last one is kept, since symbols and comments are found in the same text."""
+        """Parse a text to its syntax tree; the last tree is kept, since symbols and comments are read from the same text."""
         if self._last is not None and self._last[0] is utf8:
             return self._last[1]
         self._last = None
@@ -54,14 +54,14 @@ class Grammar:
 
 
 DEFINING = ("@definition", "@scope", "@doc", "@namespace")
-"""Captures of the patterns that yield units; all others yield references and bindings."""
+"""Captures of patterns that yield units; all other patterns yield references and bindings."""
 
 
 @cache
 def load_grammar(language: str, definitions_only: bool = False) -> Grammar:
-    """The grammar of a language. Raises GrammarMissing if it has none or it cannot be loaded.
+    """Load the grammar of a language. Raises GrammarMissing if the grammar is missing or cannot be loaded.
 
-    With `definitions_only` the query finds only units, in a third of the time, and takes a fifth of the time to load.
+    With `definitions_only`, the query finds only units, in a third of the time, and loads in a fifth of the time.
     """
     with _find_language(language) as row:
         compiled = _compile_grammar(row.grammar)
@@ -73,14 +73,14 @@ def load_grammar(language: str, definitions_only: bool = False) -> Grammar:
 
 @cache
 def load_parser(language: str) -> tree_sitter.Parser:
-    """The parser of a language, without its query, which takes most of the time to load. Raises GrammarMissing."""
+    """Load the parser of a language without its query, which takes most of the time to load. Raises GrammarMissing."""
     with _find_language(language) as row:
         return tree_sitter.Parser(_compile_grammar(row.grammar))
 
 
 @contextmanager
 def _find_language(language: str) -> Iterator[Language]:
-    """The row of a language with a grammar; whatever may be wrong with its package becomes GrammarMissing."""
+    """Find the row of a language with a grammar; any fault of the grammar's package in the block becomes GrammarMissing."""
     row = languages().get(language)
     if row is None or not row.grammar:
         raise GrammarMissing(f"no grammar for {language}")
@@ -100,7 +100,7 @@ def _name_package(grammar: str) -> str:
 
 
 def check_grammar(language: str) -> None:
-    """Load a grammar, and look up each name of its query in it: a hundredth of the time of compiling the query.
+    """Load a grammar, and look up each name of its query in it, which takes a hundredth of the time of compiling the query.
 
     Raises GrammarMissing.
     """
@@ -110,7 +110,7 @@ def check_grammar(language: str) -> None:
 
 
 def find_unknown_names(grammar: tree_sitter.Language, query: str) -> list[str]:
-    """The kinds of nodes and the fields that a query names and the grammar does not have."""
+    """Find the kinds of nodes and the fields that a query names and the grammar does not have."""
     pairs = _NAMES.findall(_NOT_NAMES.sub("", query))
     nodes, fields = ({pair[at] for pair in pairs} - _ANY for at in (0, 1))
     unknown = [name for name in nodes if grammar.id_for_node_kind(name, True) is None]
@@ -124,7 +124,7 @@ _ANY = {"", "_", "ERROR", "MISSING"}
 
 
 def split_patterns(query: str) -> list[str]:
-    """The patterns of a query, each with all that follows it up to the next one: captures and comments."""
+    """Split a query into its patterns, each with the captures and comments that follow it."""
     starts, depth = list[int](), 0
     for part in _PARTS.finditer(query):
         if part[0] in ("(", "["):
@@ -152,14 +152,14 @@ def _compile_grammar(grammar: str) -> tree_sitter.Language:
 
 
 def read_query_source(row: Language) -> str:
-    """The text of a language's query files, joined."""
+    """Read a language's query files as one text."""
     folder = Path(__file__).with_name("queries")
     return "\n".join((folder / f"{name}.scm").read_text(encoding="utf-8") for name in row.queries)
 
 
 @cache
 def find_grammar_version(language: str) -> str:
-    """Package and version of a language's grammar; 'none' if it has none or is not installed."""
+    """Find the package and version of a language's grammar; 'none' if it has none or is not installed."""
     row = languages().get(language)
     if row is None or not row.grammar:
         return "none"
@@ -176,8 +176,8 @@ def find_grammar_version(language: str) -> str:
 
 @cache
 def _list_versions() -> dict[str, str]:
-    """Package, with underscores → version, by the names of the folders that pip leaves. `importlib.metadata` takes 15 ms to
-    import, and reads a file of each."""
+    """List package, with underscores → version, from the folder names that pip creates. `importlib.metadata` takes 15 ms to
+    import, and reads a file for each package."""
     versions: dict[str, str] = {}
     for place in filter(os.path.isdir, sys.path):
         with os.scandir(place) as entries:
@@ -209,11 +209,11 @@ _AFTER_PARAMETERS = re.compile(
     re.VERBOSE,
 )
 _ALONE = re.compile(rb"\n ((?:[ \t]*" + _MACRO + rb"[ \t]*\r?\n)+) (?!\s*(?:[,}=({\[|&+?*<>.-]|/[^/*]))", re.VERBOSE)
-MOST_COMMENT_LINES = 20  # Lines of comments before a macro that are looked through
+MOST_COMMENT_LINES = 20  # Limit of comment lines before a macro that are examined
 
 
 def blank_macros(utf8: bytes, language: str) -> bytes:
-    """The text with spaces in place of such macros, as the language's row says."""
+    """Replace such macros with spaces, as far as the language's row demands it."""
     kinds = languages()[language].macros
     if not kinds:
         return utf8

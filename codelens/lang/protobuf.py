@@ -1,7 +1,7 @@
-"""The text of a .proto file → its services, remote procedures, messages and enums.
+"""Read the services, remote procedures, messages and enums of a .proto file.
 
-The grammar of Protocol Buffers has wheels only for old Pythons. A reader of words and brackets is enough, since
-declarations start a statement, in proto2 as in proto3; the rest of a statement is skipped.
+The grammar of Protocol Buffers has wheels only for old versions of Python. Reading words and brackets is enough, since in
+proto2 and proto3 each declaration starts a statement; the rest of a statement is skipped.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from codelens.model.fast_dataclass import dataclass, field
 
 RULES = "protobuf 1"  # Increase the number when the result for a file changes
 MAX_DOC = 4000  # Characters, as for the other languages
-DEEPEST = 50  # Nesting of messages: each qualified name contains the enclosing ones
+DEEPEST = 50  # Limit of nested messages: each qualified name contains the enclosing ones
 _COMMENT = re.compile(rb"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _TOKEN = re.compile(
     _COMMENT.pattern
@@ -29,7 +29,7 @@ _KINDS = {b"service": "interface", b"message": "struct", b"enum": "enum"}
 
 
 class ProtoToken(NamedTuple):
-    """A word (dotted names are one), a string or a bracket."""
+    """A word (a dotted name is one word), a string or a bracket."""
 
     text: bytes
     start: int
@@ -38,7 +38,7 @@ class ProtoToken(NamedTuple):
 
 @dataclass(slots=True)
 class _ProtoBlock:
-    """An open pair of braces; `kind` is empty if its content is skipped."""
+    """A block whose closing brace was not read yet; `kind` is empty if its content is skipped."""
 
     kind: str = ""
     path: str = ""
@@ -66,7 +66,9 @@ class _ProtoReader:
     namespace: str = ""
     drafts: list[_ProtoDraft] = field(default_factory=list)
     imports: list[ProtoToken] = field(default_factory=list)
-    used: list[tuple[int, ProtoToken]] = field(default_factory=list)  # (procedure, its request or response message)
+    used: list[tuple[int, ProtoToken]] = field(
+        default_factory=list
+    )  # (number of a procedure, its request or response message)
     broken: bool = False
     _open: list[_ProtoBlock] = field(default_factory=list)
     _words: list[ProtoToken] = field(default_factory=list)  # The statement so far
@@ -138,7 +140,7 @@ class _ProtoReader:
 
 
 def read_protobuf(utf8: bytes) -> Extraction:
-    """Services are interfaces and their procedures methods; messages are structs. Offsets count UTF-8 bytes."""
+    """Read a .proto file. Services become interfaces, procedures methods, messages structs. Offsets count UTF-8 bytes."""
     reader = _ProtoReader(utf8)
     reader.read()
     starts = [0, *(newline.end() for newline in re.finditer(rb"\n", utf8))]

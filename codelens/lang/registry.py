@@ -1,4 +1,4 @@
-"""The rows of languages.toml, and the detection of a file's language."""
+"""Read the rows of languages.toml, and detect a file's language."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SHEBANG = re.compile(rb"#!\s*(?:\S*/)?(?:env(?:\s+-\S+|\s+\w+=\S+)*\s+)?([\w.+-
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """A row of languages.toml; that file's head explains the columns."""
+    """A row of languages.toml; the head of that file explains the columns."""
 
     name: str
     extensions: tuple[str, ...] = ()
@@ -60,13 +60,13 @@ class Language:
 
     @property
     def kin(self) -> str:
-        """Key shared by languages whose names are visible to each other."""
+        """The key shared by languages that can use each other's names."""
         return self.family or self.name
 
 
 @cache
 def languages() -> Mapping[str, Language]:
-    """Name → row, in the order of languages.toml; read once."""
+    """Read the languages, once: name → row, in the order of languages.toml."""
     table = tomllib.loads(Path(__file__).with_name("languages.toml").read_text(encoding="utf-8"))
     rows = {}
     for name, row in table.items():
@@ -82,13 +82,13 @@ def languages() -> Mapping[str, Language]:
 
 
 def find_family(language: str) -> str:
-    """The family of a language, whose names are visible to each other; the language itself if it has none."""
+    """Find the family of a language, whose languages can use each other's names; the language itself if it has none."""
     row = languages().get(language)
     return row.kin if row else language
 
 
 def is_prose(language: str) -> bool:
-    """True if documents in this language are prose; plain text is."""
+    """True if documents in this language are prose, as plain text is."""
     row = languages().get(language)
     return row.prose if row else language == PLAIN_TEXT
 
@@ -100,7 +100,7 @@ def _map_extensions() -> Mapping[str, str]:
 
 @cache
 def _map_filenames() -> tuple[Mapping[str, str], Sequence[tuple[re.Pattern[str], str]]]:
-    """(name of a file → language, (pattern of a name, language) of the names with a star)."""
+    """Map file names to languages: (exact name → language, (pattern, language) pairs of names with a star)."""
     rows = [(f, lang.name) for lang in languages().values() for f in lang.filenames]
     globs = [(re.compile(fnmatch.translate(f)), n) for f, n in rows if "*" in f]
     return {f: n for f, n in rows if "*" not in f}, globs
@@ -111,18 +111,18 @@ def _map_shebangs() -> Mapping[str, str]:
     return {s: lang.name for lang in languages().values() for s in lang.shebangs}
 
 
-HEAD = 50_000  # Bytes at the start of a file that its language is detected by
+HEAD = 50_000  # Bytes at the start of a file that are read to detect its language
 _NOT_CODE = re.compile(
     rb"""/\*.*?(?:\*/|\Z) | //[^\n]* | "(?:\\.|[^"\\\n])*"
     | ^[ \t]*\#[ \t]*if[^\n]*\b__cplusplus\b.*?(?:^[ \t]*\#[ \t]*endif|\Z)""",
     re.VERBOSE | re.DOTALL | re.MULTILINE,
-)  # Comments, strings, and what is for compilers of C++ alone, which a header of C may have too
+)  # Comments, strings, and code for C++ compilers only, which a C header may have too
 
 
 def detect_language(path: str, head: bytes = b"") -> str:
-    """The language of a file by its name, then its longest known extension, then the #! line that `head` starts with.
+    """Detect a file's language by its name, then by its longest known extension, then by the #! line at the start of `head`.
 
-    That of a header is the first language whose `headers` matches its code, if there is one. `head`: the first HEAD bytes.
+    A .h file is in the first language whose `headers` matches its code, if any. `head` has the file's first HEAD bytes.
     """
     name = path.rsplit("/", 1)[-1]
     exact, globs = _map_filenames()
@@ -146,7 +146,7 @@ def detect_language(path: str, head: bytes = b"") -> str:
 
 
 def resolve_language(name: str) -> str:
-    """The language of a name, alias or extension, like `py`, `python` or `.py`. Raises UsageError."""
+    """Find the language for a name, alias or extension, like `py`, `python` or `.py`. Raises UsageError."""
     if language := map_accepted_names().get(name.lower().lstrip(".")):
         return language
     raise UsageError(f"unknown language '{name}'", "`codelens search --type-list` lists them")
@@ -154,6 +154,6 @@ def resolve_language(name: str) -> str:
 
 @cache
 def map_accepted_names() -> Mapping[str, str]:
-    """Every name, alias and extension of a language → its name."""
+    """Map every name, alias and extension of a language to its name."""
     names = {e.lstrip("."): lang.name for lang in languages().values() for e in (*lang.extensions, *lang.aliases)}
     return names | {name: name for name in (*languages(), PLAIN_TEXT)}

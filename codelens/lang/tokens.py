@@ -1,7 +1,7 @@
-"""The places at which a text has a name as a token, each with its role and the expression before its dot.
+"""Find the places where a text has a name as a token, each with its role and the expression before its dot.
 
-A text search finds the name, and the syntax tree tells code from comments and strings. No query is run, so that a file
-costs little more than its parse. A language without a grammar has only the text search.
+A text search finds the name, and the syntax tree distinguishes code from comments and strings. No query is run, so a file
+takes little longer than its parse. For a language without a grammar there is only the text search.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ TYPE = "type"
 CATCH = "catch"
 WRITE = "write"
 PARAMETER = "parameter"
-"""Role of a parameter's name where its function has no body: in prototypes and types of functions, say."""
+"""Role of a parameter's name if its function has no body, as in prototypes and types of functions."""
 NAME = "name"  # Role of a code token in a file whose language has no grammar here
 
 
 class NameToken(NamedTuple):
-    """A token of the sought name; offsets count UTF-8 bytes."""
+    """A token with the sought name; offsets count UTF-8 bytes."""
 
     start: int
     end: int
@@ -44,10 +44,10 @@ class NameToken(NamedTuple):
     """declaration, parameter, import, call, type, catch, write, global, read, argument, key, unpack, pattern, label, export,
     name or text."""
     receiver: str = ""  # The expression before the dot, as in a `Reference`
-    holder: str = ""  # For a key or a declared field, the type whose literal or definition is around it
-    bare: bool = True  # False after a dot, even where the expression before it cannot be read
+    holder: str = ""  # For a key or a declared field, the type of the enclosing literal or definition
+    bare: bool = True  # False after a dot, even if the expression before it cannot be read
     functions: tuple[tuple[int, int], ...] = ()
-    """(start, end) of each function around it, named or not, innermost first."""
+    """(start, end) of each enclosing function, named or not, innermost first."""
 
 
 _STRING = re.compile(r"string|char|quote|heredoc|template|regex|text|content|raw|doc", re.IGNORECASE)
@@ -65,7 +65,7 @@ _ROLES = {
     TYPE: r"type|generic|class_heritage|superclass|base_(?:class_)?(?:clause|list)|implements|extends|trait_bounds",
     WRITE: r"assignment|augmented|update_expression|inc_statement|dec_statement",
     "argument": r"argument",
-}  # Role → the kinds of nodes around a token that give it, the first that fits
+}  # Role → pattern of the enclosing nodes' kinds that give it; the first that fits counts
 _PATTERNS = [(re.compile(pattern), role) for role, pattern in _ROLES.items()]
 _FIELD_NODES = re.compile(
     r"field_decl|property_decl|public_field|field_definition|property_signature|property_element|enum_(?:variant|constant|member|"
@@ -85,12 +85,12 @@ _LITERALS = re.compile(
 _IN_LITERALS = ("field_initializer", "field_initializer_list", "initializer_list", "initializer_pair")
 _TYPED_OBJECTS = ("variable_declarator", "public_field_definition", "as_expression", "satisfies_expression")
 _NAMED_TYPES = ("type_identifier", "nested_type_identifier")
-_ELEMENTS_OF = re.compile(r"(?:map)?\[[^]]*\]\*?")  # What Go writes before the type of the elements
-MOST_CLIMBED = 12  # Nodes around a token that are examined for its role
+_ELEMENTS_OF = re.compile(r"(?:map)?\[[^]]*\]\*?")  # What Go writes before the type of elements
+MOST_CLIMBED = 12  # Limit of nodes around a token that are examined for its role
 
 
 def find_name(utf8: bytes, name: str) -> Iterator[tuple[int, int]]:
-    """The (start, end) of a name wherever it is not part of a longer word. `bytes.find` is many times faster than a pattern."""
+    """Find (start, end) of a name wherever it is not part of a longer word. `bytes.find` is many times faster than a pattern."""
     wanted = name.encode()
     start = utf8.find(wanted)
     while wanted and start >= 0:
@@ -107,10 +107,10 @@ def _is_letter(byte: bytes) -> bool:
 def find_tokens(
     utf8: bytes, language: str, name: str, functions: Sequence[tuple[int, int]] = (), place: int | None = None
 ) -> tuple[list[NameToken], bool]:
-    """The tokens in order of place, and whether the grammar could read all of the text.
+    """Find the tokens of a name in order of place; returns (tokens, True if the grammar could read all of the text).
 
-    Only the one at a `place`, if that is given. `functions`: (start, end) of functions, in order of place; those without the
-    name are not parsed, which is faster.
+    With `place`, find only the token there. `functions` has the (start, end) of functions, in order of place; those without
+    the name are not parsed, which is faster.
     """
     matches = [(s, e) for s, e in find_name(utf8, name) if place is None or s <= place <= e]
     if not matches:
@@ -120,9 +120,9 @@ def find_tokens(
         role = TEXT if row is None or row.prose or row.chunks != "code" else NAME
         return [NameToken(start, end, role) for start, end in matches], True
     try:
-        root = _parsed_texts.parse(_blank_functions(utf8, functions, matches), language).root_node
+        root = _tree_cache.parse(_blank_functions(utf8, functions, matches), language).root_node
         if functions and root.has_error:  # perhaps because something is missing now
-            root = _parsed_texts.parse(utf8, language).root_node
+            root = _tree_cache.parse(utf8, language).root_node
     except GrammarMissing:
         return [NameToken(start, end, NAME) for start, end in matches], False
     tokens = (_read_token(root, start, end, utf8, name, row) for start, end in matches)
@@ -130,7 +130,7 @@ def find_tokens(
 
 
 def _blank_functions(utf8: bytes, functions: Sequence[tuple[int, int]], matches: Sequence[tuple[int, int]]) -> bytes:
-    """The text with spaces in place of the functions without a match."""
+    """Replace the functions without a match with spaces."""
     pieces, at, starts = list[bytes](), 0, [start for start, _ in matches]
     for start, end in functions:
         if start >= at and bisect_left(starts, start) == bisect_left(starts, end):
@@ -139,11 +139,11 @@ def _blank_functions(utf8: bytes, functions: Sequence[tuple[int, int]], matches:
     return b"".join((*pieces, utf8[at:])) if pieces else utf8
 
 
-MOST_KEPT = 1_000_000  # Bytes of text whose trees are kept: some 50 MB for C
+MOST_KEPT = 1_000_000  # Bytes of texts whose trees are kept, some 50 MB of memory for C
 
 
-class _ParsedTexts:
-    """The syntax trees of the last texts, for a server that is asked several questions about the same files."""
+class _TreeCache:
+    """A cache of the last syntax trees, for a server that is asked several questions about the same files."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[str, bytes], tree_sitter.Tree] = OrderedDict()
@@ -151,7 +151,7 @@ class _ParsedTexts:
         self._lock = Lock()
 
     def parse(self, utf8: bytes, language: str) -> tree_sitter.Tree:
-        """The tree of a text. Raises GrammarMissing."""
+        """Parse a text, or find its tree in the cache. Raises GrammarMissing."""
         key = (language, utf8)
         with self._lock:  # a parser serves one thread at a time
             if key not in self._kept:
@@ -165,7 +165,7 @@ class _ParsedTexts:
         return tree
 
 
-_parsed_texts = _ParsedTexts()
+_tree_cache = _TreeCache()
 
 
 def _parse_root(utf8: bytes, language: str) -> tree_sitter.Node | None:
@@ -173,13 +173,13 @@ def _parse_root(utf8: bytes, language: str) -> tree_sitter.Node | None:
     if row is None or not row.grammar or len(utf8) > MOST_KEPT:
         return None
     try:
-        return _parsed_texts.parse(utf8, language).root_node
+        return _tree_cache.parse(utf8, language).root_node
     except GrammarMissing:
         return None
 
 
 def find_enclosing(utf8: bytes, language: str, place: int) -> list[tuple[int, int]]:
-    """(start, end) of each node of the syntax around a byte, outermost first; empty without a grammar."""
+    """Find (start, end) of each syntax node around a byte, outermost first; empty without a grammar."""
     spans, node = list[tuple[int, int]](), _parse_root(utf8, language)
     while node is not None:
         if (node.start_byte, node.end_byte) not in spans[-1:]:
@@ -190,7 +190,7 @@ def find_enclosing(utf8: bytes, language: str, place: int) -> list[tuple[int, in
 
 
 def find_blocks(utf8: bytes, language: str) -> list[tuple[int, int]]:
-    """(first line, last line) of nodes that span several lines, from 0, the longest of each first line. Empty without a grammar."""
+    """Find (first line, last line) of multi-line nodes, from 0, the longest for each first line. Empty without a grammar."""
     root, blocks = _parse_root(utf8, language), dict[int, int]()
     waiting = [root] if root is not None else []
     while waiting:
@@ -205,7 +205,7 @@ def find_blocks(utf8: bytes, language: str) -> list[tuple[int, int]]:
 def _read_token(
     root: tree_sitter.Node, start: int, end: int, utf8: bytes, name: str, language: Language
 ) -> NameToken | None:
-    """The occurrence at a match; None if the token there is a longer one, such as Ruby's `valid?` for `valid`."""
+    """Read the token at a match; None if it is a longer one, such as Ruby's `valid?` for `valid`."""
     node = root.descendant_for_byte_range(start, end)
     if node is None:
         return NameToken(start, end, NAME)
@@ -227,7 +227,7 @@ def _read_token(
 
 
 def _is_text(node: tree_sitter.Node, start: int, language: Language) -> bool:
-    """True inside a comment or a string, unless the token is code in a string: an interpolation, or an annotation in quotes."""
+    """True inside a comment or a string, except for code in a string: an interpolation, or an annotation in quotes."""
     if node.type in language.comments or "comment" in node.type:
         return True
     if node.type in ("preproc_arg", "ERROR"):  # the grammar does not divide the text: count the quotes before the place
@@ -249,7 +249,7 @@ def _is_text(node: tree_sitter.Node, start: int, language: Language) -> bool:
 
 
 def _climb(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """The nodes around a token, innermost first."""
+    """List the nodes around a token, innermost first."""
     at = node.parent
     while at is not None:
         yield at
@@ -260,7 +260,7 @@ _STATEMENT = re.compile(r"statement|block|body|declaration|definition|source_fil
 
 
 def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
-    """The role by the nodes around the token, up to the statement that it is in."""
+    """Find a token's role by the nodes around it, up to its statement."""
     if _is_parameter(node, around):
         return PARAMETER
     if around and _is_name_of(around[0], node):
@@ -273,7 +273,7 @@ def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
         return TYPE
     for depth, outer in enumerate(around):
         for pattern, role in _PATTERNS:
-            if pattern.search(outer.type) and _fits(role, node, around, depth):
+            if pattern.search(outer.type) and _fits_role(role, node, around, depth):
                 return role
         inner = around[depth - 1] if depth else node
         if inner.end_byte == node.end_byte or "generic" in inner.type:
@@ -287,7 +287,7 @@ def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
 
 
 def _is_parameter(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> bool:
-    """True for the name of a parameter, unless it declares a field too, as `private` does in TypeScript."""
+    """True for a parameter's name, unless it declares a field too, as `private` does in TypeScript."""
     inner, kinds = node, [outer.type for outer in around]
     for outer in around:
         if _PARAMETERS.search(outer.type):
@@ -300,7 +300,7 @@ def _is_parameter(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> boo
     return False
 
 
-def _fits(role: str, node: tree_sitter.Node, around: list[tree_sitter.Node], depth: int) -> bool:
+def _fits_role(role: str, node: tree_sitter.Node, around: list[tree_sitter.Node], depth: int) -> bool:
     outer, inner = around[depth], around[depth - 1] if depth else node
     if role == KEY:
         if outer.type == "pair" and inner.type == "identifier":
@@ -327,7 +327,7 @@ def _is_name_of(outer: tree_sitter.Node, inner: tree_sitter.Node) -> bool:
 
 
 def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:
-    """(the expression before the dot, True if there is no dot)."""
+    """Find the expression before the dot; returns (expression, True if there is no dot)."""
     at: tree_sitter.Node | None = node
     for _ in range(3):
         if at is None:
@@ -347,7 +347,7 @@ def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:
 
 
 def _find_holder(around: list[tree_sitter.Node], role: str, start: int) -> str:
-    """The name of the type around a declaration, or of the literal around a key."""
+    """Find the name of the type around a declaration, or of the type whose literal is around a key."""
     depth = objects = 0  # of a literal in literals whose type it does not repeat, and of an object in objects
     for outer in around:
         depth += outer.type == "literal_value"
