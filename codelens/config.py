@@ -167,6 +167,7 @@ def load_settings(
 
 
 def _replace_setting(values: Settings, key: str, value: Any, source: str) -> Settings:
+    """Replace a setting's value. Raises SettingsError for an unknown setting or a value that is not allowed."""
     known = {name: type(getattr(values, name)) for name in list_field_names(Settings)}
     if key not in known:
         raise SettingsError(f"{source}: unknown setting '{key[:80]}'", f"known settings: {', '.join(sorted(known))}")
@@ -256,6 +257,7 @@ def _read_project_file(path: Path, faults: list[SettingsError]) -> Mapping[str, 
 
 
 def _names_a_file(key: str, value: Any) -> bool:
+    """True if a setting's value is a path, and not an address or the name of a model."""
     if not isinstance(value, str) or not value:
         return False
     if key == "store":

@@ -131,6 +131,7 @@ def _open_listener(place: str) -> socket.socket | None:
 
 
 def _answer_client(client: socket.socket) -> None:
+    """Run a client's command and send its exit code and output; nothing if the client must run it itself."""
     question = receive(client)
     if question["program"] != describe_program() or question["arguments"][0] not in COMMANDS:
         return

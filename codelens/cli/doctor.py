@@ -58,6 +58,7 @@ def doctor(flags: DoctorFlags) -> int:
 
 
 def _check_index(flags: DoctorFlags) -> int:
+    """Check the index for damage, and print what was found; returns the exit code."""
     from codelens.cli.workplace import find_reading_place
     from codelens.index import Index
 

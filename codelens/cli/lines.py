@@ -130,6 +130,7 @@ def build_output_options(flags: SearchFlags, place: Workplace, index: Index, opt
 
 
 def _format_files(flags: SearchFlags, files: Iterator[FileLines], output: OutputOptions) -> Iterator[str]:
+    """Choose the form of output by the flags, and format the files with their matching lines."""
     if _has_headings(flags) and not (flags.files or flags.files_without or flags.count or flags.vimgrep):
         from codelens.render.terminal import render_matched_lines
 

@@ -152,6 +152,7 @@ def _report_unexpected(fault: Exception, arguments: Sequence[str]) -> int:
 
 
 def _trace_if_asked(arguments: Sequence[str]) -> None:
+    """Print the traceback of the present exception if --debug was given."""
     before_end = arguments[: arguments.index("--")] if "--" in arguments else arguments
     if "--debug" in before_end:
         import traceback

@@ -88,6 +88,7 @@ def show(flags: MemoryShowFlags) -> int:
 
 
 def _describe_place(known: PlaceRecord, current: str, words: dict[str, int]) -> Iterator[str]:
+    """Yield the records of a place as phrases; `current` is the present digest of its code."""
     if known.pinned:
         yield "pinned"
     if known.rating is not None:
@@ -110,6 +111,7 @@ def _count_expired(known: PlaceRecord, current: str) -> int:
 
 
 def _build_record(place: Place, known: PlaceRecord, current: str, words: dict[str, int]) -> dict[str, Any]:
+    """Build the JSON object of a place from its records; `current` is the present digest of its code."""
     useful, judged = known.outcomes
     return {
         **place._asdict(),

@@ -236,6 +236,7 @@ def edit(flags: NoteEditFlags) -> int:
 
 
 def _change_text(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
+    """Make the new text of a note's file from the flags."""
     text = note.text
     if flags.message is not None:
         text = f"{text[: note.note.body]}{(_read_text(flags.message) or '').strip()}\n"
@@ -256,6 +257,7 @@ def _change_text(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
 
 
 def _change_links(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> list[Anchor]:
+    """Make the new links of a note: renewed ones, without those of --unlink and with those of --at."""
     links = renewed = list(note.note.links)
     now, unlinked = None, flags.unlink or ()
     with tree.open() as index:

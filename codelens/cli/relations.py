@@ -293,6 +293,7 @@ def _open_place(flags: PlaceFlags) -> Workplace:
 
 
 def _show_relations(result: RelationAnswer, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
+    """Print relations in the form that the flags choose."""
     from codelens.render import relations
     from codelens.render.records import to_jsonl
 

@@ -115,6 +115,7 @@ def search(flags: SearchFlags) -> int:
 
 
 def _list_types() -> int:
+    """Print the languages with their aliases and file patterns; returns the exit code."""
     from codelens.lang.registry import languages
 
     for row in sorted(languages().values(), key=lambda row: row.name):

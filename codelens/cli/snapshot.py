@@ -75,6 +75,7 @@ def collect_facts(names: Sequence[str], place: Workplace | None, cwd: Path) -> l
 
 
 def _find_state(name: str, index: Index | None, cwd: Path, repository: Repository | None) -> State:
+    """Find the state that a name means. Raises UsageError for an unknown or ambiguous name."""
     from codelens.worktree.commits import resolve_commit
     from codelens.worktree.repository import GitError
 
@@ -106,6 +107,7 @@ def _find_state(name: str, index: Index | None, cwd: Path, repository: Repositor
 
 
 def _index_commits(states: Sequence[State], root: Path, name: str, settings: Settings) -> list[list[SnapshotDocument]]:
+    """Index the tree of each commit in a temporary folder, and collect its documents."""
     from codelens.worktree.commits import find_repository, lay_tree
     from codelens.worktree.repository import GitError
 

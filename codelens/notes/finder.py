@@ -111,6 +111,7 @@ class AnchorFinder:
         return others[0] if len(others) == 1 else None
 
     def _find_symbols(self, symbol: str) -> list[UnitRow]:
+        """Find the units of the repository with a name or qualified name, in order of content."""
         name = symbol.rpartition(".")[2]
         rows = self._store.units.read_rows(UnitId(unit) for unit, *_ in self._store.units.find_namesakes(name)).values()
         fitting = [u for u in rows if f".{u.qualified_name}".endswith(f".{symbol}") and u.kind not in CHUNK_KINDS]

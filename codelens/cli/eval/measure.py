@@ -112,6 +112,7 @@ def prepare_run(flags: EvalFlags) -> PreparedRun:
 
 
 def _find_indexes(flags: EvalFlags, tasks: list[Task]) -> tuple[Settings, list[TaskBatch], dict[str, int]]:
+    """Find the indexes for tasks: (settings, tasks by index, number of tasks without an index by repository)."""
     overrides: dict[str, Any] = {"allow_network": flags.allow_network or None}
     folder, cwd = flags.indexes, find_working_folder()
     if folder is None:

@@ -112,6 +112,7 @@ def _compute_mean(figures: Figures, model: str, way: str) -> float:
 
 
 def _tabulate(figures: Figures, models: Sequence[str], ways: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a table: the mean of each way of ranking (row) with each model (column)."""
     heads = [Path(model).name for model in models]
     widths = [max(8, len(head) + 2) for head in heads]
     yield f"{'MRR@10':16}{''.join(f'{head:>{width}}' for head, width in zip(heads, widths, strict=True))}\n"
