@@ -1,8 +1,8 @@
-"""An index that keeps itself fresh while it is served: made if it is missing, updated if the trees have changed.
+"""Keeps an index fresh while it is served: builds it if it is missing, and updates it if files have changed.
 
-The work is done by a process of its own, so that answers wait for none of it; here is what starts it, and knows how far it is.
-One decision to question: trees are looked at when somebody asks, not by a clock, and at most a twentieth of the time.
-`--watch` may put another object with these methods in this one's place.
+A process of its own does the work, so that answers do not wait for it. This module starts it and follows its progress.
+One decision to question: trees are checked for changes when a request comes, not by a clock, and at most a twentieth of the
+time. `--watch` uses the subclass WatchedUpkeep.
 """
 
 from __future__ import annotations
@@ -30,55 +30,55 @@ from codelens.worktree.place import BUILDING, LOCK, prepare_index_folder
 
 @dataclass(frozen=True, slots=True)
 class ServedIndex:
-    """Everything that a server needs to know before it starts."""
+    """The index that a server serves: its files and settings."""
 
-    folder: Path  # Absolute; a new index is one of this folder
-    index: Path  # Absolute; the file may not be there yet
+    folder: Path  # Absolute; a new index is built from this folder
+    index: Path  # Absolute; the file may not exist yet
     settings: Settings
-    fleet: FleetPlace | None = None  # A fleet's store, in place of the file
+    fleet: FleetPlace | None = None  # A fleet's store, which is served instead of the file
 
     def open(self) -> Index:
-        """The index as it is now, for one call. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
+        """Open the index for one call. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
         if self.fleet:
             return self.fleet.open(self.settings)
         return Index.reopen(self.index, self.settings)
 
 
-PAUSE_SECONDS = 1.0  # Least time between two looks at the trees. About as fast as an agent edits and asks.
+PAUSE_SECONDS = 1.0  # Least time between two checks of the trees; agents edit and ask about as fast
 PAUSE_SHARE = 20
-"""A look is followed by a pause of this many times what it took, so that large trees cost no more than small ones."""
+"""Pause after a check, as a multiple of its duration, so that checks of large trees take no larger share of the time."""
 BUSY_SECONDS = 5.0  # Pause after a run that failed, or found another process writing
 IDLE_SECONDS = 60.0
-"""Pause after a run that had nothing to write though the trees looked stale, so that none follows another for ever."""
-END_SECONDS = 1.0  # How long the end of the server waits for the process to end its batch; a client waits two
-NICER = 10  # Priority that the process gives up, so that answers come first on a machine with few cores
+"""Pause after a run that wrote nothing although the trees looked stale, so that such runs do not repeat without end."""
+END_SECONDS = 1.0  # Most seconds that a closing server waits for the process to finish its batch; clients wait two
+NICER = 10  # Niceness added to the process, so that answers come first on a machine with few cores
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work on the index at this moment; `doing` is empty if nothing runs."""
+    """The current work on the index; `doing` is empty if nothing runs."""
 
     doing: str = ""  # building, updating or elsewhere (by another process)
     phase: str = ""
     done: int = 0
-    total: int = 0  # 0 while it is not known
-    fault: str = ""  # The error of the last run and a hint; empty if it went well
+    total: int = 0  # 0 if it is not known yet
+    fault: str = ""  # The error of the last run and a hint; empty if it succeeded
     hint: str = ""
 
     @property
     def text(self) -> str:
-        """How far it is, for a sentence."""
+        """The progress, worded as a part of a sentence."""
         share = f" {self.done} of {self.total} ({100 * self.done // self.total} %)" if self.total else ""
         return f"{self.phase}{share}"
 
 
 class Upkeep:
-    """Keeps one index fresh. All methods are thread-safe, and none waits longer than its argument allows."""
+    """Keeps one index fresh. All methods are thread-safe, and wait at most as long as their argument says."""
 
     def __init__(self, served: ServedIndex, refused: str = "") -> None:
-        """`refused` says why nothing may be written, where that is so."""
+        """`refused` is the reason why the index may not be written; empty if it may."""
         self._served, self.refused = served, refused
-        self._lock = threading.RLock()  # a signal may come while its holder is interrupted
+        self._lock = threading.RLock()  # reentrant, because a signal handler may run while its thread holds the lock
         self._process: subprocess.Popen[bytes] | None = None
         self._work = Work()
         self._ended = threading.Event()
@@ -88,7 +88,7 @@ class Upkeep:
         self._closed = False
 
     def work(self) -> Work:
-        """The current work, as far as this process knows."""
+        """Return the current work, as far as this process knows it."""
         index = self._served.index
         begun = all(index.with_name(index.name + suffix).is_file() for suffix in (LOCK, BUILDING))
         if begun and not self._work.doing and not index.is_file():
@@ -96,36 +96,36 @@ class Upkeep:
         return self._work
 
     def tend(self, seconds: float) -> None:
-        """Build a missing index, or update a stale one. Waits up to `seconds` for the look at the trees."""
-        if look := self._begin_look(always=False):
+        """Start to build a missing index or update a stale one. Waits at most `seconds` for the check of the trees."""
+        if look := self._begin_check(always=False):
             look.join(seconds)
 
     def refresh(self, seconds: float) -> bool:
-        """Wait until the index knows the trees as they are now, at most that long; whether it does."""
+        """Wait at most `seconds` until the index is up to date; returns True if it is."""
         until = time.monotonic() + seconds
-        self.wait(seconds)  # a look that began before now may have missed something
-        if look := self._begin_look(always=True):
+        self.wait(seconds)  # a check that began before now may have missed a change
+        if look := self._begin_check(always=True):
             self.wait(until - time.monotonic())
         return look is not None and not look.is_alive() and self._ended.is_set() and not self._work.fault
 
-    def _begin_look(self, always: bool) -> threading.Thread | None:
-        """The current look, or a new one if it is due or with `always`; None if there may be none now."""
+    def _begin_check(self, always: bool) -> threading.Thread | None:
+        """Return the running check, or start one if it is due or with `always`; None if checks are not possible now."""
         with self._lock:
             is_due = always or time.monotonic() >= self._next_look
             if self._looking is None and is_due and self._ended.is_set() and not self.refused and not self._closed:
-                self._looking = threading.Thread(target=self._look, name="codelens look", daemon=True)
+                self._looking = threading.Thread(target=self._check_trees, name="codelens look", daemon=True)
                 self._looking.start()
             return self._looking
 
     def wait(self, seconds: float) -> None:
-        """Until the look at the trees and the process that it starts have ended, where there are such."""
+        """Wait at most `seconds` until a running check, and the process that it may start, have ended."""
         until = time.monotonic() + seconds
         if look := self._looking:
             look.join(max(0.0, seconds))
         self._ended.wait(max(0.0, until - time.monotonic()))
 
     def close(self) -> None:
-        """Let the process end: what it has done so far stays, and a later one goes on there."""
+        """Stop the process. Its work so far is kept, and a later process continues it."""
         self._closed = True
         with self._lock:
             process = self._process
@@ -135,12 +135,12 @@ class Upkeep:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(END_SECONDS)
 
-    def _look(self) -> None:
+    def _check_trees(self) -> None:
         started = time.monotonic()
         pause = PAUSE_SECONDS
         try:
             if (roots := self._find_stale_roots()) is not None and not self._closed:
-                self._start(roots)
+                self._start_builder(roots)
         except Exception as fault:  # no caller waits for this thread: the next answer reports it
             self._work = Work(fault=f"{type(fault).__name__}: {fault}")
             pause = BUSY_SECONDS
@@ -150,7 +150,7 @@ class Upkeep:
                 self._looking = None
 
     def _find_stale_roots(self) -> list[Path] | None:
-        """The roots to index, None where all is fresh. An index of an older schema is brought up to date by its next run."""
+        """Find the roots to index; None if all are fresh. The next run also updates an index with an older schema."""
         try:
             with self._served.open() as index:
                 present = [root for root in index.roots() if root.is_dir()]
@@ -159,7 +159,7 @@ class Upkeep:
             was_tried = isinstance(fault, IndexCorrupt) and self._work.fault
             return None if was_tried else [self._served.folder]
 
-    def _start(self, roots: list[Path]) -> None:
+    def _start_builder(self, roots: list[Path]) -> None:
         new = not self._served.index.is_file()
         if new:
             prepare_index_folder(self._served.index)
@@ -177,16 +177,16 @@ class Upkeep:
             self._process = process = start(
                 "codelens.server.builder:main",
                 json.dumps(order),
-                stdin=subprocess.PIPE,  # says nothing: the process ends when it is closed, as by our end
+                stdin=subprocess.PIPE,  # nothing is written: the process ends when the pipe closes
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
             )
         if hasattr(os, "setpriority"):
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, process.pid, NICER)
-        threading.Thread(target=self._follow, args=(process,), name="codelens upkeep", daemon=True).start()
+        threading.Thread(target=self._follow_builder, args=(process,), name="codelens upkeep", daemon=True).start()
 
-    def _follow(self, process: subprocess.Popen[bytes]) -> None:
+    def _follow_builder(self, process: subprocess.Popen[bytes]) -> None:
         doing, end = self._work.doing, dict[str, Any]()
         assert process.stdout is not None
         with process.stdout as lines:
@@ -209,15 +209,15 @@ class Upkeep:
 
 
 class WatchedUpkeep(Upkeep):
-    """Upkeep that leaves updates to a watch in a process of its own, once there is an index to watch."""
+    """Upkeep that leaves updates to a watch process, once there is an index to watch."""
 
     _watch: WatchProcess | None = None
 
     def tend(self, seconds: float) -> None:
-        """The first call with an index starts the watch, and looks itself: what changed before is not waited for twice."""
+        """Start the watch on the first call with an index. Check the trees as usual while no watch runs."""
         if self._watch is not None and self._watch.is_alive():
             return
-        with self._lock:  # at most once: a watch that ended by itself had its reason, and the looks go on without it
+        with self._lock:  # at most once: a watch that ended by itself is not restarted, and checks go on without it
             if self._watch is None and not self._closed and not self.refused and self._served.index.is_file():
                 self._watch = WatchProcess(self._served.index)
         super().tend(seconds)

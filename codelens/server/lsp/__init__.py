@@ -1,1 +1,1 @@
-"""The Language Server Protocol: the index for editors, with their unsaved texts."""
+"""The language server (LSP): serves the index to editors, and takes their unsaved texts into account."""

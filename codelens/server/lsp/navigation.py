@@ -1,4 +1,4 @@
-"""Requests about the name at a position: where it is defined and used, what it is, what is next to it, and renaming it."""
+"""Answers requests about the name at a position: its definitions and uses, its description, its hierarchies, its renaming."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from codelens.server.lsp.workspace import LspRequest, NameInFile, Reader
 from codelens.text.counts import quantity
 from codelens.worktree.files import check_freshness
 
-MOST_HOVERED = 3  # Definitions that a hover shows
+MOST_HOVERED = 3  # Most definitions that a hover shows
 LONGEST_DOC = 4000
-WRITTEN = (DEFINITION, DECLARATION, WRITE, UNPACK, PARAMETER)  # Roles of names that are given a meaning
+WRITTEN = (DEFINITION, DECLARATION, WRITE, UNPACK, PARAMETER)  # Roles in which a name is defined or assigned
 Item = TypeVar("Item", types.CallHierarchyItem, types.TypeHierarchyItem)
 Ask = Callable[[GraphTopic, str, RelationOptions], RelationAnswer]
 
 
 def to_symbol_kind(kind: str) -> types.SymbolKind:
-    """The protocol's kind of a definition."""
+    """Convert a kind of unit to the protocol's kind of symbol."""
     names = {"trait": "Interface", "type": "Class", "macro": "Constant", "section": "String"}
     return types.SymbolKind.__members__.get(names.get(kind, kind.title()), types.SymbolKind.Variable)
 
 
 def find_definition(name: NameInFile, _: types.DefinitionParams) -> list[types.Location]:
-    """The definition; several if only the name is known."""
+    """Find the definition; several if only the name is known, not what it means."""
     if (typedef := name.names.find_typedef(name.meaning)) is not None:
         document, start = typedef
         return [name.reader.locate(document, start, start + len(name.names.name.encode()))]
@@ -43,7 +43,7 @@ def find_definition(name: NameInFile, _: types.DefinitionParams) -> list[types.L
 
 
 def find_locations(name: NameInFile) -> list[types.Location]:
-    """The places where a name is defined or declared."""
+    """Find the places where a name is defined or declared."""
     reader, meaning = name.reader, name.meaning
     locations = [reader.locate_unit(unit) for unit in name.units]
     word = b"" if meaning.key[0] == MODULE else meaning.reference.name.encode()
@@ -56,7 +56,7 @@ def find_locations(name: NameInFile) -> list[types.Location]:
 
 
 def find_declaration(name: NameInFile, _: types.DeclarationParams) -> list[types.Location]:
-    """Prototypes, as C has them, else the definition."""
+    """Find the prototypes of a C function, else the definition."""
     answer = find_places(name) if name.names.facts.file.language.kin == "c" else None
     prototypes = [r for r in (answer.relations if answer else ()) if r.role == DECLARATION]
     certain = [name.reader.locate_line(r.place, r.target.name) for r in prototypes if r.certainty != ONLY_BY_NAME]
@@ -64,13 +64,13 @@ def find_declaration(name: NameInFile, _: types.DeclarationParams) -> list[types
 
 
 def find_type_definition(name: NameInFile, _: types.TypeDefinitionParams) -> list[types.Location]:
-    """The type of a value."""
+    """Find the type of a value."""
     type_ = name.names.find_type(name.meaning)
     return [name.reader.locate_unit(unit) for unit in name.reader.read_units([type_.id])] if type_ else []
 
 
 def find_implementation(name: NameInFile, _: types.ImplementationParams) -> list[types.Location]:
-    """The types derived from a type, or the methods that override a method; else the definition."""
+    """Find the types derived from a type, or the methods that override a method; else the definition."""
     reader = name.reader
     for unit in name.units:
         if unit.kind in TYPE_KINDS:
@@ -83,7 +83,7 @@ def find_implementation(name: NameInFile, _: types.ImplementationParams) -> list
 
 
 def find_places(name: NameInFile) -> RelationAnswer | None:
-    """The places that name what a name means, as `codelens refs` lists them; None if there is nothing to look for."""
+    """Find all references to the meaning of a name, as `codelens refs` does; None if the name has no known meaning."""
     reader, meaning, word = name.reader, name.meaning, name.meaning.reference.name
     if meaning.definitions:
         target = reader.format_target(name.units[0])
@@ -102,7 +102,7 @@ def find_places(name: NameInFile) -> RelationAnswer | None:
 
 
 def find_references(name: NameInFile, params: types.ReferenceParams) -> list[types.Location]:
-    """The places, the surest first."""
+    """Find the references to a name, the most certain first."""
     reader, names, with_declarations = name.reader, name.names, params.context.include_declaration
     if name.meaning.is_local:
         return [reader.locate(*names.make_place(token)) for token in names.find_same(name.meaning)]
@@ -115,7 +115,7 @@ def find_references(name: NameInFile, params: types.ReferenceParams) -> list[typ
 
 
 def find_highlights(name: NameInFile, _: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
-    """The places in the file that mean the same."""
+    """Find the occurrences of a name in the file that have the same meaning."""
     kinds = dict.fromkeys(WRITTEN, types.DocumentHighlightKind.Write)
     return [
         types.DocumentHighlight(
@@ -126,7 +126,7 @@ def find_highlights(name: NameInFile, _: types.DocumentHighlightParams) -> list[
 
 
 def describe_name(name: NameInFile, _: types.HoverParams) -> types.Hover | None:
-    """The signature, the documentation and the numbers of callers."""
+    """Describe a name for a hover: its signature, documentation and number of callers."""
     text, kind = "\n\n".join(filter(None, describe_meaning(name))), types.MarkupKind.Markdown
     if not name.reader.request.options["markdown"]:
         kind, text = types.MarkupKind.PlainText, re.sub(r"^```\w*\n|\n```$", "", text, flags=re.MULTILINE)
@@ -162,7 +162,7 @@ def describe_meaning(name: NameInFile) -> Iterator[str]:
 def prepare_items(
     name: NameInFile, params: types.CallHierarchyPrepareParams | types.TypeHierarchyPrepareParams
 ) -> list[types.CallHierarchyItem] | list[types.TypeHierarchyItem]:
-    """The definitions, or types, that the name at a position may mean."""
+    """Find the definitions, or for a type hierarchy the types, that the name at a position may mean."""
     view = GraphView(name.reader, name.reader.index.info())
     nodes = [(unit.kind in TYPE_KINDS, view.name_node(Node(unit.id))) for unit in name.units]
     if isinstance(params, types.CallHierarchyPrepareParams):
@@ -171,7 +171,7 @@ def prepare_items(
 
 
 def make_item(item_type: type[Item], reader: Reader, named: NamedNode) -> Item:
-    """An item of a hierarchy."""
+    """Make an item of a call or type hierarchy."""
     document = reader.find_document(Path(named.root, named.os_path))
     whole = reader.locate(document.id, named.start_byte, named.end_byte)
     where = reader.locate_line(named, "" if named.kind == FILE else named.name).range
@@ -184,11 +184,11 @@ RELATED: Mapping[type[Any], tuple[Ask, bool, Callable[..., object]]] = {
     types.TypeHierarchySupertypesParams: (GraphTopic.hierarchy, True, lambda item, _: item),
     types.TypeHierarchySubtypesParams: (GraphTopic.hierarchy, False, lambda item, _: item),
 }
-"""Parameters of a request → (question about the graph, whether its outgoing relations answer, what makes a part of the answer)."""
+"""Parameters of a request → (question about the graph, True to use its outgoing relations, class of an answer's elements)."""
 
 
 def find_related(request: LspRequest, params: Any) -> list[object]:
-    """List what lies next to an item: each other item, with the places that lead from one to the other."""
+    """Find the neighbours of an item in its hierarchy, each with the places that link the two."""
     ask, is_outgoing, make = RELATED[type(params)]
 
     def find(name: NameInFile) -> list[object]:
@@ -206,7 +206,7 @@ def find_related(request: LspRequest, params: Any) -> list[object]:
 
 
 def prepare_rename(name: NameInFile, _: object) -> types.PrepareRenamePlaceholder:
-    """The name to replace. Raises UsageError unless it means one thing whose places can be known."""
+    """Find the name to replace and its range. Raises UsageError unless the name's meaning is certain."""
     meaning = name.meaning
     if not meaning.is_known or meaning.key[0] in (MODULE, IMPORTED):
         raise UsageError("no definition of this workspace is named here, so it cannot be renamed")
@@ -216,7 +216,7 @@ def prepare_rename(name: NameInFile, _: object) -> types.PrepareRenamePlaceholde
 
 
 def rename_symbol(name: NameInFile, params: types.RenameParams) -> types.WorkspaceEdit:
-    """The edits. Raises UsageError unless every place is certain, and its file as indexed."""
+    """Make the edits that rename a symbol. Raises UsageError if a place is uncertain, or its file has changed."""
     reader, names, meaning, new = name.reader, name.names, name.meaning, params.new_name
     if not re.fullmatch(r"[^\W\d]\w*[?!]?", new):
         raise UsageError(f"{new!r} is not a name")
@@ -239,7 +239,7 @@ def rename_symbol(name: NameInFile, params: types.RenameParams) -> types.Workspa
 
 
 def find_certain_places(name: NameInFile) -> Iterator[Place]:
-    """The places of a definition or field. Raises UsageError if one is uncertain."""
+    """Find all places of a definition or field. Raises UsageError if one is uncertain."""
     reader, answer, word = name.reader, find_places(name), name.names.name
     relations = [r for r in answer.relations if r.span.end] if answer else []
     if unsure := [r for r in relations if r.certainty != SURE]:

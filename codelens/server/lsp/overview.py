@@ -1,6 +1,6 @@
-"""Requests about a file or the workspace as a whole, and the commands of `workspace/executeCommand`.
+"""Answers requests about a whole file or the workspace, and the commands of `workspace/executeCommand`.
 
-A command takes an object and returns one, as `--json` of the command line does.
+A command takes an object, and returns one like `--json` of the command line.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from codelens.server.lsp.navigation import find_places, to_symbol_kind
 from codelens.server.lsp.workspace import UNREADABLE, LspRequest, NameInFile, parse_uri
 from codelens.text.counts import quantity
 
-MOST_SYMBOLS = 100  # Symbols of a workspace that one answer lists
-BUDGET = 8000  # Tokens of a context pack
+MOST_SYMBOLS = 100  # Most symbols of a workspace in one answer
+BUDGET = 8000  # Default number of tokens of a context pack
 Argument = Mapping[str, Any]
 
 
 def find_symbols(request: LspRequest, params: types.DocumentSymbolParams) -> list[types.DocumentSymbol]:
-    """The definitions of a file and the headings of a document, nested."""
+    """List the definitions of a file, or the headings of a document, nested."""
     text, top = request.read_text(params.text_document.uri), list[types.DocumentSymbol]()
     inside = dict[int | None, list[types.DocumentSymbol]]()
     for number, unit in enumerate(text.extraction.units):
@@ -53,7 +53,7 @@ def find_symbols(request: LspRequest, params: types.DocumentSymbolParams) -> lis
 
 
 def find_workspace_symbols(request: LspRequest, params: types.WorkspaceSymbolParams) -> list[types.SymbolInformation]:
-    """The definitions that a search finds, the best first; those of several folders in turn."""
+    """Find definitions by a search, the best first; equal ranks in several folders follow one another."""
     if not params.query.strip():
         return []
     hits, _ = find_hits(request, params.query, limit=MOST_SYMBOLS, reasons=False, snippet_lines=1)
@@ -65,7 +65,7 @@ def find_workspace_symbols(request: LspRequest, params: types.WorkspaceSymbolPar
 
 
 def find_hits(request: LspRequest, query: str, **given: Any) -> tuple[list[tuple[Hit, types.Location]], list[str]]:
-    """The hits of a search, each at its place; those of several folders in turn. And notices."""
+    """Search all folders; returns (hits with their locations, by rank; notices)."""
     hits, notices = list[tuple[Hit, types.Location]](), list[str]()
     for folder in {folder.served.index: folder for folder in request.folders.values()}.values():
         with suppress(*UNREADABLE), folder.open_reader(request) as reader:
@@ -81,7 +81,7 @@ def find_hits(request: LspRequest, query: str, **given: Any) -> tuple[list[tuple
 
 
 def find_folds(request: LspRequest, params: types.FoldingRangeParams) -> list[types.FoldingRange]:
-    """Parts of the syntax that span several lines, else definitions and headings."""
+    """Find what can be folded: syntax nodes of several lines, else definitions and headings."""
     text, folds = request.read_text(params.text_document.uri), list[types.FoldingRange]()
     units = ((unit.start_line - 1, unit.end_line - 1) for unit in text.extraction.units)
     for first, last in find_blocks(text.utf8, text.language) or units:
@@ -92,7 +92,7 @@ def find_folds(request: LspRequest, params: types.FoldingRangeParams) -> list[ty
 
 
 def find_selections(request: LspRequest, params: types.SelectionRangeParams) -> list[types.SelectionRange]:
-    """For each position the nodes of the syntax around it, innermost first."""
+    """Find the syntax nodes around each position, innermost first."""
     text, selections = request.read_text(params.text_document.uri), list[types.SelectionRange]()
     for position in params.positions:
         selection, parent = types.SelectionRange(types.Range(position, position)), None
@@ -103,7 +103,7 @@ def find_selections(request: LspRequest, params: types.SelectionRangeParams) -> 
 
 
 def find_lenses(request: LspRequest, params: types.CodeLensParams) -> list[types.CodeLens]:
-    """The numbers of references and tests above each definition, if the client wants them."""
+    """Count the references and tests of each definition, to show above it, if the client wants them."""
     lenses, uri = list[types.CodeLens](), params.text_document.uri
     if not request.options["lens"]:
         return lenses
@@ -124,7 +124,7 @@ def find_lenses(request: LspRequest, params: types.CodeLensParams) -> list[types
 
 
 def read_fields(argument: Argument, **kinds: type[Any]) -> list[Any]:
-    """Fields of the argument, as `position_line` for one in another. Raises UsageError if one is missing or of another type."""
+    """Read typed fields of an argument; `position_line` is the field `line` in `position`. Raises UsageError for a bad field."""
     values = list[Any]()
     for name, kind in kinds.items():
         value: Any = argument
@@ -137,7 +137,7 @@ def read_fields(argument: Argument, **kinds: type[Any]) -> list[Any]:
 
 
 def search_code(request: LspRequest, argument: Argument) -> Record:
-    """{query, limit?} → {hits, notices}. A hit is one of `search --json`, with `uri`, `range` and `reason`."""
+    """Search: {query, limit?} → {hits, notices}. Hits are those of `search --json`, with `uri`, `range` and `reason`."""
     (query,) = read_fields(argument, query=str)
     hits, notices = find_hits(request, query, limit=argument.get("limit", 20))
     unstructure, records = get_converter().unstructure, list[Record]()
@@ -148,7 +148,7 @@ def search_code(request: LspRequest, argument: Argument) -> Record:
 
 
 def explain_rank(request: LspRequest, argument: Argument) -> Record:
-    """{query, uri, position} → the object of `why --json`, and its text."""
+    """Explain a rank: {query, uri, position} → the object of `why --json` with a field `text`."""
     query, uri, line = read_fields(argument, query=str, uri=str, position_line=int)
     target = f"{os.path.realpath(parse_uri(uri))}:{line + 1}"
     with request.find_folder(uri).open_reader(request) as reader:
@@ -157,7 +157,7 @@ def explain_rank(request: LspRequest, argument: Argument) -> Record:
 
 
 def pack_context(request: LspRequest, argument: Argument) -> Record:
-    """{uri, range, budget?} → {text, tokens, notices}: the code that a part of a file is about."""
+    """Pack the code that a part of a file depends on: {uri, range, budget?} → {text, tokens, notices}."""
     uri, first, last = read_fields(argument, uri=str, range_start_line=int, range_end_line=int)
     file, lines = parse_uri(uri), request.read_text(uri).utf8.split(b"\n")[first : last + 1]
     head = f"--- a/{file.name}\n+++ b/{file.name}\n@@ -{first},0 +{first + 1},{len(lines)} @@\n"
@@ -171,7 +171,7 @@ def pack_context(request: LspRequest, argument: Argument) -> Record:
 
 
 def find_impact(name: NameInFile) -> RelationAnswer | None:
-    """List what a change of a definition may reach, nearest first."""
+    """Find what a change of a definition may affect, nearest first."""
     graph = name.reader.index.graph
     return graph.impact(name.reader.format_target(name.units[0]), RelationOptions()) if name.units else None
 
@@ -179,7 +179,7 @@ def find_impact(name: NameInFile) -> RelationAnswer | None:
 def ask_graph(
     ask: Callable[[NameInFile], RelationAnswer | None], request: LspRequest, argument: Argument
 ) -> Record | None:
-    """{uri, position} → the object of `impact --json` or `refs --json`, and its text."""
+    """Ask about a name: {uri, position} → the object of `impact --json` or `refs --json` with a field `text`."""
     uri, *position = read_fields(argument, uri=str, position_line=int, position_character=int)
     answer = request.answer_about_name(uri, types.Position(*position), ask)
     if answer is None:

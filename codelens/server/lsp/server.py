@@ -1,4 +1,4 @@
-"""The server: pygls's protocol, with requests answered in threads, and the indexes of the workspace kept fresh meanwhile."""
+"""The language server, on pygls. It answers requests in threads, and keeps the indexes of the workspace up to date."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from codelens.server.lsp.workspace import (
 from codelens.server.mcp.door import take_stdout
 
 COMMANDS_FEATURE = "executeCommand"
-TICK_SECONDS = 0.2  # Time between two looks at what runs in the background
-REQUEST_FAILED = -32803  # The protocol's code of a request that is valid and cannot be answered
-LONGEST_SECONDS = 3600.0  # Time after which an update is no longer waited for
-PATIENCE_SECONDS = 5.0  # Time that the client has to accept a progress bar
-LOOK_SECONDS = 60.0  # Time after which a tree is looked at although the client reported no change
-MOST_THREADS = 5  # One reads messages, the others answer requests
+TICK_SECONDS = 0.2  # Time between two checks of an update or of the client's process
+REQUEST_FAILED = -32803  # The protocol's error code for a valid request that cannot be answered
+LONGEST_SECONDS = 3600.0  # Most seconds to wait for an update
+PATIENCE_SECONDS = 5.0  # Most seconds to wait until the client accepts a progress bar
+LOOK_SECONDS = 60.0  # Seconds after which a tree is checked even if the client reported no change
+MOST_THREADS = 5  # One thread reads messages, the others answer requests
 Answer = Callable[[LspRequest, Any], Any]
 
 
@@ -76,14 +76,14 @@ REQUESTS: Mapping[str, tuple[str, Answer]] = {
     types.TEXT_DOCUMENT_SELECTION_RANGE: ("selectionRange", overview.find_selections),
     types.TEXT_DOCUMENT_CODE_LENS: ("codeLens", overview.find_lenses),
 }
-"""Method → (feature, as `features` of the client's options names it; answer)."""
+"""Method → (feature, as the client's option `features` names it; function that answers)."""
 
 
 class Protocol(LanguageServerProtocol):
-    """pygls's protocol, where each request is answered and each end is an end."""
+    """pygls's protocol, changed to answer every request and to exit at once."""
 
     def structure_message(self, data: Any) -> Any:
-        """The message as an object. A request that fits no type is refused here: else nobody would answer it."""
+        """Parse a message. A request that fits no type gets an error response, which pygls would not send."""
         try:
             return super().structure_message(data)
         except JsonRpcException:
@@ -93,12 +93,12 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.EXIT)
     def lsp_exit(self, *_: Any) -> None:  # type: ignore[override]
-        """End at once: a thread may wait for stdin, which some clients leave open."""
+        """Exit at once, because a thread may be waiting for stdin, which some clients leave open."""
         os._exit(0 if self._shutdown else 1)
 
 
 class CodelensServer(LanguageServer):
-    """The state of one client's session. All of it but the readers is used by the thread of the event loop alone."""
+    """The session of one client. Only the event loop's thread uses its state, except for the readers."""
 
     def __init__(self, serve: Serve) -> None:
         sync = types.TextDocumentSyncKind.Full
@@ -119,7 +119,7 @@ class CodelensServer(LanguageServer):
         return handle
 
     async def answer(self, answer: Answer, params: Any) -> Any:
-        """The answer of a request, found in a thread that gives up when the request is cancelled."""
+        """Answer a request in a thread, which stops when the request is cancelled."""
         cancelled = Event()
         request = LspRequest(dict(self.folders), dict(self.texts), self.encoding, cancelled, self.options)
         try:
@@ -139,7 +139,7 @@ class CodelensServer(LanguageServer):
         self.window_log_message(types.LogMessageParams(kind, text))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Write what answers no request to the client's log, without a message in the user's way."""
+        """Write an error that belongs to no request to the client's log, without a pop-up message."""
         if source is not FeatureRequestError:
             self.log(f"{type(error).__name__}: {error}", types.MessageType.Error)
 
@@ -155,10 +155,10 @@ class CodelensServer(LanguageServer):
             self._tasks[path] = asyncio.create_task(self._keep_fresh(folder))
 
     async def end_with_client(self) -> None:
-        """End when the client's process has ended: others may keep the input of this one open."""
+        """Exit when the client's process has ended, because other processes may keep stdin open."""
         while True:
             await asyncio.sleep(TICK_SECONDS)
-            if self.process_id is not None and os.name != "nt":  # the input of the server ends with its client there
+            if self.process_id is not None and os.name != "nt":  # on Windows stdin closes with the client
                 try:
                     os.kill(self.process_id, 0)
                 except ProcessLookupError:
@@ -167,7 +167,7 @@ class CodelensServer(LanguageServer):
                     pass
 
     async def _keep_fresh(self, folder: WorkspaceFolder) -> None:
-        """Bring an index up to date whenever files may have changed, and show the client how far that is."""
+        """Update an index whenever files may have changed, and show the progress in the client."""
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(folder.changed.wait(), LOOK_SECONDS)
@@ -197,7 +197,7 @@ class CodelensServer(LanguageServer):
 
 
 def create_server(serve: Serve) -> CodelensServer:
-    """A server; `serve` finds the index of a folder."""
+    """Make a server; `serve` finds the index of a folder."""
     server = CodelensServer(serve)
 
     @server.feature(types.INITIALIZE)

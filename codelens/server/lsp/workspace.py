@@ -1,4 +1,4 @@
-"""The workspace: texts with positions as the client counts, indexes with these texts in place of files, folders and requests."""
+"""The state of a workspace: texts with the client's positions, indexes that show unsaved texts, folders and requests."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ from codelens.store.overlay import EditedText, OverlaidStore
 from codelens.store.texts import text_of
 from codelens.text.lines import TextMap
 
-MOST_TEXTS = 50  # Texts of files that a reader keeps
-MOST_URIS = 1000  # URIs of files that a folder keeps
-MOST_IDLE = 2  # Readers of one index that wait for a request; each keeps up to 64 MiB of pages
-UNREADABLE = (NoIndex, IndexCorrupt, IndexNotTrusted, SchemaTooNew)  # Faults of an index, without which answers do
+MOST_TEXTS = 50  # Most file texts that a reader caches
+MOST_URIS = 1000  # Most URIs of files that a folder caches
+MOST_IDLE = 2  # Most idle readers of one index; each keeps up to 64 MiB of database pages
+UNREADABLE = (NoIndex, IndexCorrupt, IndexNotTrusted, SchemaTooNew)  # Errors for which answers skip an index
 CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
-"""Position encoding → (Python's codec, bytes of a unit)."""
-_extracting = Lock()  # a parser serves one thread at a time
+"""Position encoding → (Python's codec, bytes of a code unit)."""
+_extracting = Lock()  # a parser can be used by one thread at a time
 T = TypeVar("T")
 
 
 def count_units(text: bytes, encoding: str) -> int:
-    """The length of a text in the units of a position encoding."""
+    """Count the code units of a text in a position encoding."""
     codec, width = CODECS[encoding]
     return len(text.decode("utf-8", "replace").encode(codec)) // width
 
 
 class SourceText(TextMap):
-    """A text with the positions of a client."""
+    """A text that converts between byte offsets and the client's positions."""
 
     def __init__(self, path: Path, decoded: DecodedText, encoding: str) -> None:
         super().__init__(decoded)
@@ -62,43 +62,43 @@ class SourceText(TextMap):
 
     @classmethod
     def from_editor(cls, path: Path, text: str, encoding: str) -> SourceText:
-        """The text of a file as an editor has it, which may hold half of a surrogate pair."""
+        """Make the text of an open file from the editor's text, which may contain half of a surrogate pair."""
         return cls(path, DecodedText(text.encode("utf-8", "replace").decode(), "utf-8", 1.0, 0), encoding)
 
     @property
     def parts(self) -> EditedText:
-        """The text as a store shows it in place of its file."""
+        """The text in the form in which a store shows it instead of the file."""
         return self.utf8, self.language, lambda: self.extraction
 
     def to_position(self, offset: int) -> types.Position:
-        """The client's position of a byte of the file."""
+        """Convert a byte offset in the file to the client's position."""
         place = max(0, min(self.to_utf8(offset), len(self.utf8)))
         line, column = self.find_line_column(place)
         return types.Position(line - 1, count_units(self.utf8[place - column + 1 : place], self.encoding))
 
     def to_range(self, start: int, end: int) -> types.Range:
-        """The client's range of these bytes."""
+        """Convert byte offsets in the file to the client's range."""
         return types.Range(self.to_position(start), self.to_position(end))
 
     def to_token_range(self, token: NameToken) -> types.Range:
-        """The client's range of a token."""
+        """Convert a token's place to the client's range."""
         return self.to_range(*map(self.to_original, token[:2]))
 
     def to_offset(self, position: types.Position) -> int:
-        """The byte of the file at the client's position, or at the end of its line; within a character, the start of that."""
+        """Convert the client's position to a byte offset, at most the line's end; within a character, the character's start."""
         number, (codec, width) = min(position.line, len(self.line_starts) - 1), CODECS[self.encoding]
         line = self.read_line(number).removesuffix(b"\r").decode("utf-8", "replace").encode(codec)
         before = line[: width * position.character].decode(codec, "ignore")
         return self.to_original(self.line_starts[number] + len(before.encode()))
 
     def read_line(self, number: int) -> bytes:
-        """A line, from 0, without its line break."""
+        """Read a line by its number, from 0, without its line break."""
         starts, following = self.line_starts, number + 1
         return self.utf8[starts[number] : starts[following] - 1 if following < len(starts) else None]
 
     @cached_property
     def language(self) -> str:
-        """The language by name and content."""
+        """The language, detected from file name and content."""
         return detect_language(self.path.as_posix(), self.utf8)
 
     @cached_property
@@ -110,7 +110,7 @@ class SourceText(TextMap):
 
 
 class Reader(OverlaidStore):
-    """An index with the open texts of one request. It serves one request at a time."""
+    """A store that shows the open texts of a request instead of their files. It serves one request at a time."""
 
     folder: WorkspaceFolder
     request: LspRequest
@@ -123,12 +123,12 @@ class Reader(OverlaidStore):
         self.read_source = lru_cache(MOST_TEXTS)(self._load_source)
 
     def limited_to(self, seconds: float) -> TimeBudget:
-        """A budget that is also spent when the request is cancelled."""
+        """Make a time budget that also ends when the request is cancelled."""
         cancelled = self.request.cancelled
         return TimeBudget(seconds, lambda: math.inf if cancelled.is_set() else time.thread_time())
 
     def start(self, request: LspRequest) -> None:
-        """Answer a request, for its texts in place of their files."""
+        """Start to serve a request: show its open texts instead of their files."""
         self.request = request
         if request.texts != self._shown:
             places = {self._find_place(path): text for path, text in request.texts.items()}
@@ -137,19 +137,19 @@ class Reader(OverlaidStore):
             self.resolvers, self._shown = {}, request.texts
 
     def _add_edges(self) -> None:
-        """Link the shown texts. Edges that leave the index are left out: no answer here lists them."""
+        """Link the open texts, without edges to externals, which no answer here lists."""
         for row in self.documents.read_rows(self.edited):
             edges = Linker(self, row.repository).link(row.id, whole=True).edges
             self.edges.add_rows((s, kind, t, line, tier) for s, kind, t, line, tier in edges if isinstance(t, int))
 
     def _find_place(self, path: Path) -> tuple[RepositoryRow, str] | None:
-        """(repository, path below its root) of a file; of the innermost root around it."""
+        """Find (repository, path below its root) of a file, by the innermost root; None outside of all roots."""
         real = Path(os.path.realpath(path))
         root = next((folder for folder in real.parents if folder in self._roots), None)
         return (self._roots[root], real.relative_to(root).as_posix()) if root else None
 
     def find_document(self, path: Path) -> DocumentRow:
-        """The document of a file. Raises NoIndex if the index does not have it."""
+        """Find the document of a file. Raises NoIndex if it is not in the index."""
         place = self._find_place(path)
         document = self.documents.find_at(place[0].id, place[1]) if place else None
         if document is None:
@@ -157,47 +157,47 @@ class Reader(OverlaidStore):
         return document
 
     def read_row(self, document: int) -> DocumentRow:
-        """The row of a document."""
+        """Read the row of a document."""
         return self.documents.read_rows([DocumentId(document)])[0]
 
     def read_units(self, ids: Iterable[int]) -> list[UnitRow]:
-        """The rows of definitions, by path and place."""
+        """Read the rows of definitions, sorted by path and place."""
         return sorted(self.units.read_rows(map(UnitId, ids)).values(), key=UnitRow.content_order)
 
     def _load_source(self, document: DocumentRow) -> SourceText:
-        """The text of a document, open or as indexed."""
+        """Load the text of a document: the open text, else the indexed one."""
         stored = text_of(document, self)
         decoded = DecodedText(stored.text, stored.encoding, 1.0, stored.bom)
         return SourceText(self.find_path(document), decoded, self.request.encoding)
 
     def find_path(self, document: DocumentRow) -> Path:
-        """The file of a document."""
+        """Find the path of a document's file."""
         return self.find_root(document) / document.os_path
 
     def find_root(self, document: DocumentRow) -> Path:
-        """The folder of a document's repository."""
+        """Find the root folder of a document's repository."""
         return next(row.root for row in self._roots.values() if row.id == document.repository)
 
     def find_resolver(self, document: DocumentRow) -> Resolver:
-        """The resolver of the names in a document."""
+        """Find the resolver for names in a document."""
         return find_resolver(self, document.repository, cast(dict[RepositoryId, Any], self.resolvers))
 
     def format_target(self, unit: UnitRow) -> str:
-        """A definition as questions about the graph name it."""
+        """Write a definition as a target for questions about the graph."""
         return f"{self.find_path(self.read_row(unit.document)).as_posix()}:{unit.name_line}:{unit.name}"
 
     def locate(self, document: int, start: int, end: int) -> types.Location:
-        """These bytes of a document as the client counts."""
+        """Convert bytes of a document to the client's location."""
         row = self.read_row(document)
         return types.Location(self.folder.to_uri(self.find_path(row)), self.read_source(row).to_range(start, end))
 
     def locate_unit(self, unit: UnitRow) -> types.Location:
-        """The name of a definition; its first byte if it has no name."""
+        """Locate the name of a definition; without a name, its first byte."""
         start, end = (unit.name_start, unit.name_end) if unit.name_end else (unit.start_byte, unit.start_byte)
         return self.locate(unit.document, start, end)
 
     def locate_line(self, place: NamedNode | SourceLine | Hit, name: str) -> types.Location:
-        """A name on a line of a file, without reading the file again if the column is known in the client's encoding."""
+        """Locate a name on a line of a file. The file is not read if the column is known in the client's encoding."""
         path = Path(place.root, place.unit.path if isinstance(place, Hit) else place.os_path)
         line, column, encoding = place.line - 1, place.column - 1, self.request.encoding
         if encoding == "utf-16" and not isinstance(place, NamedNode):
@@ -211,19 +211,19 @@ class Reader(OverlaidStore):
 
 
 class WorkspaceFolder:
-    """A folder of the workspace, with its index and what keeps that fresh."""
+    """A folder of the workspace, with its index and the index's upkeep."""
 
     def __init__(self, path: Path, served: ServedIndex, upkeep: Upkeep) -> None:
         self.path, self.served, self.upkeep = path, served, upkeep
         self.changed = asyncio.Event()
-        """Set if files may have changed since somebody looked."""
+        """Set if files may have changed since the last check."""
         self._real, self._idle = os.path.realpath(path), list[Reader]()
         self.to_uri = lru_cache(MOST_URIS)(self._make_uri)
-        """The URI of a file, below the folder as the client names it, which may lead over a link."""
+        """Makes the URI of a file, with the client's path of the folder, which may contain a symbolic link."""
 
     @contextmanager
     def open_reader(self, request: LspRequest) -> Iterator[Reader]:
-        """A reader for one request. Raises NoIndex, and the other errors of `Index.open`."""
+        """Open a reader for one request. Raises NoIndex, and the other errors of `Index.open`."""
         reader, settings = None, self.served.settings
         with suppress(IndexError):
             reader = self._idle.pop()
@@ -240,7 +240,7 @@ class WorkspaceFolder:
                 reader.close()
 
     def make_options(self, **given: Any) -> SearchOptions:
-        """Options of a search in this folder."""
+        """Make the options of a search in this folder."""
         return SearchOptions(mode=self.served.settings.mode, profile=self.served.settings.profile, **given)
 
     def _make_uri(self, path: Path) -> str:
@@ -248,22 +248,22 @@ class WorkspaceFolder:
         return from_fs_path(str(path if below.startswith("..") else self.path / below)) or ""
 
 
-Serve = Callable[[Path], tuple[ServedIndex, Upkeep]]  # Finds the index of a folder, and what keeps it fresh
+Serve = Callable[[Path], tuple[ServedIndex, Upkeep]]  # Finds the index of a folder, and makes its upkeep
 
 
 class NameInFile(NamedTuple):
-    """The name that a request is about, and where to look further."""
+    """The name that a request is about, its meaning, and the readers to find out more."""
 
     reader: Reader
     resolver: Resolver
     names: NameReader
     source: SourceText
     meaning: TokenMeaning
-    units: Sequence[UnitRow]  # The definitions that it means, by path and place
+    units: Sequence[UnitRow]  # The definitions that it may mean, sorted by path and place
 
 
 class LspRequest(NamedTuple):
-    """One request: the open texts as they were when it came, and where to look."""
+    """One request, with the open texts and the folders at the time when it arrived."""
 
     folders: Mapping[Path, WorkspaceFolder]
     texts: Mapping[Path, SourceText]
@@ -272,7 +272,7 @@ class LspRequest(NamedTuple):
     options: Mapping[str, bool]  # Wishes of the client: `lens`, `markdown`
 
     def read_text(self, uri: str) -> SourceText:
-        """The text of a file, open or on the disk; empty if it cannot be read."""
+        """Read the text of a file, open or from disk; empty if it cannot be read."""
         path, text = parse_uri(uri), ""
         if path not in self.texts:
             with suppress(OSError):
@@ -280,14 +280,14 @@ class LspRequest(NamedTuple):
         return self.texts.get(path) or SourceText.from_editor(path, text, self.encoding)
 
     def find_folder(self, uri: str) -> WorkspaceFolder:
-        """The innermost folder around a file. Raises NoIndex."""
+        """Find the innermost workspace folder around a file. Raises NoIndex outside of all folders."""
         path = parse_uri(uri)
         if not (around := [folder for folder in (path, *path.parents) if folder in self.folders]):
             raise NoIndex(f"{path} is not in a folder of the workspace")
         return self.folders[around[0]]
 
     def answer_about_name(self, uri: str, position: types.Position, answer: Callable[[NameInFile], T]) -> T | None:
-        """The answer about the name at a position of a text; None if no name stands there."""
+        """Answer about the name at a position of a text; None if there is no name."""
         with self.find_folder(uri).open_reader(self) as reader:
             document = reader.find_document(parse_uri(uri))
             source, resolver = reader.read_source(document), reader.find_resolver(document)
@@ -300,5 +300,5 @@ class LspRequest(NamedTuple):
 
 
 def parse_uri(uri: str) -> Path:
-    """The file of a URI; something that does not exist for a text without a file."""
+    """Convert a URI to the path of its file; for a text without a file, to a path that does not exist."""
     return Path(to_fs_path(uri) or uri.replace("/", "_"))

@@ -1,1 +1,1 @@
-"""The Model Context Protocol: the index as tools for a program that writes code."""
+"""The MCP server (Model Context Protocol): offers the index as tools to coding agents."""

@@ -1,7 +1,7 @@
-"""The handshake, answered before anything heavy is imported: the SDK takes a second to import, and a client should not wait.
+"""Answers the MCP handshake before the SDK is imported, because the import takes a second and a client should not wait.
 
-The answer is what the SDK would say, which a test compares. Only a request that is plainly right is answered here; any other
-line is left to the SDK.
+The answer equals the SDK's, which a test checks. Only a valid handshake is answered here; any other line is left to the
+SDK.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codelens.text.notation import parse_json
 
 NAME = "codelens"
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-"""Versions of the protocol that the SDK speaks, oldest first. For any other version a server offers its newest."""
+"""Versions of the protocol that the SDK supports, oldest first. If a client asks for another, it is offered the newest."""
 PURPOSES = {
     "search": "finds code by name, words or meaning",
     "read": "returns the body of a symbol or lines of a file",
@@ -35,13 +35,13 @@ PURPOSES = {
     "feedback": "records which results were useful",
     "status": "describes the index",
 }
-"""Tool → what it is for, in the order in which clients list them."""
+"""Tool → its purpose, in the order in which clients list tools."""
 DEFAULT_TOOLS = "search,read,refs,context"
-"""ServedIndex unless others are chosen: a client sends the description of each tool to its model with every request."""
+"""The tools offered by default. They are few, because clients send each tool's description with every request."""
 
 
 def choose_tools(names: str) -> tuple[str, ...]:
-    """The tools of a list with commas, or all of them for `all`; in the order of the table. Raises UsageError."""
+    """Parse a comma-separated list of tools, or `all`; returns them in the order of PURPOSES. Raises UsageError."""
     wanted = PURPOSES.keys() if names == "all" else {name.strip() for name in names.split(",")} - {""}
     unknown = sorted(wanted - PURPOSES.keys())
     if unknown or not wanted:
@@ -50,7 +50,7 @@ def choose_tools(names: str) -> tuple[str, ...]:
 
 
 def write_instructions(tools: Collection[str]) -> str:
-    """Instructions that a client may pass to its model."""
+    """Write the instructions that a client may pass to its model."""
     purposes = ", ".join(f"`{name}` {purpose}" for name, purpose in PURPOSES.items() if name in tools)
     return (
         f"Search this repository with codelens before you read files: {purposes}. "
@@ -59,15 +59,15 @@ def write_instructions(tools: Collection[str]) -> str:
 
 
 class SessionStart(NamedTuple):
-    """The state of a session after its first line."""
+    """The state of a session after its first line was read."""
 
-    stdout: IO[bytes]  # The stream of the protocol, and of nothing else
-    first: bytes  # Empty where stdin ended
-    greeted: bool  # True if the line was the handshake and has its response
+    stdout: IO[bytes]  # The protocol's stream, to which nothing else writes
+    first: bytes  # The first line; empty if stdin ended
+    greeted: bool  # True if the line was a handshake and has been answered
 
 
 def accept_session(tools: Collection[str]) -> SessionStart:
-    """Wait for the first line of stdin, and answer it if it is the handshake. From now on SIGINT and SIGTERM are a quiet end."""
+    """Wait for the first line of stdin, and answer it if it is a handshake. Makes SIGINT and SIGTERM end the process quietly."""
     for end in (signal.SIGINT, signal.SIGTERM):
         signal.signal(end, lambda number, frame: os._exit(0))  # nothing is open yet
     stdout = take_stdout()
@@ -80,14 +80,14 @@ def accept_session(tools: Collection[str]) -> SessionStart:
 
 
 def take_stdout() -> IO[bytes]:
-    """Take stdout for the protocol: whatever else writes to it, ours or a library's, gets stderr from now on."""
+    """Take stdout for the protocol, and redirect to stderr whatever else writes to it, such as a library."""
     stdout = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     return stdout
 
 
 def answer_handshake(line: bytes, tools: Collection[str]) -> str | None:
-    """The answer to an `initialize` request as a line; None for anything else."""
+    """Answer an `initialize` request with a line; None for any other line."""
     try:
         request: Any = parse_json(line)
     except ValueError:
@@ -105,7 +105,7 @@ def answer_handshake(line: bytes, tools: Collection[str]) -> str | None:
 
 
 def _is_valid_handshake(request: Any) -> bool:
-    """True for a request that fits the protocol's schema."""
+    """True for an `initialize` request that fits the protocol's schema."""
     match request:
         case {
             "jsonrpc": "2.0",

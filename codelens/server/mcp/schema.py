@@ -1,4 +1,4 @@
-"""Schemas of a tool's arguments and answers, as JSON Schema."""
+"""Builds JSON Schemas of the arguments and answers of tools."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ AnswerTypes = Any
 
 _JSON_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
-LONGEST_TEXT = 4000  # Characters of an argument. A task described at length fits.
+LONGEST_TEXT = 4000  # Most characters of an argument: enough to describe a task at length
 
 
 def closed_object(properties: Mapping[str, Schema], required: Sequence[str] | None = None) -> Schema:
-    """An object of these properties and no others; all are required unless `required` lists them."""
+    """Make the schema of an object with only these properties; all are required unless `required` lists some."""
     names = list(properties) if required is None else list(required)
     return {"type": "object", "properties": dict(properties), "required": names, "additionalProperties": False}
 
@@ -27,17 +27,17 @@ def text(description: str = "", most: int = LONGEST_TEXT) -> Schema:
 
 
 def choice(description: str, of: Sequence[str], default: str | None = None) -> Schema:
-    """One of some words."""
+    """Make the schema of one word out of `of`."""
     return _describe({"type": "string", "enum": list(of)}, description, default)
 
 
 def integer(description: str, least: int, most: int, default: int | None = None) -> Schema:
-    """A whole number within bounds, both included."""
+    """Make the schema of an integer from `least` to `most`, both included."""
     return _describe({"type": "integer", "minimum": least, "maximum": most}, description, default)
 
 
 def share(description: str) -> Schema:
-    """A number from 0 to 1."""
+    """Make the schema of a number from 0 to 1."""
     return _describe({"type": "number", "minimum": 0, "maximum": 1}, description)
 
 
@@ -46,7 +46,7 @@ def flag(description: str) -> Schema:
 
 
 def several(description: str, of: Schema, most: int = 20) -> Schema:
-    """A list of one to `most`."""
+    """Make the schema of a list with 1 to `most` elements of the schema `of`."""
     return _describe({"type": "array", "items": of, "minItems": 1, "maxItems": most}, description)
 
 
@@ -56,13 +56,13 @@ def _describe(schema: Schema, description: str, default: object = None) -> Schem
 
 
 def answer_fields(names: str) -> dict[str, AnswerTypes]:
-    """Fields of an answer, as in 'path line:int': each a text unless its type follows its name."""
+    """Parse fields of an answer, such as 'path line:int', to types; a field is a text unless a type follows its name."""
     types = {"": str, "int": int, "float": float, "bool": bool, "texts": [str]}
     return {name: types[kind] for name, _, kind in (field.partition(":") for field in names.split())}
 
 
 def answer_schema(types: AnswerTypes) -> Schema:
-    """The schema of an answer, or of a part of one."""
+    """Make the schema of an answer, or of a part of one, from its types."""
     if isinstance(types, type):
         return {"type": _JSON_NAMES[types]}
     if isinstance(types, list):
@@ -74,7 +74,7 @@ def answer_schema(types: AnswerTypes) -> Schema:
 
 LONGEST_PATH = 1000
 LEAST_BUDGET, MOST_BUDGET = 400, 100_000
-"""Tokens. A smaller answer has no room for its own notices; clients refuse a larger one."""
+"""Bounds of a budget in tokens. A smaller answer has no room for its notices; clients refuse a larger one."""
 
 QUERY = text(
     "Words, a name, a question in prose, or code. Filters narrow down: lang:py path:src/ file:*.go sym:Name kind:class "
@@ -82,11 +82,11 @@ QUERY = text(
 )
 TARGET = text("A symbol's name (Class.method, function), PATH:LINE or PATH", most=LONGEST_PATH)
 OFFERED: Mapping[str, ServerOption] = {name: row.mcp for name, row in OPTIONS.items() if row.mcp}
-"""Search option → how tools offer it."""
+"""Search option → the form in which tools offer it."""
 
 
 def make_option_schema(name: str) -> Schema:
-    """The schema of the argument for a search option; left out, the profile or the settings decide."""
+    """Make the schema of the argument for a search option. If a call omits it, the profile or the settings decide."""
     row, offered = OPTIONS[name], OFFERED[name]
     if row.is_list:
         return several(offered.help, text(most=int(offered.most or LONGEST_TEXT)))
@@ -99,11 +99,11 @@ def make_option_schema(name: str) -> Schema:
 
 NARROW = {name: make_option_schema(name) for name in ("languages", "paths")}
 RANKED = {name: make_option_schema(name) for name in OFFERED if LINES not in OPTIONS[name].applies}
-"""How a search ranks. What is left out is the profile's: graph-memory goes one hop, and has a minimum for each kind."""
+"""Arguments for ranking. The profile decides those that a call omits: graph-memory goes one hop, with minima by kind."""
 
 
 def make_common_arguments(budget: int, fresh: bool = True) -> dict[str, Schema]:
-    """The arguments that tools share: how long an answer may be by default, and with `fresh` whether it waits for an update."""
+    """Make the arguments that tools share: `budget` with this default, and with `fresh` one to wait for an update."""
     wait = flag("Wait (some seconds) until the index knows the latest changes of files; set it right after editing")
     room = "Most tokens of the answer (characters / 4); cuts are reported"
     return ({"fresh": wait} if fresh else {}) | {"budget": integer(room, LEAST_BUDGET, MOST_BUDGET, budget)}

@@ -1,4 +1,4 @@
-"""The SDK's server around a desk: over a pair of pipes, or as an application that a web server mounts."""
+"""Serves tools with the MCP SDK, over a pair of pipes or as an application that a web server mounts."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 LOOK_SECONDS = 0.25
-"""How long a call waits for the look at the trees that it begins: small trees are looked at in that time."""
+"""Most seconds that a call waits for the check for changed files that it starts; enough for small trees."""
 FRESH_SECONDS = 20.0
-"""How long a call that asks for the newest state waits for an update: below the patience of clients (60 s)."""
-INDEX_SECONDS = 5.0  # How long a call waits for an index that is being made. A small project is indexed in that time.
-MOST_CANDIDATES = 8  # Places listed for an ambiguous name
-SHARED = "mcp"  # The session of all who ask over HTTP, where nobody says who is who
-LONGEST_FAULT = 600  # Characters of a line that says what is wrong
+"""Most seconds that a call with `fresh` waits for an update; clients give up after 60."""
+INDEX_SECONDS = 5.0  # Most seconds that a call waits for an index that is being built; enough for a small project
+MOST_CANDIDATES = 8  # Most places listed for an ambiguous name
+SHARED = "mcp"  # The session of all HTTP clients, which cannot be distinguished
+LONGEST_FAULT = 600  # Most characters of an error message
 
 
 class ToolDesk:
-    """Answers calls of the tools of a table. May be asked by several threads at once.
+    """Answers calls of tools. It is thread-safe.
 
     With `structured` each answer is also sent as an object, and its schema is listed.
     """
@@ -57,7 +57,7 @@ class ToolDesk:
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
 
     def reply(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
-        """The answer of a tool of the table, or its fault in one line with a hint below it, without an object."""
+        """Answer a call of a tool. An error is answered with its message and a hint on the next line, without an object."""
         try:
             return self._answer(tool := self.tools[name], arguments)
         except IndexBusy as fault:
@@ -102,7 +102,7 @@ class ToolDesk:
 
 
 def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments with the schema's defaults. Raises UsageError for the first that does not fit."""
+    """Check arguments and fill in the schema's defaults. Raises UsageError for the first argument that does not fit."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
@@ -126,11 +126,11 @@ def _format_error(what: str, hint: str, candidates: Sequence[str] = ()) -> str:
 
 
 AT_ONCE = 4
-"""Calls that are answered at the same time; others wait their turn: Python runs one of them at a time anyway."""
+"""Most calls that are answered at the same time; more would not help, because Python runs one thread at a time."""
 
 
 def make_mcp_server(desk: ToolDesk) -> Server[Any, Any]:
-    """A server that lists the desk's tools and puts each call to it, in a thread. A cancelled call is left to itself."""
+    """Make a server that lists the desk's tools and answers each call in a thread. A cancelled call runs to its end, unheard."""
     server: Server[Any, Any] = Server(NAME, __version__, write_instructions(desk.tools))
     turn = anyio.CapacityLimiter(AT_ONCE)
 
@@ -186,18 +186,18 @@ def serve_pipes(desk: ToolDesk, stdin: IO[bytes], session: SessionStart) -> None
         server = make_mcp_server(desk)
         options = server.create_initialization_options()
         async with stdio_server(cast("anyio.AsyncFile[str]", all_lines()), out) as (read, write):
-            # A session whose handshake is done is what the SDK calls stateless: it waits for none.
+            # After the handshake, run the SDK's server as stateless, so that it does not wait for another one.
             await server.run(read, write, options, stateless=session.greeted)
 
     anyio.run(serve)
 
 
 def make_http_app(served: ServedIndex, upkeep: Upkeep) -> StreamableHTTPSessionManager:
-    """A server for streamable HTTP: its `asgi_app` is mounted at a path of a web server, which decides who may ask, and answers
-    while `run()` is entered, once."""
+    """Make a server for streamable HTTP. A web server, which controls access, mounts its `asgi_app` at a path, and enters
+    `run()` once for as long as it serves."""
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from mcp.server.transport_security import TransportSecuritySettings
 
-    guard = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the web server looks at Host
+    guard = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the web server checks Host
     server = make_mcp_server(ToolDesk(served, upkeep, TOOLS))
     return StreamableHTTPSessionManager(server, json_response=True, stateless=True, security_settings=guard)

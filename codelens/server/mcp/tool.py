@@ -1,4 +1,4 @@
-"""A tool: its arguments, the function that answers, and the budget that the answer must fit."""
+"""Defines tools and their calls, and fits answers to a budget of tokens."""
 
 from __future__ import annotations
 
@@ -26,59 +26,59 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ToolAnswer:
-    """The same twice: lines for whoever reads, an object of the tool's output schema for whoever computes."""
+    """An answer in two forms: text for models and people, and an object of the tool's output schema for programs."""
 
     text: str
-    record: Record | None  # None where the lines are an error and its hint
+    record: Record | None  # None if the text is an error and its hint
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call: arguments that fit the tool's input schema, with its defaults filled in, and what may be asked."""
+    """One call of a tool: arguments that fit its input schema, with defaults filled in, and the index to ask."""
 
-    opened: Index | None  # None where there is no index yet
+    opened: Index | None  # None if there is no index yet
     tool: Tool
     arguments: Mapping[str, Any]
     served: ServedIndex
     work: Work
-    session: str  # Whose answers are remembered together: of one client, or of all that a web server has
+    session: str  # Groups the recorded answers: by client, or SHARED for all clients of a web server
     structured: bool = True  # True if the answer's object is sent too
 
     @property
     def index(self) -> Index:
-        """The index. Raises NoIndex."""
+        """The open index. Raises NoIndex if there is no index yet."""
         if self.opened is None:
             raise NoIndex(f"there is no index of {self.served.folder}")
         return self.opened
 
     @property
     def paths(self) -> PathStyle:
-        """How answers write paths: relative to the root, after the repository's name where there are several."""
+        """The style of paths in answers: relative to the root, after the repository's name if there are several."""
         return PathStyle("root", "", self.index.info().repositories)
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A row of the table."""
+    """A tool that clients can call: its description, schemas and function."""
 
     name: str
     title: str
-    description: str  # For an agent: what it gives, and when to prefer another tool
+    description: str  # Tells an agent what the tool does, and when to prefer another
     takes: schema.Schema
     gives: schema.AnswerTypes
     answer: Callable[[ToolCall], ToolAnswer]  # Raises CodelensError
-    waits: bool = True  # For the index, where that is being built
+    waits: bool = True  # True if a call waits for an index that is being built
     records: bool = False  # True if a call changes later answers
 
 
-LONGEST_LINE = 240  # Characters of a line of code in an answer. Two screens wide.
-LONGEST_NOTICE, MOST_NOTICES = 160, 4  # Notices must not fill an answer
+LONGEST_LINE = 240  # Most characters of a line of code in an answer
+LONGEST_NOTICE, MOST_NOTICES = 160, 4  # Most characters of a notice, most notices in an answer
 
 
 def fit_budget(count: int, answer_of: Callable[[int], ToolAnswer], call: ToolCall) -> ToolAnswer:
-    """The answer with as many of its `count` items as the call's budget holds; `answer_of(n)` is the one with the first n.
+    """Build the answer with as many of its `count` items as fit the budget; `answer_of(n)` builds it with the first n items.
 
-    The budget holds for the larger of the forms that are sent. Raises UsageError where not even the one without items fits.
+    The larger of the forms that are sent must fit. Raises UsageError if even an answer without items is too large.
     """
     budget = call.arguments["budget"]
 
@@ -100,7 +100,7 @@ def fit_budget(count: int, answer_of: Callable[[int], ToolAnswer], call: ToolCal
 
 
 def format_code_line(text: str, most: int = LONGEST_LINE) -> str:
-    """A line of code, without what a terminal would obey, and cut where it is very long."""
+    """Escape control characters in a line of code, and cut it after `most` characters."""
     line = escape_line(escape_text(text.rstrip("\r\n")))
     return line if len(line) <= most else f"{line[:most]}…"
 
@@ -120,13 +120,13 @@ WORDINGS = {
     "--root-scope, without a PATH": "leave `paths` out",
     "--root-scope, or without -t, -g, PATH and the like": "leave `paths` and `languages` out",
 }
-"""Advice for the command line that names its commands or flags → the same for a client."""
+"""Advice that names commands or flags of the command line → the same advice for MCP clients."""
 
 
 def reword_for_client(message: str, tool: Tool, advice: bool = False) -> str:
-    """A message of the command line with the tool's arguments in place of flags; commands for a shell stay.
+    """Replace the flags in a message of the command line by the tool's arguments; shell commands stay.
 
-    Clauses about a flag without such an argument are left out: all of them where the message is `advice`, else all but the first.
+    Clauses about flags that the tool has no argument for are left out, but the first clause stays unless `advice` is set.
     """
     for command_line, client in WORDINGS.items():
         message = message.replace(command_line, client)
@@ -151,16 +151,16 @@ def format_notices(texts: list[str], tool: Tool) -> list[str]:
 
 
 def format_footer(cut: int, items: str, remedy: str, notices: Sequence[str] = ()) -> list[str]:
-    """A line that says how many items found no room, unless all did, and the notices."""
+    """Write a line with the number of items that did not fit, if any, and the notices."""
     cut_lines = [f"{cut} more {items} found no room: {remedy}"] if cut else []
     return [*cut_lines, *(f"note: {notice}" for notice in notices)]
 
 
 def search_options(arguments: Mapping[str, Any], info: IndexInfo, settings: Settings, **more: Any) -> SearchOptions:
-    """Options of a search by the settings and what the arguments narrow it to. Raises UsageError."""
+    """Make the options of a search from the settings and a call's arguments. Raises UsageError."""
     values: dict[str, Any] = {"mode": settings.mode, "profile": settings.profile, "memory": settings.memory}
     values |= {name: arguments[name] for name in schema.RANKED if name in arguments}
-    walks = "walk" in load_weights()[values["profile"]]  # by itself, as far as `depth` says
+    walks = "walk" in load_weights()[values["profile"]]  # such a profile uses `depth` itself
     if "decay" in values or ("depth" in values and not walks):
         values["expand"] = "bfs"
     return SearchOptions(**values, **resolve_scope(arguments, info), **more)
@@ -177,7 +177,7 @@ def remember(call: ToolCall, query: str, hits: Sequence[tuple[int, UnitRow, int]
 
 
 def resolve_scope(arguments: Mapping[str, Any], info: IndexInfo) -> dict[str, Any]:
-    """`languages`, `paths` and `repositories` of the options. Raises UsageError for what is not indexed or no language."""
+    """Make the options `languages`, `paths` and `repositories`. Raises UsageError for unknown languages and paths outside."""
     from codelens.lang.registry import resolve_language
 
     languages = tuple(resolve_language(name) for name in arguments.get("languages", ()))
@@ -192,7 +192,7 @@ def resolve_scope(arguments: Mapping[str, Any], info: IndexInfo) -> dict[str, An
 
 
 def split_repository(path: str, info: IndexInfo) -> tuple[tuple[str, ...], str]:
-    """(names of the repositories meant, path below their root, empty for the root itself). Raises UsageError."""
+    """Split a path into (names of repositories, path below their root, empty for the root itself). Raises UsageError."""
     path = resolve_path(path, info)
     every = tuple(r.name for r in info.repositories)
     first, _, rest = path.partition("/")
@@ -200,8 +200,8 @@ def split_repository(path: str, info: IndexInfo) -> tuple[tuple[str, ...], str]:
 
 
 def resolve_path(path: str, info: IndexInfo) -> str:
-    """A path as answers write it: below a root, with the repository's name where there are several. Raises UsageError."""
-    if os.path.isabs(path):  # noqa: PTH117 - of a name that may lead anywhere no Path is made
+    """Convert a path to the form in answers: below a root, after the repository's name if there are several. Raises UsageError."""
+    if os.path.isabs(path):  # noqa: PTH117 - the client's text may be any path
         whole_path = os.path.normpath(path)
         for repository in sorted(info.repositories, key=lambda r: -len(r.root)):
             if whole_path == repository.root or whole_path.startswith(repository.root.rstrip(os.sep) + os.sep):
@@ -216,7 +216,7 @@ def resolve_path(path: str, info: IndexInfo) -> str:
 
 
 def resolve_target(target: str, info: IndexInfo) -> str:
-    """PATH:LINE, PATH or a name, so that no path leads out of the roots. Raises UsageError."""
+    """Resolve the path of a target (PATH:LINE, PATH or a name). Raises UsageError if it leads out of the roots."""
     path, colon, line = target.rpartition(":")
     if not (colon and line.isdigit()):
         path, colon, line = target, "", ""

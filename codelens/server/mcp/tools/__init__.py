@@ -1,4 +1,4 @@
-"""The table of tools: one row each, in the order in which clients list them."""
+"""The list of all tools, in the order in which clients list them."""
 
 from __future__ import annotations
 

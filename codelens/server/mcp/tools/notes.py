@@ -1,4 +1,4 @@
-"""notes: one note in full, or a list with the places that each follows; feedback: results that were of use."""
+"""The tools notes (one note in full, or a list with linked places) and feedback (records which results were useful)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from codelens.text.counts import quantity
 
 @dataclass(frozen=True, slots=True)
 class LinkedNote:
-    """A note with the places that it is linked to, as they are now."""
+    """A note with the current places of the code that it is linked to."""
 
     file: NoteFile
     repository: str
     places: tuple[AnchorPlace, ...]
 
     def matches(self, call: ToolCall) -> bool:
-        """True if the call asks for it by kind, status, tag and whether a place is lost."""
+        """True if the note matches the call's kind, status and tag, and has a lost place if the call asks for that."""
         given, note = call.arguments, self.file.note
         lost = any(place.state is AnchorState.LOST for place in self.places)
         return (
@@ -55,20 +55,20 @@ def answer_notes(call: ToolCall) -> ToolAnswer:
                 places = tuple(finder.find(link) for link in file.note.links)
                 notes.append(LinkedNote(file, repository.name, places))
     if "id" in call.arguments:
-        return _answer_one(notes, call)
+        return _answer_one_note(notes, call)
     wanted = [note for note in notes if note.matches(call)]
 
     def answer_of(count: int) -> ToolAnswer:
         cut = len(wanted) - count
         footer = format_footer(cut, "notes", "raise `budget`, or ask by kind, status or tag")
-        lines = [line for note in wanted[:count] for line in _note_lines(note)]
-        record = {"notes": [_note_record(note, "") for note in wanted[:count]], "cut": cut}
+        lines = [line for note in wanted[:count] for line in _format_note(note)]
+        record = {"notes": [_build_note_record(note, "") for note in wanted[:count]], "cut": cut}
         return ToolAnswer("\n".join([quantity(len(wanted), "note"), *lines, *footer]), record)
 
     return fit_budget(len(wanted), answer_of, call)
 
 
-def _answer_one(notes: list[LinkedNote], call: ToolCall) -> ToolAnswer:
+def _answer_one_note(notes: list[LinkedNote], call: ToolCall) -> ToolAnswer:
     wanted = call.arguments["id"]
     matching = [n for n in notes if n.file.note.id == wanted] or [n for n in notes if n.file.note.id.startswith(wanted)]
     if len(matching) != 1:
@@ -82,13 +82,13 @@ def _answer_one(notes: list[LinkedNote], call: ToolCall) -> ToolAnswer:
     def answer_of(count: int) -> ToolAnswer:
         text = "\n".join(body[:count])
         footer = format_footer(len(body) - count, "lines", "raise `budget`")
-        record = {"notes": [_note_record(note, text)], "cut": len(body) - count}
-        return ToolAnswer("\n".join([*_note_lines(note), text, *footer]), record)
+        record = {"notes": [_build_note_record(note, text)], "cut": len(body) - count}
+        return ToolAnswer("\n".join([*_format_note(note), text, *footer]), record)
 
     return fit_budget(len(body), answer_of, call)
 
 
-def _note_lines(linked: LinkedNote) -> list[str]:
+def _format_note(linked: LinkedNote) -> list[str]:
     note = linked.file.note
     status = f" [{note.status}]" if note.status else ""
     tags = "".join(f" #{tag}" for tag in note.tags)
@@ -96,7 +96,7 @@ def _note_lines(linked: LinkedNote) -> list[str]:
     return [format_code_line(f"{note.id}: {note.kind} {note.title}{status}{tags}"), *places]
 
 
-def _note_record(linked: LinkedNote, text: str) -> Record:
+def _build_note_record(linked: LinkedNote, text: str) -> Record:
     note = linked.file.note
     return {
         "id": escape_line(note.id),
@@ -140,8 +140,8 @@ NOTES = Tool(
 )
 
 
-MOST_LABELS = 10  # Places that an answer names, because this tool has no budget argument
-LONGEST_LABEL = 200  # Characters of each
+MOST_LABELS = 10  # Most places that an answer names, because this tool has no budget argument
+LONGEST_LABEL = 200  # Most characters of a place
 
 
 def answer_feedback(call: ToolCall) -> ToolAnswer:

@@ -1,5 +1,5 @@
-"""search, files: a query → hits with their place and the lines that say most; of files with what they define. why: the account
-of a search. context: a task, files or a change → the code that it is about, in one answer."""
+"""The tools search (hits with their best lines), files (files with their definitions), why (explains the results of a search)
+and context (the code that a task, files or a change needs, in one answer)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ from codelens.server.mcp.tool import (
 )
 from codelens.text.counts import quantity
 
-MOST_SHOWN = 10  # Hits of a search without `limit`. An agent reads fewer than a person.
+MOST_SHOWN = 10  # Most hits of a search without `limit`. Agents read fewer than people.
 
 
 def answer_search(call: ToolCall) -> ToolAnswer:
@@ -257,8 +257,8 @@ WHY = Tool(
 
 
 SOURCES = ("task", "files", "revisions", "diff", "more")
-FRAME = 150  # Tokens kept for the rest of the answer: numbers, and a notice or two
-LONGEST_DIFF = 200_000  # Characters. The diffs that people review are shorter.
+FRAME = 150  # Tokens reserved for the rest of the answer: numbers, and one or two notices
+LONGEST_DIFF = 200_000  # Most characters of a diff. Diffs that people review are shorter.
 
 
 def answer_context(call: ToolCall) -> ToolAnswer:
@@ -320,7 +320,7 @@ def _make_context_request(call: ToolCall, room: int) -> ContextRequest:
 
 
 def count_escaped(text: str) -> int:
-    """Tokens of a text as a part of JSON."""
+    """Count the tokens of a text when it is escaped for JSON."""
     return -(-(len(json.dumps(text, ensure_ascii=False)) - 2) // CHARS_PER_TOKEN)
 
 

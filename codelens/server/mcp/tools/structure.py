@@ -1,5 +1,5 @@
-"""refs, callers, callees, impact: a target → relations of the symbol graph, each with the line that it stems from; read and
-symbols: a target → its lines, a file → its outline; status: what is indexed, and what the trees say against the index."""
+"""The tools refs, callers, callees and impact (relations in the symbol graph, each with its source line), read (lines of a
+target), symbols (outline of a file) and status (what is indexed, and which files have changed since)."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ IMPACT = _make_relation_tool(
 
 
 RANGE = re.compile(r"(.+):(\d{1,9})-(\d{1,9})")
-LONGEST_READ = 2000  # Characters of a line that is read: source has none so long, minified files do
+LONGEST_READ = 2000  # Most characters of a line that `read` shows; only minified files have longer ones
 
 
 def answer_read(call: ToolCall) -> ToolAnswer:
@@ -258,8 +258,8 @@ SYMBOLS = Tool(
 )
 
 
-MOST_NAMED = 20  # Changed files that are named, of each kind
-MOST_FAULT = 400  # Characters of what a run ended with
+MOST_NAMED = 20  # Most changed files that are listed, by kind of change
+MOST_FAULT = 400  # Most characters of the error of an index run
 CHANGES = ("new", "changed", "deleted")
 
 
