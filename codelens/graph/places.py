@@ -129,7 +129,7 @@ class _TokenCache:
         self._lock = Lock()
 
     def get(self, key: tuple[object, ...]) -> tuple[list[NameToken], TextMap | None, bool] | None:
-        """Look up (tokens, text, whether the grammar could read all of it) for (digest, encoding, language, name)."""
+        """Look up (tokens, text, True if the grammar could read all of it) for a key (digest, encoding, language, name)."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

@@ -187,7 +187,7 @@ def drop_inner_links(start: ResolvedTarget, read_links: LinkReader) -> LinkReade
 
 
 def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
-    """Make a reader of links from the nodes with an edge of these kinds to a node, or to a method that it overrides."""
+    """Make a reader of links to the nodes whose edges of these kinds lead to a node, or to a method that it overrides."""
 
     def read_ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
         bases_of = find_overridden(view, nodes) if "calls" in kinds else {}
@@ -237,7 +237,7 @@ PATH_KINDS = (
     *("calls", "tests", "references", "type_hint_of", "accesses_field", "imports", "extends", "implements"),
     *("inherits", "overrides", "decorates", "throws", "documents"),
 )
-LONGEST_PATH = 8  # Most hops; a longer path explains nothing to a reader
+LONGEST_PATH = 8  # Limit of hops; a longer path explains nothing to a reader
 IMPACT_KINDS = ("calls", "tests", "extends", "implements", "inherits", "overrides", "decorates")
 """Kinds of edges along which a change has an effect. A change of a file also affects its importers."""
 IMPACT_DEPTH = 3
@@ -300,7 +300,7 @@ DEEPEST_HIERARCHY = 50  # Limit of levels to follow; real hierarchies have fewer
 
 
 def list_hierarchy(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
-    """List the bases of a type, then its subclasses and implementors, each as a tree; with `members`, overriding members too.
+    """List the bases of a type, then its subclasses and implementors, each as a tree; with `members`, also overriding members.
 
     Each line shows where the base or subclass is defined. A base outside of the index is listed by name.
     """

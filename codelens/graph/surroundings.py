@@ -16,7 +16,7 @@ from codelens.model.code import UnitId
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, TIERS, is_unit
 from codelens.store.store import Store
 
-WIDEST = 300  # Most incoming edges of a node that are followed back; every tenth file uses a node with more
+WIDEST = 300  # Limit of incoming edges to follow back from a node; every tenth file uses a node with more
 MOST_NODES = 10_000
 """Limit of nodes whose neighbours an open index keeps, enough for a hundred searches. At 27 neighbours each, about 30 MB."""
 PRECISE = TIERS["precise"].number

@@ -93,7 +93,7 @@ def derive_contents(store: Store, nodes: Iterable[int]) -> list[Edge]:
 
 
 def derive_containers(store: Store, nodes: Iterable[int]) -> list[Edge]:
-    """Derive the edges from units to the units directly around them."""
+    """Derive `member_of` edges from units to the units directly around them."""
     around = store.units.find_outer(n for n in nodes if is_unit(n))
     return [_make_implied(Node(inner), "member_of", Node(outer)) for inner, outer in sorted(around.items())]
 
@@ -197,7 +197,7 @@ class GraphView:
         return self.name_node(node).content_order()
 
     def read_nodes(self, nodes: Iterable[Node]) -> None:
-        """Read the names of these nodes at once. A missing node, as in a half-written graph, becomes an unnamed external."""
+        """Read the names of these nodes together. A missing node, as in a half-written graph, becomes an unnamed external."""
         new = sorted({n for n in nodes if n not in self._named})
         for unit, row in self.store.units.read_rows([UnitId(n) for n in new if is_unit(n)]).items():
             self._units[Node(unit)] = row
@@ -274,19 +274,19 @@ class GraphView:
     # Edges
 
     def find_edges_from(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
-        """Find edges that begin at these nodes and end in the files of the question (or `anywhere`), in order of their ends."""
+        """Find edges that begin at these nodes and end in the files of the question (or `anywhere`), sorted by target."""
         edges = self._select_edges(read_outgoing(self.store, nodes, kinds), True, anywhere)
         return sorted(edges, key=lambda e: (*self.order(e.target), e.kind, *self.order(e.source), e.line))
 
     def find_edges_to(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
-        """Find edges that end at these nodes and begin in the files of the question (or `anywhere`), in order of their places."""
+        """Find edges that end at these nodes and begin in the files of the question (or `anywhere`), sorted by source."""
         wanted = list(nodes)
         edges = read_incoming(self.store, wanted, kinds)
         edges += [e for node in wanted for e in self._added.get(node, ()) if not kinds or e.kind in kinds]
         return sorted(self._select_edges(edges, False, anywhere), key=self.edge_order)
 
     def add_edges(self, edges: Iterable[Edge]) -> None:
-        """Add edges that are not stored, for `find_edges_to`."""
+        """Add edges that are not stored, so that `find_edges_to` finds them."""
         for edge in edges:
             self._added.setdefault(edge.target, []).append(edge)
 
@@ -450,7 +450,7 @@ def resolve_start(text: str, view: GraphView) -> ResolvedTarget:
 
 
 def add_contents(nodes: tuple[Node, ...], view: GraphView, types_too: bool) -> list[Node]:
-    """Add to nodes their contents at any depth: local functions and, with `types_too`, contents of types."""
+    """Add the contents of nodes at any depth: local functions and, with `types_too`, the contents of types."""
     contents, ring = dict.fromkeys(nodes), list(nodes)
     while ring:
         ring = [n for n in ring if is_unit(n) and (types_too or view.name_node(n).kind not in TYPE_KINDS)]

@@ -287,7 +287,7 @@ Steps = Callable[
 
 
 class Hop(NamedTuple):
-    """One edge of a path, in the direction of the path; the edge itself points backward if `outgoing` is False."""
+    """An edge of a path, in the path's direction. `outgoing` is False if the edge itself points backward."""
 
     source: Node
     target: Node

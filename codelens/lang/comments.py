@@ -188,4 +188,4 @@ def _make_todo(span: Span, mark: re.Match[bytes], text: TextMap, units: Sequence
 
 _MARKS_BELOW = re.compile(rb"^\s*(?:\*+(?!/)|/{2,}!?|#+|--+|;+|%+)?[ \t]?")
 _END = re.compile(rb"(?:\*{1,200}/|-->|\*\)|-\}|\]={0,20}\])\Z")
-"""Bounded: otherwise matching would take quadratic time."""
+"""Ends of comments. The repetitions are bounded, because otherwise matching could take quadratic time."""

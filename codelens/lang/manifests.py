@@ -17,7 +17,7 @@ from codelens.text.notation import parse_json, parse_toml
 if TYPE_CHECKING:
     from xml.etree import ElementTree
 
-MAX_MANIFEST = 1 << 18  # Characters. Longer ones are generated.
+MAX_MANIFEST = 1 << 18  # Characters. Longer manifests are generated.
 
 
 class Dependency(NamedTuple):

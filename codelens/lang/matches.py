@@ -255,7 +255,7 @@ def bare(text: str, language: Language) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`" else text
 
 
-MAX_LITERAL = 200  # Characters. Handwritten routes are shorter.
+MAX_LITERAL = 200  # Characters of a name in a literal. Handwritten routes are shorter.
 
 _SET = re.compile(rb"[\"'`]?\s{0,9}\]?\s{0,9}=(?![=>~])")
 Part = tuple[int, int]  # (start, end) of a name in a text

@@ -24,14 +24,14 @@ from codelens.lang.registry import Language, languages
 
 _LONG_TAIL = "tree-sitter-languages"
 _SHARED = "languages.so"
-"""Prefix of grammars in tree-sitter-languages, whose shared library is used without its own, outdated binding."""
+"""Marks grammars of tree-sitter-languages: only its shared library is used, since its binding is outdated."""
 
 
 class GrammarMissing(Exception):
     """Raised if the grammar of a language is not installed, or does not fit this version of tree-sitter."""
 
 
-MOST_KEPT = 300_000  # Most bytes of a text whose tree is kept until the next one is parsed: at most 15 MB for C
+MOST_KEPT = 300_000  # Limit of bytes of a text whose tree is kept until the next parse: at most 15 MB for C
 
 
 class Grammar:
@@ -118,7 +118,7 @@ def find_unknown_names(grammar: tree_sitter.Language, query: str) -> list[str]:
 
 
 _NOT_NAMES = re.compile(r';[^\n]*|"(?:\\.|[^"\\])*"')  # Comments and strings of a query
-_PARTS = re.compile(r';[^\n]*|"(?:\\.|[^"\\])*"|[()\[\]]')  # The same, and brackets
+_PARTS = re.compile(r';[^\n]*|"(?:\\.|[^"\\])*"|[()\[\]]')  # Comments, strings and brackets of a query
 _NAMES = re.compile(r"\(\s*([A-Za-z_]\w*)|([A-Za-z_]\w*)\s*:")
 _ANY = {"", "_", "ERROR", "MISSING"}
 

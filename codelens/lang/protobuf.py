@@ -47,7 +47,7 @@ class _ProtoBlock:
 
 @dataclass(slots=True)
 class _ProtoDraft:
-    """A definition whose end may still be unknown."""
+    """A draft of a definition, whose end may still be unknown."""
 
     kind: str
     container: str
@@ -60,7 +60,7 @@ class _ProtoDraft:
 
 @dataclass(slots=True)
 class _ProtoReader:
-    """One pass over the tokens of a text."""
+    """A reader of definitions, in one pass over the tokens of a text."""
 
     utf8: bytes
     namespace: str = ""

@@ -14,7 +14,7 @@ from pathlib import Path
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass
 
-PLAIN_TEXT = "text"  # The language of files that no row claims
+PLAIN_TEXT = "text"  # The language of files that match no row
 
 _SHEBANG = re.compile(rb"#!\s*(?:\S*/)?(?:env(?:\s+-\S+|\s+\w+=\S+)*\s+)?([\w.+-]+)")
 

@@ -44,7 +44,7 @@ class Manifests:
     """The manifests, script configurations and CODEOWNERS file of one repository, read when first needed."""
 
     def __init__(self, paths: Mapping[str, Callable[[], Iterable[bytes]]], record: Callable[..., None]) -> None:
-        """`paths` maps each path to a function that reads its compressed frames; `record` takes the key of each lookup."""
+        """`paths` maps each path to a function that reads its compressed frames; `record` is called with the key of each lookup."""
         self._paths, self._record = paths, record
 
     def _join_text(self, path: str) -> str:
@@ -168,8 +168,8 @@ class Manifests:
             waiting += current.extends
 
 
-MOST_LOADED = 70_000  # Definitions, imports and bindings kept in memory, at some 700 bytes each
-MOST_ROWS = 60_000  # Rows of the tables by name kept in memory, at some 100 bytes each
+MOST_LOADED = 70_000  # Limit of definitions, imports and bindings kept in memory, at some 700 bytes each
+MOST_ROWS = 60_000  # Limit of rows of the tables by name kept in memory, at some 100 bytes each
 MOST_NAMED = 12  # Limit of definitions of one name; a name with more of them identifies nothing
 DOCUMENT_ENDINGS = ("", ".rst", ".md", ".adoc", ".txt", ".ipynb", "/index.rst", "/index.md", "/README.md")
 """Endings that a link to a document may omit, in order of preference, as in Sphinx and most Markdown sites."""

@@ -20,7 +20,7 @@ from codelens.model.extraction import Binding
 from codelens.text.expressions import parse_type, steps
 
 FUEL = 24  # Depth of nested questions for one reference. 16 and 24 give the same edges on Django and Guava.
-MOST_ANSWERS = 15_000  # Answers kept at a time, at some 500 bytes each
+MOST_ANSWERS = 15_000  # Limit of answers kept in memory, at some 500 bytes each
 MOST_BASES = 40  # Limit of types in the lineage of a type
 MOST_MODULES = 100  # Limit of modules through which a name is followed by re-exports and wildcards
 VALUES = ("variable", "constant", "property")  # Kinds of definitions that hold a value, like a field
@@ -236,7 +236,7 @@ class Evaluator:
 
     @question
     def _resolve_outside_file(self, name: str, facts: LinkFacts) -> Value | None:
-        """Resolve a name that the file does not define: by its imports, or in its package."""
+        """Resolve a name that the file does not define, by its imports or in its package."""
         return self._find_imported(name, facts) if name in facts.names else self._find_unimported(name, facts)
 
     def _find_fixture(self, name: str, bound: Sequence[Binding], facts: LinkFacts) -> Value | None:
@@ -400,7 +400,7 @@ class Evaluator:
         if not parts:
             return None
         language = facts.file.language
-        for at in range(len(parts) - 1, 0, -1):  # what stands before a cast does not matter
+        for at in range(len(parts) - 1, 0, -1):  # the expression before a cast does not matter
             if parts[at].how == "type":
                 parts = parts[at:]
                 break
@@ -594,7 +594,7 @@ class Evaluator:
     # Members
 
     def resolve_member(self, value: Value, name: str, bare: bool = False) -> Value | None:
-        """Resolve a member of a value; external if the owner or one of its bases lies outside of the repository."""
+        """Resolve a member of a value; external if the owner or one of its bases is outside of the repository."""
         if value.how == "module" and value.module:
             return self.find_export(value.module, name) or (EXTERNAL if value.module.complete else None)
         definition = value.definition

@@ -38,7 +38,7 @@ rpc                      the names of all remote procedures"""
 HOLDERS = (*TYPE_KINDS, "module")  # Kinds of definitions with members that are looked up by the holder's name
 FUNCTIONS = ("function", "method", "property", "macro")
 PROTOBUF = "protobuf"
-MOST_CLOSED = 50  # Bindings of a name in unnamed functions that are examined for one place; tests have hundreds
+MOST_CLOSED = 50  # Limit of bindings of a name in unnamed functions to examine for one place; tests have hundreds
 PROCEDURES = "rpc"  # Kind of the key of all remote procedures' names
 _FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")  # A field as a member writes it: self.x, $this->x, @x
 

@@ -53,7 +53,7 @@ class Module:
 
 
 def find_import(catalog: Catalog, facts: LinkFacts, imported: Import) -> Module | None:
-    """Find the module that an import names; None if it lies outside of the repository."""
+    """Find the module that an import names; None if it is outside of the repository."""
     rule = _RULES.get(facts.file.language.modules)
     return (
         catalog.answer_once(("import", facts.place, imported.module), rule, catalog, facts, imported.module)

@@ -30,7 +30,7 @@ from codelens.store.codec import pack_places
 from codelens.store.store import Store
 
 RULES = "link 14"  # Increase the number with each change of the rules that decide which edges a document has
-AT_ONCE = 256  # Documents whose edges are written together, so that their rows lie on fewer pages
+AT_ONCE = 256  # Number of documents whose edges are written together, so that their rows lie on fewer pages
 
 EdgeRow = tuple[int, int, int | str, int, int]
 """(source, number of the kind, target or the name of an external, line, number of the tier)."""

@@ -53,7 +53,7 @@ _MOST_TARGETS = 8  # Limit of definitions of a symbol. One with more is like a n
 class IndexMatches(NamedTuple):
     """The uses and implementations that an index knows, between the units of a tree."""
 
-    uses: Mapping[str, Sequence[int]]  # Path → line, column, unit, line, column, unit, …
+    uses: Mapping[str, Sequence[int]]  # Path → line, column and unit of each use, flat in one sequence
     implementations: Sequence[tuple[UnitId, UnitId]]
     """(type or member, type or member that it implements or overrides), each once."""
     documents: Mapping[UnitId, DocumentId]  # Unit that is used or implemented → its document
@@ -139,10 +139,10 @@ _LSIF = "LSIF is not supported; write a SCIP index instead"
 class IndexFile:
     """A file that is named like an index; only reading it shows whether it is one."""
 
-    path: str  # Relative to the tree's root, POSIX separators, for people
+    path: str  # Path relative to the tree's root with POSIX separators, for people
     file: Path
     folder: str  # Folder of the project it probably covers, relative to the root; empty for the root itself
-    refusal: str = ""  # Why it is not read
+    refusal: str = ""  # Reason why it is not read; empty if it is
 
 
 def find_indexes(root: Path, limit: int) -> Iterator[IndexFile]:
@@ -238,7 +238,7 @@ class PreciseIndexes:
         self.implementations: set[tuple[UnitId, UnitId]] = set()
         """(type or member, type or member that it implements or overrides)."""
         self.packed_uses: dict[DocumentId, array[int]] = {}
-        """Line, column and unit of each use, one after the other: there may be hundreds of thousands."""
+        """Document → line, column and unit of each use, flat in one array: there may be hundreds of thousands."""
         self._store = store
         rows = store.documents.read_rows() if files else []
         self._rows = {row.path: row for row in rows if row.repository == repository}

@@ -27,7 +27,7 @@ from codelens.model.fast_dataclass import dataclass, replace
 
 
 class CodeUnits(StrEnum):
-    """The unit of a column."""
+    """The unit in which columns count."""
 
     UTF8 = "utf-8"
     UTF16 = "utf-16"
@@ -44,7 +44,7 @@ class Range(NamedTuple):
 
 
 class Occurrence(NamedTuple):
-    """A symbol at a place of its document. A tuple, because there are hundreds of thousands."""
+    """A symbol at a place in its document. It is a tuple because there are hundreds of thousands."""
 
     range: Range  # The range of the name, not of the definition
     symbol: str  # Equal for equal symbols of one index; a local symbol includes its document's path
@@ -71,7 +71,7 @@ class PreciseDocument:
 
 @dataclass(frozen=True, slots=True)
 class RefusedDocument:
-    """A document of the index that does not match the tree, and the reason."""
+    """A document of an index that does not match the tree, with the reason."""
 
     path: str  # The path in the index
     reason: str
@@ -176,7 +176,7 @@ _TOOL, _TOOL_NAME = tag(2, BYTES), tag(1, BYTES)
 _PATH, _OCCURRENCES, _SYMBOLS, _POSITION_ENCODING = tag(1, BYTES), tag(2, BYTES), tag(3, BYTES), tag(6, VARINT)
 _RANGE, _RANGE_UNPACKED, _SYMBOL, _ROLES = tag(1, BYTES), tag(1, VARINT), tag(2, BYTES), tag(3, VARINT)
 _TYPED = {tag(8, BYTES): 3, tag(9, BYTES): 4}
-"""The newer form of a range: a message of three numbers (within one line) or four."""
+"""Tag of the newer form of a range → how many numbers its message has: three (within one line) or four."""
 _SYMBOL_NAME, _RELATIONSHIPS, _OTHER = tag(1, BYTES), tag(4, BYTES), tag(1, BYTES)
 
 
