@@ -1,4 +1,4 @@
-"""Tables of git's history: changes of files, and the commits that wrote their lines, by repository and path."""
+"""Tables of git's history: changes of files, messages of commits, and the commits that wrote each line."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class Histories(Tables):
 
     @set_merge_rule(is_lasting=True)
     def read(self, repository: RepositoryId) -> HistoryRead | None:
-        """How far a repository's history has been read; None if no run has tried."""
+        """Read how far a repository's history has been read; None if no run has tried."""
         return self._read("repository_id = ?", repository).get(repository)
 
     def read_all(self) -> dict[RepositoryId, HistoryRead]:
-        """Repository → how far its history was read, for those with commits."""
+        """Read how far the history of each repository with commits has been read."""
         return self._read("commits > 0 ORDER BY repository_id")
 
     def _read(self, condition: str, *values: int) -> dict[RepositoryId, HistoryRead]:
@@ -48,7 +48,7 @@ class Histories(Tables):
         }
 
     def find_changes(self, documents: Iterable[DocumentId]) -> dict[DocumentId, History]:
-        """Document → history, for those that a commit has changed."""
+        """Find the histories of those documents that a commit has changed: document → history."""
         sql = (
             "SELECT c.commits, c.changed_at FROM documents d "
             "JOIN changes c ON c.repository_id = d.repository_id AND c.path = d.path WHERE d.id = ?"
@@ -57,12 +57,12 @@ class Histories(Tables):
         return {i: History(int(n), int(at)) for i in wanted for n, at in self._rows(sql, i)}
 
     def newest(self, repository: RepositoryId, limit: int) -> list[str]:
-        """Paths that were committed last, also of files that are not documents."""
+        """List the paths that were committed last, including files that are not documents."""
         sql = "SELECT path FROM changes WHERE repository_id = ? ORDER BY changed_at DESC, path LIMIT ?"
         return [str(path) for (path,) in self._rows(sql, repository, limit)]
 
     def commits(self, repository: RepositoryId) -> dict[int, PastCommit]:
-        """Number → commit, of all that were read."""
+        """Read all stored commits of a repository: number → commit."""
         sql = "SELECT id, lower(hex(name)), time, subject, body, changes FROM messages WHERE repository_id = ?"
         rows = self._rows(sql, repository)
         return {
@@ -78,7 +78,7 @@ class Histories(Tables):
         files: Mapping[str, History],
         stored: Mapping[int, PastCommit],
     ) -> None:
-        """Replace what is stored, of which `stored` are the commits. Writes only rows that differ."""
+        """Replace a repository's stored history; `stored` are its commits so far. Writes only rows that differ."""
         numbers = self._replace_messages(repository, commits, stored)
         weights = {commit.name: commit.weight for commit in commits}
         new = {
@@ -97,7 +97,7 @@ class Histories(Tables):
     def _replace_messages(
         self, repository: RepositoryId, commits: Sequence[PastCommit], stored: Mapping[int, PastCommit]
     ) -> dict[str, int]:
-        """Name → number of each commit; known commits keep theirs."""
+        """Replace the stored commits; returns name → number of each commit. Known commits keep their number."""
         wanted = set(commits)
         numbers = {commit.name: number for number, commit in stored.items() if commit in wanted}
         first = self._number("SELECT coalesce(max(id), 0) + 1 FROM messages")
@@ -116,7 +116,7 @@ class Histories(Tables):
 
 
 def unpack_numbers(packed: bytes) -> tuple[int, ...]:
-    """Numbers of the messages about a file, newest first."""
+    """Unpack the numbers of the messages about a file, newest first."""
     return struct.unpack(f"<{len(packed) // 4}I", packed)
 
 
@@ -129,40 +129,40 @@ def _pack_changes(commit: PastCommit) -> bytes:
 
 
 def unpack_changes(packed: bytes) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """(paths, renames) of a commit."""
+    """Unpack a commit's changes: (paths, renames), with renames as pairs (old path, new path)."""
     paths, renames = json.loads(decompress(packed))
     return tuple(paths), tuple((old, new) for old, new in renames)
 
 
-POOL = 200  # Messages, those with most of the query's words, whose subjects are compared
+POOL = 200  # Number of best messages whose subjects are compared with the query
 
 
 class Messages(Tables):
-    """Reads the messages of commits: those about a file, and those with some words."""
+    """Finds messages of commits by file and by words."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(connection)
         self._phrases = Phrases(connection)
 
     def _match_term(self, term: str) -> str:
-        """The FTS5 expression for messages with a term. The table has no positions, so that several tokens cannot be a phrase."""
+        """Build the FTS5 expression for messages with a term. The table has no positions, so phrases become an AND of words."""
         if term.endswith(BEGINNING):
             return self._phrases.any_of([term])
         return " AND ".join(map(quote_term, self._phrases.words(term))) or quote_term("")
 
     def totals(self) -> tuple[float, ...]:
-        """(number of messages, number of files that they are about, sum of their weights over these files)."""
+        """Count (messages, files that they are about), and sum the messages' weights over these files."""
         files: Any = self._row("SELECT count(*), total(said) FROM changes WHERE said > 0")
         count: Any = self._row("SELECT count(*) FROM message_terms_docsize")
         return (*count, *files)
 
     @set_merge_rule(is_lasting=True)
     def frequency(self, term: str) -> int:
-        """Number of messages with a term."""
+        """Count the messages with a term."""
         return self._number("SELECT count(*) FROM message_terms WHERE message_terms MATCH ?", self._match_term(term))
 
     def weigh(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
-        """Document → weights of the messages of the commits that changed it, if any has one of the terms. `rarity`: term → idf."""
+        """Weigh the messages about each document; documents without a message with any term are left out. `rarity`: term → idf."""
         weights, terms_of = dict[int, float](), dict[int, list[str]]()
         sql = (
             "SELECT m.id, m.weight FROM message_terms t CROSS JOIN messages m ON m.id = t.rowid "
@@ -194,7 +194,7 @@ class Messages(Tables):
 
     @set_merge_rule(refuse)
     def rank(self, terms: Sequence[str]) -> list[tuple[float, MessageId]]:
-        """(sum of rarities, number) of messages, best first. Of the best POOL, terms in the subject count twice."""
+        """Rank messages by their terms: (sum of idf, number), best first. For the best POOL, terms in the subject count twice."""
         total, rarity = self.totals()[0], dict[str, float]()
         messages: dict[int, tuple[tuple[Any, ...], str, list[str]]] = {}
         sql = (
@@ -219,7 +219,7 @@ class Messages(Tables):
         return [*in_order(best), *ranked[POOL:]]
 
     def commit(self, number: MessageId) -> tuple[str, PastCommit]:
-        """(name of the repository, commit)."""
+        """Read a message's repository and commit: (name of the repository, commit)."""
         sql = (
             "SELECT r.name, lower(hex(m.name)), m.time, m.subject, m.body, m.changes FROM messages m "
             "JOIN repositories r ON r.id = m.repository_id WHERE m.id = ?"
@@ -230,21 +230,21 @@ class Messages(Tables):
 
 
 class LineHistories(Tables):
-    """Reads and writes line histories with their commits."""
+    """Reads and writes which commit wrote each line."""
 
     def read(self, repository: RepositoryId) -> tuple[str, str, str] | None:
-        """(head, terms, fault) of what was read; None if no run has tried."""
+        """Read (head, terms, fault) of the last reading of line histories; None if no run has tried."""
         row = self._row("SELECT head, terms, fault FROM line_histories WHERE repository_id = ?", repository)
         return None if row is None else (str(row[0]), str(row[1]), str(row[2]))
 
     @set_merge_rule(is_lasting=True)
     def commits(self, repository: RepositoryId) -> dict[int, LineCommit]:
-        """Number → commit, of all that were read."""
+        """Read all stored commits of a repository: number → commit."""
         sql = "SELECT id, time, author FROM commits WHERE repository_id = ?"
         return {number: LineCommit(at, author) for number, at, author in self._rows(sql, repository)}
 
     def by_path(self, repository: RepositoryId, paths: Iterable[str] | None = None) -> dict[str, WrittenLines]:
-        """Path → its lines, of all files that these commits changed, or of the given paths."""
+        """Read the line histories of all files, or of the given paths: path → lines."""
         sql = "SELECT path, blob, last, runs FROM written_lines WHERE repository_id = ?"
         values: tuple[Any, ...] = (repository,)
         if paths is not None:
@@ -261,7 +261,7 @@ class LineHistories(Tables):
         commits: Mapping[int, LineCommit],
         files: Mapping[str, WrittenLines],
     ) -> None:
-        """Replace what is stored; writes only rows that differ. Part of the caller's transaction."""
+        """Replace a repository's line histories in the caller's transaction. Writes only rows that differ."""
         sql = "SELECT path, blob, last, runs FROM written_lines WHERE repository_id = ?"
         old_lines = {path: (blob, last, runs) for path, blob, last, runs in self._rows(sql, repository)}
         lines = {path: (file.blob, file.last, _pack_runs(file.runs)) for path, file in sorted(files.items())}
@@ -273,7 +273,7 @@ class LineHistories(Tables):
 
 
 def _pack_runs(runs: tuple[LineRun, ...]) -> bytes:
-    """Pack each commit once, then (lines, position of the commit) of each run."""
+    """Pack runs of lines: each commit once, then (number of lines, position of the commit) for each run."""
     from codelens.zstd import zstd
 
     commits = list(dict.fromkeys(run.commit for run in runs))
@@ -283,6 +283,6 @@ def _pack_runs(runs: tuple[LineRun, ...]) -> bytes:
 
 
 def unpack_runs(packed: bytes) -> tuple[LineRun, ...]:
-    """The packed runs of lines, each with the commit that wrote them."""
+    """Unpack runs of lines, each with the commit that wrote them."""
     commits, numbers = json.loads(decompress(packed))
     return tuple(LineRun(lines, commits[place]) for lines, place in zip(numbers[::2], numbers[1::2], strict=True))

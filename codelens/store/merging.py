@@ -1,6 +1,6 @@
-"""How a method's answers in several indexes become that of one index of all, where the types of its result do not tell.
+"""Rules for merging a method's answers from several indexes, if the method's type hints do not determine them.
 
-`cluster.calls` derives from the types of a method how shards are asked; `set_merge_rule` marks the exceptions.
+`cluster.calls` derives from type hints how shards are asked; `set_merge_rule` marks the exceptions.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from codelens.model.graph import Node
 
 UnitNumber = Annotated[int, UnitId]
 DocumentNumber = Annotated[int, DocumentId]
-NodeNumber = Annotated[int, Node]  # Ids whose callers have plain numbers
-Expression = Annotated[str, "expression"]  # An expression of FTS5: indexes that cannot match it need not be asked
-Expressions = Annotated[Sequence[str], "expressions"]  # The same of several, of which the last decides
-SymbolName = Annotated[str, "name"]  # The name of units: indexes without it need not be asked
+NodeNumber = Annotated[int, Node]  # Ids that callers pass as plain integers
+Expression = Annotated[str, "expression"]  # An FTS5 expression; only indexes that may match it are asked
+Expressions = Annotated[Sequence[str], "expressions"]  # Several FTS5 expressions; only indexes that may match the last are asked
+SymbolName = Annotated[str, "name"]  # The name of units; only indexes that may hold it are asked
 
-Merge = Callable[[Sequence[Any], Sequence[Any]], Any]  # Answers by index, and the arguments → the answer
+Merge = Callable[[Sequence[Any], Sequence[Any]], Any]  # (the answers of all indexes, the arguments) → the merged answer
 M = TypeVar("M", bound=Callable[..., Any])
 
 
 class Elements(NamedTuple):
-    """How an answer falls into elements for those of the first argument, so that only new ones need be asked for."""
+    """Splits an answer by the elements of the first argument, so that only new elements need to be requested."""
 
-    split: Callable[[Any], Iterable[tuple[Any, Any]]]  # An answer → pairs (element of the argument, of the answer)
+    split: Callable[[Any], Iterable[tuple[Any, Any]]]  # An answer → pairs (element of the argument, element of the answer)
     join: Callable[[list[Any], Sequence[Any]], Any] = lambda elements, _: elements  # Elements and arguments → an answer
 
 
 class MergeRule(NamedTuple):
-    """Facts that the types of a method do not tell."""
+    """Facts about a method that its type hints do not determine."""
 
     merge: Merge | None
-    is_lasting: bool = False  # True for an answer that many searches need
+    is_lasting: bool = False  # True to keep the answer, because many searches need it
     elements: Elements | None = None
 
 
 def set_merge_rule(
     merge: Merge | None = None, *, is_lasting: bool = False, elements: Elements | None = None
 ) -> Callable[[M], M]:
-    """Mark a method with what its types do not tell."""
+    """Mark a method with facts that its type hints do not determine; see `MergeRule`."""
 
     def mark(method: M) -> M:
         method.__dict__["merge_rule"] = MergeRule(merge, is_lasting, elements)
@@ -51,29 +51,29 @@ def set_merge_rule(
 
 
 def refuse(answers: Sequence[Any], arguments: Sequence[Any]) -> Any:
-    """Mark a method that needs all of an index: several indexes cannot answer it."""
+    """Merge rule for a method that needs a single index, and cannot be answered by several."""
     raise NotImplementedError
 
 
 def join_mappings(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, Any]:
-    """One mapping; what several shards have is the same in all."""
+    """Join mappings into one. Keys in several shards must have the same value."""
     return {key: value for answer in answers for key, value in answer.items()}
 
 
 def order_by_value(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, Any]:
-    """One mapping, in order of its values."""
+    """Join mappings into one, in order of its values."""
     return dict(sorted(join_mappings(answers, ()).items(), key=lambda pair: pair[1]))
 
 
 def add_tuples(answers: Sequence[Any], _: Sequence[Any]) -> tuple[Any, ...]:
-    """The sums of several counts, which may be tuples of counts again."""
+    """Add up tuples of counts, which may be nested."""
     return tuple(
         add_tuples(column, ()) if isinstance(column[0], tuple) else sum(column) for column in zip(*answers, strict=True)
     )
 
 
 def add_counts(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, int]:
-    """Counts by key, which several shards may have; in order of the keys."""
+    """Add up counts by key, in order of the keys."""
     counts: dict[Any, int] = {}
     for answer in answers:
         for key, count in answer.items():
@@ -82,12 +82,12 @@ def add_counts(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, int]:
 
 
 def add_pairs(answers: Sequence[Any], _: Sequence[Any]) -> list[tuple[Any, int]]:
-    """The same as pairs."""
+    """Add up pairs (key, count), in order of the keys."""
     return list(add_counts([dict(answer) for answer in answers], ()).items())
 
 
 def take_highest(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, float]:
-    """The highest value of each key, which several shards may have."""
+    """Join mappings into one, with the highest value of each key."""
     highest: dict[Any, float] = {}
     for answer in answers:
         for key, value in answer.items():
@@ -96,7 +96,7 @@ def take_highest(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, float]:
 
 
 def order_by(key: Callable[[Any], Any], limit: int | None = None) -> Merge:
-    """Make a merge of all elements in order of what they are. `limit`: the place of the argument that says how many."""
+    """Make a rule that sorts all elements by `key`. `limit`: position of the argument that limits their number."""
 
     def merge(answers: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
         elements = sorted(chain.from_iterable(answers), key=key)
@@ -106,6 +106,6 @@ def order_by(key: Callable[[Any], Any], limit: int | None = None) -> Merge:
 
 
 def order_as_asked(answers: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
-    """Rows in the order of the first argument's documents; a row has its document in the second place."""
+    """Sort rows in the order of the documents in the first argument; the second value of a row is its document."""
     position = {document: at for at, document in enumerate(arguments[0])}
     return sorted(chain.from_iterable(answers), key=lambda row: position[row[1]])

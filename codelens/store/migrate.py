@@ -1,4 +1,4 @@
-"""Schema versions: numbered SQL files, each applied in one transaction with its number."""
+"""Migrate and check the schema: numbered SQL files, each applied with its number in one transaction."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from codelens.store.connection import load_vector_extension
 
 @cache
 def list_migrations() -> tuple[tuple[int, Path], ...]:
-    """Pairs (number, SQL file) in order, without gaps or repeats. They are inside an installed package, or next to it."""
+    """List pairs (number, SQL file), in order and without gaps. The files are inside the installed package or next to it."""
     folders = [parent / "migrations" for parent in Path(__file__).parents[1:3]]
     folder = next(folder for folder in folders if folder.is_dir())
     numbered = sorted((int(f.name[:4]), f) for f in folder.iterdir() if f.name.endswith(".sql"))
@@ -31,17 +31,17 @@ def list_migrations() -> tuple[tuple[int, Path], ...]:
 
 
 def find_newest_version() -> int:
-    """The schema version that this program writes."""
+    """Find the schema version that this program writes."""
     return len(list_migrations())
 
 
 def read_schema_version(connection: apsw.Connection) -> int:
-    """The file's `user_version`; 0 before the first migration."""
+    """Read the file's schema version (`user_version`); 0 before the first migration."""
     return int(connection.pragma("user_version"))
 
 
 def check_version(connection: apsw.Connection) -> None:
-    """Raise unless this program can read the index as it is."""
+    """Raise SchemaTooNew or IndexCorrupt unless this program can read the index without migrating it."""
     version = read_schema_version(connection)
     if version > find_newest_version():
         raise SchemaTooNew(f"the index has schema {version}, this codelens knows {find_newest_version()}")
@@ -55,14 +55,14 @@ SCHEMA_DIGEST = "e8cea2b68fc107f68ab49c1f79938289"  # BLAKE2b of the newest sche
 
 
 def check_schema(connection: apsw.Connection) -> None:
-    """Raise IndexNotTrusted unless the file has exactly the tables and indexes of its version, with the same SQL.
+    """Raise IndexNotTrusted unless the file has exactly the tables and indexes of its schema version, with the same SQL.
 
-    Then no view, trigger or other table can take the place of one that is queried. Call this before the first query.
+    Otherwise a view, a trigger or another table could replace one that is queried. Call this before the first query.
     """
     version, objects = read_schema_version(connection), _list_objects(connection)
     if version == find_newest_version() and compute_schema_digest(objects) == SCHEMA_DIGEST:
         return
-    # 4 ms each, only for old versions and where another SQLite words its own tables differently.
+    # 4 ms each; reached only for old versions, or if this SQLite lists its own tables with other SQL.
     for with_vectors in (False, True):
         fresh = apsw.Connection(":memory:")
         if with_vectors and not load_vector_extension(fresh):
@@ -79,23 +79,23 @@ def check_schema(connection: apsw.Connection) -> None:
 
 
 def compute_schema_digest(objects: list[tuple[str, ...]]) -> str:
-    """The digest as hex digits."""
+    """Compute the digest of a list of schema objects, in hex digits."""
     return blake2b(repr(objects).encode(), digest_size=16).hexdigest()
 
 
 def _list_objects(connection: apsw.Connection) -> list[tuple[str, ...]]:
-    """SQLite's list of objects in the file, without the counter that a table of an old schema leaves behind."""
+    """List the schema objects of the file, without the counter that a table of an old schema leaves behind."""
     sql = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
     rows = sorted((str(a), str(b), str(c), str(d)) for a, b, c, d in connection.execute(sql))
     return [row for row in rows if row != _COUNTER]
 
 
 _COUNTER = ("table", "sqlite_sequence", "sqlite_sequence", "CREATE TABLE sqlite_sequence(name,seq)")
-_VECTOR_TABLE = "USING vec0"  # Matches statements that need sqlite-vec: the first schemas had such a table
+_VECTOR_TABLE = "USING vec0"  # Occurs in statements that need sqlite-vec: early schemas had such a table
 
 
 def migrate(connection: apsw.Connection, with_vectors: bool = True) -> None:
-    """Migrate to the newest schema, even if others do. Without sqlite-vec, the table that needs it is not made."""
+    """Migrate to the newest schema; other processes may do so at the same time. Without sqlite-vec, skip its table."""
     if read_schema_version(connection) > find_newest_version():
         check_version(connection)
     tables = {name: str(sql) for name, sql in connection.execute("SELECT name, sql FROM sqlite_schema")}

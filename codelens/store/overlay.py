@@ -1,7 +1,7 @@
-"""An index in which rows of edited documents stand in place of those of the file, which stays as it is.
+"""An index in which edited documents replace those of the file, without changing the file.
 
-SQLite looks for a table among the temporary ones first. So for each table of documents there is a temporary view of that name: it
-shows the rows of edited documents from a table in memory, and all others from the file. The store's own statements read it.
+SQLite looks for temporary tables first. So each table about documents gets a temporary view of the same name, with the rows of
+edited documents from a table in memory and all other rows from the file. The store's statements then read the view.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _TABLES = {
     ),
     "documents": ("id", _EDITED),
 }
-"""Table → (column, values of it whose rows in the file do not count)."""
+"""Table → (column, query for the values of this column whose rows in the file are hidden)."""
 _INSERT = """
 INSERT INTO documents (id, repository_id, path, os_path, size, content_hash, language, roles, namespace, mtime_ns, inode, ctime_ns,
 encoding, bom, fault) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, 0, 'utf-8', 0, '')
 """
 
 
-EditedText = tuple[bytes, str, Callable[[], Extraction]]  # (UTF-8, language, what reads it)
+EditedText = tuple[bytes, str, Callable[[], Extraction]]  # (text in UTF-8, language, function that extracts its units)
 
 
 class OverlaidStore(Store):
-    """A reader with edited documents."""
+    """A store, opened for reading, in which edited documents replace those of the file."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -50,7 +50,7 @@ class OverlaidStore(Store):
         self.units._next = EXTERNAL >> 1
 
     def show(self, texts: Mapping[tuple[RepositoryId, str], EditedText]) -> None:
-        """Show these texts without edges, unless they are as indexed. Known definitions keep their ids."""
+        """Replace documents by these texts, without edges; unchanged texts are ignored. Known definitions keep their ids."""
         drop = "DROP VIEW IF EXISTS temp.{0}; DROP TABLE IF EXISTS edited_{0};"
         self._run("".join(drop.format(table) for table in _TABLES))
         self.units._kept = {}

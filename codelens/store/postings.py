@@ -1,10 +1,10 @@
-"""Full-text tables: words of units, trigrams of texts and names, and the term statistics that units and files are
-ranked by.
+"""Full-text tables: words of units, trigrams of texts and names, and the term statistics by which units and files
+are ranked.
 
-User input reaches FTS5 only inside double quotes, with double quotes doubled; all operators are ours. The tables hold
-stems, and FTS5 stems queries too, including prefixes: `"deploy" *` looks for "deploi…" and misses "deployment" (stem
-deploy); `"authenticat" *` misses "authentication" (authent). So a prefix is queried by a word whose stem it is, and
-words with other stems by their usual endings.
+User input is passed to FTS5 only as quoted strings; all operators are ours. The tables hold stems, and FTS5 also stems
+the words and prefixes of a query: `"deploy" *` looks for "deploi…" and misses "deployment" (stem deploy);
+`"authenticat" *` misses "authentication" (stem authent). So a prefix is queried by a word of which it is the stem, and
+words with other stems by common endings.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from codelens.text.bm25 import compute_fts5_idf, score_term, weigh_length
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING, trigrams
 
-TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "tokenchars", "_"])  # That of unit_terms
+TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "tokenchars", "_"])  # The tokenizer of unit_terms
 CARRIERS = ("", "s", "ed", "ing", "ness", "ment", "ful", "ly")
-"""Endings that the stemmer removes, each by another rule: one of them usually leaves the prefix in front of it."""
+"""Endings that the stemmer removes by different rules. For most prefixes, it turns prefix + ending back into the prefix."""
 ENDINGS = (
     "ication", "ization", "ations", "ement", "ness", "ity", "able", "ible", "ance", "ence", "ative", "ously", "ally", "ers",
     "ors", "ies", "ing", "ed", "es",
 )  # fmt: skip
 """The most common endings of English words."""
-TAILS = ("", *dict.fromkeys(end[at:] for end in ENDINGS for at in range(len(end))))  # Continuations of a begun word
-SHORTEST_STEM = 3  # Letters: the stem of `uses` is `us`, which begins many words. For shorter ones only the word counts
+TAILS = ("", *dict.fromkeys(end[at:] for end in ENDINGS for at in range(len(end))))  # Possible continuations of a prefix
+SHORTEST_STEM = 3  # Letters of a stem that may be queried as a prefix; `us`, the stem of `uses`, begins too many words
 
 
 def quote_term(term: str) -> str:
-    """A term as an FTS5 string without operators. NUL would end FTS5's input, so it becomes a space."""
+    """Quote a term as an FTS5 string. NUL would end FTS5's input, so it is replaced by a space."""
     return '"' + term.replace('"', '""').replace("\0", " ") + '"'
 
 
 @dataclass(frozen=True, slots=True)
 class InColumns:
-    """Neighbouring words, or with `begins` words of which the last is the beginning of one, in some columns alone."""
+    """A phrase to find in certain columns only; with `begins`, its last word is a prefix."""
 
     words: str
     columns: tuple[str, ...] = ()  # Empty for all
@@ -58,7 +58,7 @@ class InColumns:
 
 
 class Phrases:
-    """Translates terms to FTS5 phrases, with the tokenizer of a connection."""
+    """Translates terms to FTS5 phrases and expressions, with the tokenizer of a connection."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -67,7 +67,7 @@ class Phrases:
         self._folder: apsw.FTS5Tokenizer | None = None
 
     def make_phrases(self, term: str | InColumns) -> tuple[str, ...]:
-        """The FTS5 phrases for a term; a text with the term matches at least one."""
+        """Make the FTS5 phrases for a term. A text with the term matches at least one of them."""
         if isinstance(term, InColumns):
             columns = f"{{{' '.join(term.columns)}}} : " if term.columns else ""
             return (f"{columns}{quote_term(term.words)}{' *' * term.begins}",)
@@ -78,27 +78,27 @@ class Phrases:
         return self._known[term]
 
     def any_of(self, terms: Iterable[str | InColumns]) -> str:
-        """The FTS5 expression for a text with any of these terms."""
+        """Make the FTS5 expression for texts with any of these terms."""
         return " OR ".join(phrase for term in terms for phrase in self.make_phrases(term))
 
     def any_in(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> str:
-        """The FTS5 expression for any of the terms, in these columns or, without columns, in all."""
+        """Make the FTS5 expression for texts with any of these terms in these columns (default: all)."""
         expression = f"({self.any_of(terms)})"
         return f"{{{' '.join(columns)}}} : {expression}" if columns else expression
 
     def expressions(
         self, terms: Sequence[str | InColumns], columns: Sequence[str], proposing: Sequence[str]
     ) -> tuple[str, ...]:
-        """Expressions for units with any of the terms and, if only some terms propose units, for those with these."""
+        """Make expressions for units with any of the terms and, if `proposing` is given, for units with any of those."""
         return (self.any_in(terms, columns), *([self.any_in(proposing, columns)] if proposing else []))
 
     def alone(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> list[str]:
-        """An expression for each phrase of `any_in`, in the same order."""
+        """Make a separate expression for each phrase of `any_in`, in the same order."""
         limited = f"{{{' '.join(columns)}}} : " if columns else ""
         return [f"{limited}({phrase})" for term in terms for phrase in self.make_phrases(term)]
 
     def _phrases_of_prefix(self, begun: str) -> Iterator[str]:
-        """Phrases for a prefix: first all stems with this prefix, then other stems of words with this prefix."""
+        """Make the phrases for a prefix: first for stems with this prefix, then for other stems of words with this prefix."""
         begun_stem = self.stem(begun)
         carrier = next((begun + end for end in CARRIERS if self.stem(begun + end) == begun), "")
         if not carrier and begun.startswith(begun_stem) and len(begun_stem) >= SHORTEST_STEM:
@@ -115,17 +115,17 @@ class Phrases:
         yield from map(quote_term, others.values())
 
     def stem(self, word: str) -> str:
-        """The word as the index keeps it."""
+        """Stem a word as the index does; empty if it has no letters or digits."""
         return next(iter(self.stems(word)), "")
 
     def stems(self, text: str) -> list[str]:
-        """The words of a text as the index keeps them."""
+        """Split a text into words and stem them as the index does."""
         if self._tokenizer is None:
             self._tokenizer = self._connection.fts5_tokenizer(TOKENIZER[0], TOKENIZER[1])
         return _split(self._tokenizer, text)
 
     def words(self, terms: str) -> list[str]:
-        """The terms as the index folds them, before it stems them; ASCII is folded already."""
+        """Split terms and fold them as the index does before stemming; ASCII terms must be folded already."""
         if terms.isascii():
             return terms.split()
         if self._folder is None:
@@ -138,33 +138,33 @@ def _split(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
     return [str(same[0]) for same in tokens]
 
 
-MOST_KEPT = 4096  # Frequencies of terms that an open index keeps: a search asks for each several times
+MOST_KEPT = 4096  # Limit on cached frequencies of terms; a search needs each several times
 _TABLES = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_asks", "message_terms")
 
 
 @dataclass(frozen=True, slots=True)
 class WordStatistics:
-    """Counts over a whole collection, which may be several indexes."""
+    """Word counts of a whole collection, which may be several indexes."""
 
     rows: int
     tokens: Sequence[int]  # Number of words in each column
-    hits: Sequence[int]  # For each phrase of a query, the number of units that hold it
+    hits: Sequence[int]  # For each phrase of a query, the number of units with it
 
 
 def _is_cut_in_tie(rows: Sequence[tuple[Any, float]], limit: int) -> bool:
-    """True if rows beyond the limit tie with its last: then all of them are read, since ties are cut by content."""
+    """True if the last row within the limit ties with the next. Then all rows must be read, to order ties by content."""
     return 0 < limit < len(rows) and rows[limit - 1][1] == rows[limit][1]
 
 
 class Postings(Tables):
-    """Reads and writes the full-text tables, whose rowids are ids of units, or of documents for texts."""
+    """Reads and writes the full-text tables. Rowids are ids of units; for texts, ids of documents or parts."""
 
     def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
         super().__init__(connection)
         self._sets = sets
         self._phrases = Phrases(connection)
         self.arrays = TermArrays(connection, self._phrases.stems) if unchanging else None
-        """The postings of terms in memory; None for an index that may change."""
+        """Cache of postings in memory; None if the index may change."""
         self._matching = lru_cache(MOST_KEPT)(self._count_matching) if unchanging else self._count_matching
         self._registered = False
         self._mean, self._idf, self._weights = 1.0, list[float](), list[float]()
@@ -172,7 +172,7 @@ class Postings(Tables):
     # Writing
 
     def begin_build(self) -> None:
-        """Turn off merging, which costs a build an eighth of its time; `end_build` merges once."""
+        """Turn off automatic merging, which takes an eighth of a build's time; `end_build` merges once."""
         for table in _TABLES:
             self._run(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 0)")
 
@@ -183,7 +183,7 @@ class Postings(Tables):
             self._run(f"INSERT INTO {table} ({table}, rank) VALUES ('automerge', 4)")
 
     def add(self, ids: Sequence[UnitId], units: Sequence[Unit], postings: Sequence[Posting], fuzzy: bool) -> None:
-        """Add terms of each unit but TODO comments, which would change statistics; and trigrams of its name."""
+        """Add each unit's terms and, with `fuzzy`, trigrams of its name. TODO comments are left out of the statistics."""
         rows = [(i, u, posting) for i, u, posting in zip(ids, units, postings, strict=True) if u.kind != TODO]
         sql = f"INSERT INTO unit_terms (rowid, {', '.join(COLUMNS)}) VALUES (?,?,?,?,?,?,?,?)"
         self._run_many(sql, [(i, *posting) for i, _, posting in rows])
@@ -192,11 +192,11 @@ class Postings(Tables):
             self._run_many("INSERT INTO name_trigrams (rowid, name) VALUES (?, ?)", names)
 
     def add_text(self, document: DocumentId, trigrams: str) -> None:
-        """Add the `joined_trigrams` of a document's text, unless a large document has them in its parts."""
+        """Add the `joined_trigrams` of a document's text; the parts of a large document have their own."""
         self._run("INSERT INTO text_trigrams (rowid, text) VALUES (?, ?)", document, trigrams)
 
     def remove(self, document: DocumentId, units: Sequence[UnitId]) -> None:
-        """Delete a document and its units from all full-text tables except that of references. The units still have their rows."""
+        """Delete a document from all full-text tables except that of references. Call it before the units' rows are deleted."""
         self._run_many("DELETE FROM unit_terms WHERE rowid = ?", [(u,) for u in units])
         sql = (
             "INSERT INTO name_trigrams (name_trigrams, rowid, name) SELECT 'delete', id, folded FROM units "
@@ -208,27 +208,27 @@ class Postings(Tables):
     # Words
 
     def count_units(self, term: str, columns: Sequence[str] = ()) -> int:
-        """Number of units with the stemmed term in any of the columns. `word*` stands for all words so begun."""
+        """Count units with the stemmed term in any of these columns (default: all). `word*` means all words with this prefix."""
         return self._matching(self._phrases.any_in([term], columns))
 
     def count_units_by_term(self, terms: Iterable[str], columns: Sequence[str] = ()) -> dict[str, int]:
-        """Term → its `count_units`."""
+        """Count the units for each term; see `count_units`."""
         return {term: self.count_units(term, columns) for term in terms}
 
     def _count_matching(self, expression: str) -> int:
         return self._number("SELECT count(*) FROM unit_terms WHERE unit_terms MATCH ?", expression)
 
     def stem(self, word: str) -> str:
-        """The word as the index keeps it, and as `list_vocabulary` gives it."""
+        """Stem a word as the index and `list_vocabulary` do."""
         return self._phrases.stem(word)
 
     def fold_terms(self, terms: str) -> list[str]:
-        """Terms of `index_terms`, separated by spaces, folded as in the index and not stemmed."""
+        """Split the terms of `index_terms` at spaces, and fold them as the index does, without stemming."""
         return self._phrases.words(terms)
 
     @set_merge_rule(add_pairs)
     def list_vocabulary(self, prefix: str, shortest: int, longest: int) -> list[tuple[str, int]]:
-        """Pairs (term, number of units) of the stemmed terms with this prefix and so many characters."""
+        """List stemmed terms with this prefix, of `shortest` to `longest` characters: pairs (term, number of units)."""
         self._run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'unit_terms', 'row')")
         sql = (
             "SELECT term, doc FROM temp.vocabulary WHERE term >= ?1 AND term < ?1 || char(0x10ffff) "
@@ -245,7 +245,7 @@ class Postings(Tables):
         columns: Sequence[str] = (),
         proposing: Sequence[str] = (),
     ) -> InOrder[tuple[UnitId, float]]:
-        """(unit, BM25 by all terms) of units with any term, or with one of `proposing`: best first, ties by content."""
+        """Find the best units with any term (with `proposing`: any of those): pairs (unit, BM25 by all terms), ties by content."""
         factors = [float(weights.get(column, 1.0)) for column in COLUMNS]
         if self.arrays and within is None:
             rows = self.arrays.best(terms, factors, columns, proposing, limit)
@@ -266,9 +266,9 @@ class Postings(Tables):
         within: UnitSet | None,
         limit: int,
     ) -> InOrder[tuple[UnitId, float]]:
-        """The same for the expressions of `expressions`, with the statistics of a larger collection that this index is part of.
+        """Score like `bm25`, but with the statistics `given` of a larger collection; `matches`: result of `Phrases.expressions`.
 
-        FTS5's own function knows its own table alone; ours computes the same, term by term in its order, so to the last bit.
+        FTS5's own function uses only its own table. Ours adds the terms in the same order, so results agree to the last bit.
         """
         if not self._registered:
             self._connection.register_fts5_function("bm25_given", self._score)
@@ -299,17 +299,17 @@ class Postings(Tables):
 
     @set_merge_rule(is_lasting=True)
     def count_matches(self, expressions: Sequence[Expression]) -> dict[Expression, int]:
-        """Expression → number of units that match it."""
+        """Count the units that match each FTS5 expression: expression → number."""
         return {expression: self._matching(expression) for expression in expressions}
 
     def read_totals(self) -> tuple[int, tuple[int, ...]]:
-        """Number of rows, and of words in each column: FTS5's own record of averages."""
+        """Read the number of rows, and of words in each column, from FTS5's own totals."""
         row = self._row("SELECT block FROM unit_terms_data WHERE id = 1")
         rows, *tokens = _decode_varints(bytes(row[0])) if row else [0]
         return rows, (*tokens, *[0] * (len(COLUMNS) - len(tokens)))
 
     def _select_best(self, scoring: str, matches: Sequence[str], within: UnitSet | None) -> str:
-        """A statement, up to its limit, for the best units; `matches`: what they hold, and what proposes them if that differs."""
+        """Make an SQL query for the best units, up to its LIMIT; `matches`: result of `Phrases.expressions`."""
         proposed = "AND +rowid IN (SELECT rowid FROM unit_terms WHERE unit_terms MATCH ?2)" if len(matches) > 1 else ""
         return (
             f"SELECT rowid, {scoring} AS score FROM unit_terms WHERE unit_terms MATCH ?1 "
@@ -317,7 +317,7 @@ class Postings(Tables):
         )
 
     def _order_rows(self, rows: list[tuple[Any, float]], limit: int) -> InOrder[Any]:
-        """The first rows of these, which are ordered by score; ties by content."""
+        """Order ties by content in rows that are ordered by score; returns the first `limit` rows."""
         shared = {score for (_, score), (_, other) in pairwise(rows) if score == other}
         keys = self._read_content_keys([unit for unit, score in rows if score in shared])
         rows.sort(key=lambda row: (-row[1], keys.get(row[0], ())))
@@ -333,7 +333,7 @@ class Postings(Tables):
     # Trigrams
 
     def find_documents(self, expression: str) -> Mapping[DocumentId, Collection[int]]:
-        """Documents that may match trigrams (`build_trigram_query`), with the parts of large ones. Verify on the text."""
+        """Find documents, and parts of large ones, that may match `build_trigram_query`. Callers must check their text."""
         sql = "SELECT rowid FROM text_trigrams WHERE text_trigrams MATCH ? ORDER BY rowid"
         return {
             **group_by_document(row[0] for row in self._rows(sql, expression)),
@@ -341,14 +341,14 @@ class Postings(Tables):
         }
 
     def find_names_containing(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
-        """Units whose folded name contains this text of at least three characters, shortest names first."""
+        """Find units whose folded name contains this text of at least three characters, shortest names first."""
         names = self.find_names_with(folded, within, limit)
         return InOrder([unit for unit, _, _ in names], names.keys)
 
     def find_names_with(
         self, folded: str, within: UnitSet | None, limit: int, typed: str = ""
     ) -> InOrder[tuple[UnitId, DocumentId, int]]:
-        """The same as (unit, document, letters of its folded name); of equally long ones first those that hold `typed`."""
+        """Like `find_names_containing`, as (unit, document, length of folded name); among equal lengths, names with `typed` lead."""
         order = f"length(u.folded), u.kind IN ({CHUNKS}), NOT instr(u.name, ?3), u.local, d.roles LIKE '%test%', {CONTENT_ORDER}"
         sql = (
             f"SELECT u.id, u.document_id, length(u.folded), {order} "
@@ -360,7 +360,7 @@ class Postings(Tables):
         return InOrder([row[:3] for row in rows], [row[3:] for row in rows])
 
     def find_names_resembling(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[tuple[UnitId, str]]:
-        """Pairs (unit, folded name) of the names that share the most trigrams with this one, at least a third."""
+        """Find names that share the most trigrams, and at least a third, with this one: pairs (unit, folded name)."""
         grams = trigrams(folded)
         if not grams:
             return InOrder((), ())
@@ -377,12 +377,12 @@ class Postings(Tables):
 
 
 def build_trigram_query(text: str) -> str:
-    """The FTS5 expression that every text with this substring satisfies; empty if no line of it has three characters."""
+    """Build an FTS5 expression that all texts with this substring match; empty if no line of it has three characters."""
     return " AND ".join(map(quote_term, trigrams(text)))
 
 
 def _decode_varints(packed: bytes) -> list[int]:
-    """SQLite's integers of variable length; counts have less than nine bytes."""
+    """Decode SQLite's variable-length integers; counts have less than nine bytes."""
     numbers, value = list[int](), 0
     for byte in packed:
         value = value << 7 | byte & 0x7F
@@ -393,28 +393,28 @@ def _decode_varints(packed: bytes) -> list[int]:
 
 
 def build_plain_phrases() -> Phrases:
-    """Phrases as every index makes them, without an index."""
+    """Make a `Phrases` without an index."""
     return Phrases(apsw.Connection(":memory:"))
 
 
-MOST = 255  # Highest count of a word in a field; a byte each. BM25 hardly distinguishes higher counts.
-LONGEST = 65_535  # Most words of a field; two bytes each
+MOST = 255  # Limit on counts of a word in a field, which have one byte; BM25 hardly distinguishes higher counts
+LONGEST = 65_535  # Limit on the number of words in a field, which has two bytes
 _FIELDS = len(COLUMNS)
 _LENGTHS = struct.Struct(f"={_FIELDS}H")
 _HEAD = _LENGTHS.size
-_ENTRY = struct.Struct(f"=I{_FIELDS}s")  # Number and counts of a phrase; the lengths of all fields come before them
+_ENTRY = struct.Struct(f"=I{_FIELDS}s")  # A phrase's number and its counts in each field; entries follow `_LENGTHS`
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
     """Word counts and lengths of a unit's fields, in the order of COLUMNS."""
 
-    counts: Mapping[int, bytes]  # Position of a word that occurs → its counts in each field, in order
+    counts: Mapping[int, bytes]  # Position of a word in the query → its count in each field, one byte each
     lengths: Sequence[int]  # Number of words in each field, at most LONGEST
 
 
 def _join_columns(answers: Sequence[Any], _: Sequence[Any]) -> tuple[dict[Any, Any], list[dict[Any, Any]]]:
-    """A mapping, and a list of mappings: each with its like."""
+    """Merge answers of `count_in_files`: join the mappings at the same position."""
     columns = zip(*(holding for _, holding in answers), strict=True)
     return join_mappings([lengths for lengths, _ in answers], ()), [join_mappings(column, ()) for column in columns]
 
@@ -432,7 +432,7 @@ def _join_files(files: list[Any], arguments: Sequence[Any]) -> tuple[dict[Any, i
 
 
 class OccurrenceCounter(Tables):
-    """Counts words in units and files. A function of ours reads FTS5's postings in one query, and no text."""
+    """Counts words in units and files. A custom FTS5 function reads the counts from the postings, without any text."""
 
     def __init__(
         self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False, arrays: TermArrays | None = None
@@ -447,7 +447,7 @@ class OccurrenceCounter(Tables):
     def count_in_units(
         self, units: UnitSet, terms: Sequence[str], check: Callable[[], None] = lambda: None
     ) -> Mapping[UnitId, Occurrences]:
-        """Unit → its counts of these stems, for those that have any. `check` is called for each, and may raise."""
+        """Count these terms in each unit; units without any are left out. `check` is called for each unit, and may raise."""
         if not terms:
             return {}
         counted = self._arrays.in_units(units, terms, MOST, LONGEST) if self._arrays else None
@@ -471,7 +471,7 @@ class OccurrenceCounter(Tables):
     def count_in_files(
         self, documents: Collection[DocumentId], terms: Sequence[str], check: Callable[[], None] = lambda: None
     ) -> tuple[Mapping[DocumentId, int], list[Mapping[DocumentId, int]]]:
-        """(file → number of its units; for each term, file → number of its units with the word in any field), for these files.
+        """Count in these files: (file → number of units; for each term, file → number of units with the term in any field).
 
         `check` is called for each term, as in `count_in_units`.
         """
@@ -501,7 +501,7 @@ class OccurrenceCounter(Tables):
         return lengths, holding
 
     def _count_aside(self) -> Mapping[int, int]:
-        """File → number of its TODO comments: the count of all units needs an index alone, and no row of theirs."""
+        """Count TODO comments by file, to subtract them from the count of all units, which needs only an SQL index."""
         sql = f"SELECT document_id, count(*) FROM units WHERE folded = '' AND kind = '{TODO}' GROUP BY document_id"
         return dict(self._rows(sql))
 
@@ -514,7 +514,7 @@ class OccurrenceCounter(Tables):
 
 
 def _group_by_word(packed: bytes, word_of: Sequence[int]) -> dict[int, bytes]:
-    """Counts by word from counts by phrase; a prefix has several phrases."""
+    """Add up counts by phrase to counts by word, since a prefix has several phrases."""
     entries = _ENTRY.iter_unpack(packed[_HEAD:])
     if word_of[-1] == len(word_of) - 1:  # each word is one phrase
         return dict(entries)
@@ -532,36 +532,36 @@ def _count_occurrences(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
     sizes = [*map(api.column_size, range(_FIELDS))]
     packed = [_LENGTHS.pack(*sizes if max(sizes) <= LONGEST else [min(LONGEST, n) for n in sizes])]
     for phrase in range(api.phrase_count):
-        if api.phrase_columns(phrase):  # of hundreds of words a unit has few
+        if api.phrase_columns(phrase):  # a unit has only few of the words
             counts = [*map(len, api.phrase_locations(phrase))]
             packed.append(_ENTRY.pack(phrase, bytes(counts if max(counts) <= MOST else [min(MOST, n) for n in counts])))
     return b"".join(packed)
 
 
 _NAMED = f"NOT u.local AND u.kind NOT IN ('toplevel', 'text', '{TODO}')"
-"""Units whose names describe a file: definitions and headings. Chunks have the name of the file."""
+"""Condition for units whose names describe their file: definitions and headings, but not chunks."""
 
 
 class FileStatistics(Tables):
-    """Statistics of documents by their words, definitions and imports; terms are stemmed. Nothing is stored for them."""
+    """Computes statistics of documents from their words, definitions and imports. Terms are stemmed."""
 
     def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
         super().__init__(connection)
         self._sets = sets
 
     def find_holding(self, units: UnitSet) -> set[DocumentId]:
-        """The documents with any of these units."""
+        """Find the documents that contain any of these units."""
         self._sets.hold(units)
         sql = "SELECT DISTINCT u.document_id FROM temp.unit_set s CROSS JOIN units u ON u.id = s.id"
         return {DocumentId(row[0]) for row in self._rows(sql)}
 
     def find_on_path(self, term: str, column: str) -> set[DocumentId]:
-        """Documents with the term in the names of file and folder (`concepts`) or of the folders above (`path`)."""
+        """Find documents with the term in the name of the file or its folder (column `concepts`), or of folders above (`path`)."""
         sql = "SELECT DISTINCT u.document_id FROM unit_terms t CROSS JOIN units u ON u.id = t.rowid WHERE unit_terms MATCH ?"
         return {DocumentId(row[0]) for row in self._rows(sql, f"{{{column}}} : {quote_term(term)}")}
 
     def count_named(self, term: str) -> dict[DocumentId, int]:
-        """Document → number of its definitions and headings with the term in their name."""
+        """Count each document's definitions and headings with the term in their name."""
         sql = (
             "SELECT u.document_id, count(*) FROM unit_terms t CROSS JOIN units u ON u.id = t.rowid "
             f"WHERE unit_terms MATCH ? AND {_NAMED} GROUP BY 1"
@@ -569,7 +569,7 @@ class FileStatistics(Tables):
         return dict(self._rows(sql, f"{{name}} : {quote_term(term)}"))
 
     def find_imports(self, term: str) -> list[tuple[DocumentId, str]]:
-        """Pairs (document, module and name) of imports that contain the term, in any case, not necessarily as a word."""
+        """Find imports that contain the term anywhere, ignoring case: pairs (document, module and name)."""
         sql = (
             "SELECT document_id, module || ' ' || name FROM imports "
             "WHERE instr(lower(module), ?1) OR instr(lower(name), ?1)"
@@ -577,7 +577,7 @@ class FileStatistics(Tables):
         return self._rows(sql, term)
 
     def count_definitions(self, documents: Iterable[DocumentId]) -> dict[DocumentId, int]:
-        """Document → number of its definitions and headings; those without any are left out."""
+        """Count each document's definitions and headings; documents without any are left out."""
         sql = (
             "SELECT u.document_id, count(*) FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value "
             f"WHERE {_NAMED} GROUP BY 1"
@@ -585,13 +585,13 @@ class FileStatistics(Tables):
         return dict(self._rows(sql, json.dumps(sorted(documents))))
 
     def read_totals(self) -> tuple[int, int]:
-        """Numbers of documents, and of definitions and headings, in the whole index."""
+        """Count the documents, and the definitions and headings, of the whole index."""
         sql = f"SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM units u WHERE {_NAMED})"
         documents, units = self._row(sql)
         return documents, units
 
     def read_outline(self, document: DocumentId, most: int) -> list[tuple[str, str]]:
-        """Pairs (kind, name) of the first top-level definitions and headings, in order of place."""
+        """Read a document's first `most` top-level definitions and headings, in order of position: pairs (kind, name)."""
         sql = (
             f"SELECT u.kind, u.name FROM units u WHERE u.document_id = ? AND u.parent_id IS NULL AND {_NAMED} "
             "ORDER BY u.start_byte LIMIT ?"
@@ -599,6 +599,6 @@ class FileStatistics(Tables):
         return self._rows(sql, document, most)
 
     def read_extent(self, document: DocumentId) -> tuple[int, int]:
-        """Size of a document's file in bytes and lines."""
+        """Read the size of a document's file: (bytes, lines)."""
         size, lines = self._row("SELECT size, lines FROM documents WHERE id = ?", document) or (0, 0)
         return size, lines

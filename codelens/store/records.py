@@ -1,7 +1,7 @@
-"""Small files next to an index, with what users recorded about results, and which symbols ran.
+"""Small databases next to an index: users' records about results, and observations of which symbols ran.
 
-They use SQLite's rollback journal instead of WAL: at rest each is one file, and writers of a few rows wait only milliseconds for
-each other. The journal of a killed writer is rolled back by the next process that opens the file.
+They use SQLite's rollback journal instead of WAL, so each is a single file at rest, and writers of a few rows wait only
+milliseconds for each other. The next process that opens the file rolls back the journal of a killed writer.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.FormatError, apsw.SQLError,
 
 
 class FileBeside:
-    """Such a file, opened for reading or in one transaction for writing. A missing file reads as empty."""
+    """A small database next to an index, opened for reading or for one writing transaction. A missing file reads as empty."""
 
     fault: ClassVar[type[CodelensError]]
-    name: ClassVar[str]  # 'a memory file'
+    name: ClassVar[str]  # What messages call such a file, as 'a memory file'
     removal: ClassVar[str]  # The command that removes it
     schemas: ClassVar[tuple[str, ...]]  # One script per version, from 1; never changed once released
-    tables: ClassVar[frozenset[str]]  # Tables by which such a file is known
-    named_table: ClassVar[str]  # The table that names repositories
+    tables: ClassVar[frozenset[str]]  # Tables that identify such a file
+    named_table: ClassVar[str]  # The table with names of repositories
 
     def __init__(self, connection: apsw.Connection | None) -> None:
         self._connection = connection
@@ -46,7 +46,7 @@ class FileBeside:
     @classmethod
     @contextmanager
     def reading(cls, path: Path) -> Iterator[Self]:
-        """Open for reading, in one state. Raises `fault` if the file is damaged, unreadable, or from a newer codelens."""
+        """Open for reading a single state. Raises `fault` if the file is damaged, unreadable, or from a newer codelens."""
         if not path.is_file():
             yield cls(None)
             return
@@ -62,7 +62,7 @@ class FileBeside:
     @classmethod
     @contextmanager
     def recording(cls, path: Path) -> Iterator[Self]:
-        """Open for writing, or create: all or nothing is kept. Raises `fault` after waiting for another writer."""
+        """Open or create for writing in one transaction. Raises `fault` if another writer does not finish in time."""
         with cls._report_faults(path):
             connection = open_beside(path, writing=True)
             try:
@@ -79,7 +79,7 @@ class FileBeside:
                 connection.close()  # rolls back uncommitted work
 
     def rename_repositories(self, names: Mapping[str, str]) -> None:
-        """Keep the records of repositories that the index has renamed: old name → new name."""
+        """Rename repositories in the records: old name → new name."""
         for old, new in names.items():
             self._run(f"UPDATE OR IGNORE {self.named_table} SET repository = ? WHERE repository = ?", new, old)
 
@@ -94,7 +94,7 @@ class FileBeside:
 
     @classmethod
     def _has_tables(cls, connection: apsw.Connection, path: Path) -> bool:
-        """True if the file has our tables, False if it is empty. Raises `fault` for a file of others, or of a newer codelens."""
+        """True if the file has our tables, False if it is empty. Raises `fault` for other files, or those of a newer codelens."""
         version = int(connection.pragma("user_version"))
         if version > len(cls.schemas):
             raise cls.fault(f"{path} was written by a newer codelens", f"upgrade codelens, or `{cls.removal}`")
@@ -116,9 +116,9 @@ class FileBeside:
             raise cls.fault(f"{path} cannot be used: {fault.strerror or fault}") from fault
 
 
-MOST_STAMPS = 20  # Newest stamps kept for a place (knowing's figure)
-MOST_ANSWERS = 50  # Newest answers kept over all sessions. Only the last of each session is needed.
-MOST_FEEDBACK = 50  # Newest judgements kept for a place. Older ones have mostly expired with the code.
+MOST_STAMPS = 20  # Limit on stamps kept per place, the newest first
+MOST_ANSWERS = 50  # Limit on answers kept for all sessions; only the last of each session is needed
+MOST_FEEDBACK = 50  # Limit on judgements kept per place; older ones have mostly expired as the code changed
 
 MEMORY_SCHEMAS = (
     """
@@ -181,7 +181,7 @@ class Memory(FileBeside):
     schemas, tables, named_table = MEMORY_SCHEMAS, frozenset((*KEPT, "places", "answers")), "places"
 
     def recall(self, paths: Collection[str]) -> PlaceRecords:
-        """Everything recorded for places in these files, in any repository, including the files themselves."""
+        """Read all records for places in these files and for the files themselves, in any repository."""
         by_place: dict[Place, dict[str, Any]] = {}
         among = json.dumps(sorted(set(paths)))
         for table, columns in (("pins", "1"), ("ratings", "t.rating"), ("uses", "t.count")):
@@ -217,7 +217,7 @@ class Memory(FileBeside):
             yield Place(*row[:4]), row[4:]
 
     def learned(self, words: Collection[str], least: int) -> list[LearnedWord]:
-        """Places used at least `least` times for one of these words: most often first, then by content."""
+        """Find the places used at least `least` times for one of these words, the most used first, then by content."""
         sql = (
             "SELECT v.word, p.repository, p.path, p.name, p.kind, v.count FROM json_each(?) n CROSS JOIN vocabulary v "
             "ON v.word = n.value JOIN places p ON p.id = v.place WHERE v.count >= ? "
@@ -227,12 +227,12 @@ class Memory(FileBeside):
         return [LearnedWord(row[0], Place(*row[1:5]), row[5]) for row in rows]
 
     def last_answer(self, session: str = "") -> RecordedAnswer | None:
-        """The newest recorded answer of a session."""
+        """Read the newest recorded answer of a session; None if it has no answers."""
         sql = "SELECT id, query, words, at FROM answers WHERE session = ? ORDER BY id DESC LIMIT 1"
         return next((self._answer(row, session) for row in self._rows(sql, session)), None)
 
     def find_unsettled(self, session: str = "") -> list[RecordedAnswer]:
-        """A session's answers whose unused places have not been judged yet, oldest first."""
+        """Find a session's answers whose unused places have not been judged yet, oldest first."""
         sql = "SELECT id, query, words, at FROM answers WHERE session = ? AND NOT settled ORDER BY id"
         return [self._answer(row, session) for row in self._rows(sql, session)]
 
@@ -245,12 +245,12 @@ class Memory(FileBeside):
         return RecordedAnswer(str(row[1]), tuple(json.loads(row[2])), row[3], places, session, row[0])
 
     def places(self) -> list[Place]:
-        """Every place with a record, by content."""
+        """List every place with a record, by content."""
         sql = "SELECT repository, path, name, kind FROM places ORDER BY path, repository, name, kind"
         return [Place(*row) for row in self._rows(sql)]
 
     def everything(self) -> dict[str, list[dict[str, Any]]]:
-        """All rows as objects for export: places by name, ordered by content, then by time."""
+        """Export all rows as objects, with places by name: table → rows, ordered by content, then by time."""
         columns = {
             "pins": "t.at",
             "ratings": "t.rating, t.at",
@@ -294,7 +294,7 @@ class Memory(FileBeside):
         self._run("INSERT OR IGNORE INTO pins VALUES (?, ?)", self._id(place), at)
 
     def unpin(self, place: Place) -> bool:
-        """Unpin a place. Returns whether it was pinned."""
+        """Unpin a place; returns True if it was pinned."""
         return bool(self._run("DELETE FROM pins WHERE place = ?", self._id(place)))
 
     def rate(self, place: Place, rating: float, at: int) -> None:
@@ -302,12 +302,12 @@ class Memory(FileBeside):
         self._run("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?)", self._id(place), rating, at)
 
     def use(self, place: Place, at: int) -> None:
-        """Count one use."""
+        """Count one use of a place."""
         sql = "INSERT INTO uses VALUES (?1, 1, ?2) ON CONFLICT DO UPDATE SET count = count + 1, at = ?2"
         self._run(sql, self._id(place), at)
 
     def judge(self, place: Place, judged: Feedback, at: int) -> None:
-        """Record one judgement."""
+        """Record one judgement of a place."""
         number = self._id(place)
         sql = "INSERT INTO feedback (place, useful, implied, digest, query, at) VALUES (?, ?, ?, ?, ?, ?)"
         self._run(sql, number, judged.useful, judged.implied, judged.digest, judged.query, at)
@@ -388,11 +388,11 @@ class Traces(FileBeside):
     schemas, tables, named_table = TRACES_SCHEMAS, frozenset({"observed", "files"}), "observed"
 
     def newest(self) -> int:
-        """Unix seconds of the last observation; 0 without any."""
+        """Find the time of the last observation in Unix seconds; 0 without observations."""
         return next((int(row[0] or 0) for row in self._rows("SELECT max(last) FROM observed")), 0)
 
     def of(self, paths: Collection[str]) -> dict[Place, ObservedRuns]:
-        """Observations of the symbols in these files, in any repository."""
+        """Read the observations of the symbols in these files, in any repository."""
         sql = (
             "SELECT o.repository, o.path, o.name, o.kind, o.count, o.last FROM json_each(?) n "
             "CROSS JOIN observed o ON o.path = n.value"
@@ -404,7 +404,7 @@ class Traces(FileBeside):
         return any(self._rows("SELECT 1 FROM files WHERE digest = ?", digest))
 
     def everything(self) -> dict[Place, ObservedRuns]:
-        """Observations of all symbols."""
+        """Read the observations of all symbols."""
         sql = "SELECT repository, path, name, kind, count, last FROM observed"
         return {Place(*row[:4]): ObservedRuns(*row[4:]) for row in self._rows(sql)}
 

@@ -1,7 +1,7 @@
-"""The log of an index's states, and the digests of its documents.
+"""The log of an index's states, and the digests of documents.
 
-The facts of a state are stored as differences from the next newer one, because two states of a tree have most lines in common;
-those of the newest follow from the index. The oldest can be deleted without touching others.
+The facts of a state are stored as differences from the next newer state, because two states of a tree share most lines. The
+newest state needs no differences, since its facts are in the index. The oldest can be deleted without changing the others.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_FOLD = 100  # Limit on the compression ratio of a large repository's facts
 
 @dataclass(frozen=True, slots=True)
 class LoggedSnapshot:
-    """One line of the log."""
+    """A line of the log, which describes one state of the index."""
 
     number: int
     snapshot: str
@@ -30,22 +30,22 @@ class LoggedSnapshot:
     time: int  # Time of the newest head commit, unix seconds; 0 without git
     documents: int
     symbols: int
-    edges: int  # Number of relations between two ends, however many lines give them
-    kept: bool  # True if its symbols and edges are still known
+    edges: int  # Number of distinct edges (source, kind, target)
+    kept: bool  # True if the facts of the state are still stored
 
 
 class OlderFacts(NamedTuple):
-    """A state's facts as differences from those of the next state."""
+    """The facts of a state, as differences from those of the next state."""
 
-    without: list[int]  # Positions of lines of the next state that this one lacks, ascending
-    lines: list[tuple[int, bytes]]  # Pairs (position, line) of lines that the next state lacks, ascending
+    without: list[int]  # Positions of the next state's lines that this state lacks, ascending
+    lines: list[tuple[int, bytes]]  # Pairs (position, line) of this state's lines that the next state lacks, ascending
 
 
 class SnapshotLog(Tables):
-    """Reads and writes the log."""
+    """Reads and writes the log of states."""
 
     def rows(self) -> list[LoggedSnapshot]:
-        """All lines of the log, newest first."""
+        """List all lines of the log, newest first."""
         sql = (
             "SELECT number, snapshot, root, time, documents, symbols, edges, facts IS NOT NULL FROM snapshot_log "
             "ORDER BY number DESC"
@@ -54,7 +54,7 @@ class SnapshotLog(Tables):
         return [LoggedSnapshot(n, s, root, at, d, u, e, bool(has_facts)) for n, s, root, at, d, u, e, has_facts in rows]
 
     def counts(self) -> tuple[int, int]:
-        """Numbers of symbols that are not local, and of edges, in the whole index."""
+        """Count the symbols that are not local and the distinct edges of the whole index."""
         sql = (
             f"SELECT (SELECT count(*) FROM units WHERE NOT local AND kind NOT IN ({CHUNKS})), "
             "(SELECT count(*) FROM (SELECT DISTINCT source, kind, target FROM edges))"
@@ -63,7 +63,7 @@ class SnapshotLog(Tables):
         return symbols, edges
 
     def facts(self, number: int, newest: bytes) -> bytes | None:
-        """The facts of a snapshot, found from those of the `newest`; None if they are no longer stored."""
+        """Reconstruct the facts of a snapshot from those of the `newest`; None if they are no longer stored."""
         sql = "SELECT number, facts FROM snapshot_log WHERE number >= ? AND facts IS NOT NULL ORDER BY number DESC"
         newer: bytes | None = None
         for logged, blob in self._rows(sql, number):
@@ -84,7 +84,7 @@ class SnapshotLog(Tables):
         return None
 
     def add(self, line: LoggedSnapshot, older: OlderFacts | None, keep: int) -> None:
-        """Add a line; keep the facts of `keep` lines. `older`: the difference to the line before, else its facts go."""
+        """Add a line, and keep the facts of `keep` lines. `older`: facts of the previous line; None drops all older facts."""
         if older is None:
             self.forget_facts(0)
         else:
@@ -102,7 +102,7 @@ class SnapshotLog(Tables):
         self.forget_facts(keep)
 
     def forget_facts(self, keep: int) -> None:
-        """Delete the facts of all but the newest lines."""
+        """Delete the facts of all but the `keep` newest lines."""
         sql = (
             "UPDATE snapshot_log SET facts = NULL WHERE facts IS NOT NULL AND number NOT IN "
             "(SELECT number FROM snapshot_log ORDER BY number DESC LIMIT ?)"
@@ -110,7 +110,7 @@ class SnapshotLog(Tables):
         self._run(sql, keep)
 
     def forget_lines(self, keep: int) -> None:
-        """Delete all but the newest lines."""
+        """Delete all but the `keep` newest lines."""
         sql = "DELETE FROM snapshot_log WHERE number NOT IN (SELECT number FROM snapshot_log ORDER BY number DESC LIMIT ?)"
         self._run(sql, keep)
 
@@ -122,7 +122,7 @@ class SnapshotLog(Tables):
     # Digests
 
     def without_digest(self) -> list[DocumentId]:
-        """Documents without a digest."""
+        """List the documents without a digest."""
         return [DocumentId(row[0]) for row in self._rows("SELECT id FROM documents WHERE digest = x'' ORDER BY id")]
 
     def set_digest(self, document: DocumentId, digest: bytes) -> None:
@@ -130,12 +130,12 @@ class SnapshotLog(Tables):
         self._run("UPDATE documents SET digest = ? WHERE id = ?", digest, document)
 
     def digests_of(self, documents: Sequence[DocumentId]) -> dict[int, bytes]:
-        """Document → SHA-256, empty if no run has computed it."""
+        """Read the SHA-256 of each document; empty if no run has computed it."""
         sql = "SELECT id, digest FROM documents WHERE id IN (SELECT value FROM json_each(?))"
         return {document: bytes(digest) for document, digest in self._rows(sql, json.dumps(documents))}
 
     def leaves(self) -> list[tuple[int, str, str, bytes]]:
-        """(document, repository, path, SHA-256, empty if no run has computed it) of all documents, in their order."""
+        """List all documents by repository and path: (document, repository, path, SHA-256; empty if no run has computed it)."""
         sql = (
             "SELECT d.id, r.name, d.path, d.digest FROM documents d JOIN repositories r ON r.id = d.repository_id "
             "ORDER BY r.name, d.path"

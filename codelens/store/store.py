@@ -1,4 +1,4 @@
-"""The index file as an object: one object per group of tables, and the writes that involve several groups.
+"""The index file as an object, with a gateway for each group of tables, and the writes that involve several groups.
 
 All SQL of codelens is in this package. A Store is opened for reading or for writing; only a writer has `writing()`.
 """
@@ -49,43 +49,43 @@ if TYPE_CHECKING:
     from codelens.store.checks import IndexFault
 
 INDEXED_AT = "indexed_at"  # Key of `meta`: the time of the last run that wrote
-_KINDS = "kinds:"  # Start of the keys of `meta` for the numbers of units; a repository's name follows
+_KINDS = "kinds:"  # Prefix of keys of `meta` for counts of units by kind; the repository's name follows
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Optional contents of an index, decided when it is built."""
+    """Optional contents of an index, chosen when it is built."""
 
     fuzzy: bool
     vector: bool
 
 
 Expected = tuple[str, tuple[Any, ...]] | tuple[Callable[..., object], Any]
-"""A method of a gateway, as `units.read_rows`, and its arguments; or work and its units."""
+"""A gateway's method, such as `units.read_rows`, and its arguments; or a function for `in_parts`, and its units."""
 T = TypeVar("T")
 
 
 class Part(NamedTuple, Generic[T]):
-    """The result of work that a store does on its own data."""
+    """The result of a function that `Store.in_parts` runs on one index."""
 
     units: Sequence[UnitId] = ()
-    of: Mapping[UnitId, T] = MappingProxyType({})  # Unit → its result, for some units
+    of: Mapping[UnitId, T] = MappingProxyType({})  # Unit → its result; some units have no result
     counts: tuple[int, ...] = ()
     documents: InOrder[DocumentId] = InOrder((), ())
 
 
-STEPS = 1000  # Instructions of SQLite's machine between two checks of the clock: some 30 µs, of which a check takes 1
+STEPS = 1000  # SQLite instructions between two checks of the time: about 30 µs, of which a check takes 1
 
 
 class Store(Tables):
     """An open index file. Close it, or use it as a context manager."""
 
-    walked: dict[Any, Any] | None = None  # Settings of a walk → neighbours of nodes; None if the index may change
-    filters: TextFilters | None = None  # Filters of the texts of documents; None if the index may change
+    walked: dict[Any, Any] | None = None  # Settings of a graph walk → cached neighbours of nodes; None if the index may change
+    filters: TextFilters | None = None  # Cached filters of documents' texts; None if the index may change
     resolvers: dict[RepositoryId, Any] | None = None
-    """Repository → what resolves names in it, for a server that keeps it from one question to the next; else None."""
-    missing: Sequence[str] = ()  # Sentences about what answers are without: none, for a file
-    is_one = True  # False if this store is made of several indexes, which lie elsewhere
+    """Repository → its resolver of names, cached between queries by a server; None without such a cache."""
+    missing: Sequence[str] = ()  # Messages about shards that answers leave out; empty for a single file
+    is_one = True  # False if this store is made of several indexes
 
     def __init__(
         self,
@@ -95,16 +95,16 @@ class Store(Tables):
         place: Path | None = None,
         unchanging: bool = False,
     ) -> None:
-        """`unchanging`: all statements see one state, so that counts may be kept."""
+        """`unchanging`: all queries see the same state, so results may be cached. `place`: the final path, if it differs."""
         self.path = path
-        self.ours = ours  # False if the user accepted an index of others: its roots are not trusted
+        self.ours = ours  # False if the user accepted a foreign index, whose roots are not trusted
         super().__init__(connection)
         self.walked, self.filters = ({}, TextFilters()) if unchanging else (None, None)
         self._value_of = cache(self._read_meta) if unchanging else self._read_meta
         self.budget = TimeBudget()  # Remaining time of the current query
-        self._version: tuple[int, int, int] | None = None  # A reader's state of the file: it may be used again
+        self._version: tuple[int, int, int] | None = None  # The state that a reader sees, so that `resume` can compare it
         self.changed: set[int] = set()  # Documents whose symbols or edges were written since the store was opened
-        self.committed = False  # True once a transaction that may have changed what the index holds was committed
+        self.committed = False  # True once a transaction that may have changed the index was committed
         self.documents = Documents(connection, place or path.resolve())
         self.unit_sets = UnitSets(connection)
         self.units = Units(connection, self.unit_sets, unchanging)
@@ -127,7 +127,7 @@ class Store(Tables):
         connection = open_reader(path)
         try:
             check_version(connection)
-            # One transaction for as long as the store is open, so that all answers come from one state.
+            # One transaction while the store is open, so that all answers come from the same state.
             connection.execute("BEGIN").fetchall()
             check_schema(connection)
             store = cls(path, connection, is_ours(connection, path.resolve(), accepted), unchanging=True)
@@ -146,12 +146,12 @@ class Store(Tables):
 
     @classmethod
     def read_unfinished(cls, path: Path) -> Store:
-        """Open an index that another process is building since `share_build`. Each query sees its last commit."""
+        """Open an index that is still being built, after `share_build`. Each query sees the last commit."""
         return cls(path, open_reader(path))
 
     @classmethod
     def write(cls, path: Path, place: Path | None = None, accepted: bool = False) -> Store:
-        """Open for writing, create or migrate, under `writer_lock`. `place`: the final path. Raises as `read`."""
+        """Open for writing under `writer_lock`; create or migrate if needed. `place`: the final path. Raises like `read`."""
         place = (place or path).resolve()
         connection, with_vectors = open_writer(path)
         try:
@@ -172,15 +172,15 @@ class Store(Tables):
         return store
 
     def rest(self) -> bool:
-        """End a reader's transaction. False if it would block a writer, or its file was replaced: then close it."""
-        # Even at rest, a reader of a log keeps a writer from ending it; and Windows replaces no file that is open.
+        """End a reader's transaction, to `resume` later. Returns False if the store must be closed, as it might block a writer."""
+        # Even at rest, a reader in WAL mode keeps a writer from ending that mode; and Windows replaces no open file.
         if not self._version or sys.platform == "win32" or self.journal_mode() == "wal":
             return False
         self._run("COMMIT")
         return True
 
     def resume(self, accepted: bool = False) -> bool:
-        """Begin the transaction of a reader at rest; False if the file has changed, or is not trusted any more: then close it."""
+        """Begin a new transaction after `rest`. Returns False if the file has changed or is no longer trusted: then close it."""
         self.budget = TimeBudget()
         with suppress(OSError, apsw.Error, CodelensError):
             self._run("BEGIN")
@@ -189,7 +189,7 @@ class Store(Tables):
         return False
 
     def _version_now(self) -> tuple[int, int, int]:
-        """The file at our path, and the number that SQLite changes when another connection commits."""
+        """Identify the file's state: (device, inode, a number that SQLite changes when another connection commits)."""
         stat = self.path.stat()
         return stat.st_dev, stat.st_ino, int(self._connection.pragma("data_version"))
 
@@ -204,9 +204,9 @@ class Store(Tables):
         self.close()
 
     def take_over(self, place: Path, named: Sequence[Path]) -> Path | None:
-        """Sign an accepted index before it is written, and the user's own after a move; return where that was before.
+        """Sign an accepted index before it is written, or the user's own after a move; returns its path before the move, or None.
 
-        Raises IndexNotTrusted if a root of an accepted index is neither named by the user nor in the index's folder.
+        Raises IndexNotTrusted if a root of an accepted index is neither in `named` nor in the index's folder.
         """
         place = place.resolve()
         before = read_marked_place(self._connection)
@@ -224,14 +224,14 @@ class Store(Tables):
         return moved_from
 
     def copy(self, into: Path) -> None:
-        """Copy the state that this reader sees to a new file. Pages are checked as they are read."""
+        """Copy the state that this reader sees to a new file, and check the pages that are read."""
         with closing(open_writer(into)[0]) as copy, copy.backup("main", self._connection, "main") as pages:
             pages.step()
 
     def begin_as(self, root: Path) -> None:
         """Turn this copy of another tree's index into the index of `root`.
 
-        It gets an identity of its own, and forgets walk rules and all logged states but the last, with which the next run
+        The copy gets a new identity, and loses the walk rules and all logged states but the last, with which the next run
         compares. Part of the caller's transaction.
         """
         (before,) = self.documents.list_repositories()
@@ -245,7 +245,7 @@ class Store(Tables):
     # The file as a whole
 
     def meta(self, key: str, default: str = "") -> str:
-        """A value of the `meta` table; `default` if the key is missing."""
+        """Read a value of the `meta` table; `default` if the key is missing."""
         value = self._value_of(key)
         return default if value is None else value
 
@@ -254,16 +254,16 @@ class Store(Tables):
         return str(row[0]) if row else None
 
     def kept_kinds(self, repository: RepositoryRow) -> dict[str, int]:
-        """Kind → number of units, as the last run counted them; empty if something was written since."""
+        """Read the counts of a repository's units by kind that `keep_kinds` stored; empty if units were written since."""
         kinds: dict[str, int] = json.loads(self.meta(_KINDS + repository.name) or "{}")
         return kinds
 
     def keep_kinds(self, repository: RepositoryRow, kinds: Mapping[str, int]) -> None:
-        """Keep these numbers until something is written. Part of the caller's transaction."""
+        """Store counts of units by kind until units are written. Part of the caller's transaction."""
         self.set_meta(_KINDS + repository.name, json.dumps(kinds))
 
     def forget_kinds(self) -> None:
-        """Call before writing units. Part of the caller's transaction."""
+        """Delete all stored counts by kind; call it before writing units. Part of the caller's transaction."""
         self._run("DELETE FROM meta WHERE key LIKE ?", _KINDS + "%")
 
     def set_meta(self, key: str, value: str) -> None:
@@ -274,16 +274,16 @@ class Store(Tables):
         self._run("INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2 WHERE value <> ?2", key, value)
 
     def schema(self) -> int:
-        """The schema version of the file, from 1."""
+        """Read the schema version of the file, from 1."""
         return read_schema_version(self._connection)
 
     def features(self) -> Features:
-        """The features of the index; all of them if it does not say."""
+        """Read the features of the index; features that are not recorded count as present."""
         return Features(fuzzy=self.meta("fuzzy", "1") == "1", vector=self.meta("vector", "1") == "1")
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Wraps queries: raises IndexCorrupt if the file turns out to be damaged."""
+        """Raise IndexCorrupt if queries in this block find the file damaged."""
         with report_damage(self.path):
             try:
                 yield
@@ -291,7 +291,7 @@ class Store(Tables):
                 raise
             except apsw.IOError as fault:
                 raise unreadable(self.path, fault) from fault
-            except Exception:  # damaged values can make a reader raise anything: read everything to know
+            except Exception:  # a damaged value can cause any error, so check all values
                 from codelens.store.checks import find_value_faults
 
                 with suppress(apsw.FullError, apsw.IOError, apsw.BusyError, apsw.InterruptError):
@@ -301,7 +301,7 @@ class Store(Tables):
                 raise
 
     def faults(self, full: bool) -> Iterator[IndexFault]:
-        """Inconsistencies of this index; `full` reads everything. `checksums.find_file_faults` checks the pages."""
+        """Find inconsistencies of this index; `full` reads everything. `checksums.find_file_faults` checks the pages."""
         from codelens.store.checks import find_full_faults, find_quick_faults
 
         quick = list(find_quick_faults(self._connection))
@@ -318,34 +318,34 @@ class Store(Tables):
         return os.fsencode(index.resolve().parent.as_posix()).hex()  # a path may contain any bytes
 
     def names_by_root(self) -> RootNames:
-        """Root of each repository, as the index has it that holds it → its name."""
+        """Map the root of each repository to its name."""
         return RootNames({row.root: row.name for row in self.documents.list_repositories()})
 
     def strays(self) -> list[RepositoryRow]:
-        """Repositories that are missing because the index was moved without its tree; empty if it was not moved."""
+        """List repositories that are missing on disk because the index was moved without them; empty if it was not moved."""
         if self.meta("home") in ("", self._home(self.path)):
             return []
         return [row for row in self.documents.list_repositories() if not self.documents.exists_on_disk(row)]
 
     def load_vectors(self) -> bool:
-        """Load sqlite-vec's functions into this connection; False if it is missing."""
+        """Load sqlite-vec's functions into this connection; returns False if it is missing."""
         return load_vector_extension(self._connection)
 
     def foresee(self, *calls: Expected) -> None:
-        """Hint what will be asked; does nothing here. A store that lies elsewhere asks for all of it at once.
+        """Announce calls that will follow. Does nothing for a file; a store of several indexes requests all answers together.
 
-        Each is a method of a gateway by name and its arguments, or work as of `in_parts` and its units: each index that the store
-        is made of rehearses it with its own, and what it read need not be asked for again.
+        A call is the name of a gateway's method with its arguments, or a function as in `in_parts` with its units. Each index then
+        rehearses the function with its own units, and returns all values that the function read.
         """
 
     def prefetch_each(self, documents: Sequence[DocumentRow], *methods: str) -> Iterator[DocumentRow]:
-        """These documents, each of which these methods will be asked about, by its id. A store that lies elsewhere asks about
-        some documents ahead, and forgets what belongs to those that are done.
+        """Yield the documents, announcing that each of these methods will be called with each document's id. A store of several
+        indexes requests the answers for some documents ahead, and drops the answers for past ones.
         """
         return iter(documents)
 
     def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
-        """The results of independent tasks. A store that lies elsewhere asks at once for what all of them wait for."""
+        """Run independent tasks; returns their results. A store of several indexes joins the requests for which tasks wait."""
         return [task() for task in tasks]
 
     def in_parts(
@@ -358,11 +358,11 @@ class Store(Tables):
         return [work(self, numbers) if further is None else work(self, numbers, further)]
 
     def journal_mode(self) -> str:
-        """`delete` at rest, `truncate` in a build, `wal` in an update, or after one if a reader kept it from ending."""
+        """Read the journal mode: `delete` at rest, `truncate` in a build, `wal` in an update and until readers let it end."""
         return str(self._connection.pragma("journal_mode"))
 
     def table_bytes(self) -> dict[str, int]:
-        """Bytes on disk of each table with its indexes, largest first."""
+        """Read the bytes on disk of each table with its indexes, largest first."""
         sql = (
             "SELECT coalesce(s.tbl_name, d.name), sum(d.pgsize) FROM dbstat d LEFT JOIN sqlite_schema s ON s.name = d.name "
             "WHERE d.aggregate = 1 GROUP BY 1 ORDER BY 2 DESC, 1"
@@ -380,7 +380,7 @@ class Store(Tables):
 
     @contextmanager
     def spending(self, seconds: float, apart: bool = False) -> Iterator[None]:
-        """Limit queries in this block to these CPU seconds, within an outer limit; `apart`: to what is left of that."""
+        """Limit queries in this block to these CPU seconds. An outer limit takes precedence; `apart` uses a copy of its rest."""
         before = self.budget
         if before.limited and apart:
             self.budget = before.rest()
@@ -392,12 +392,12 @@ class Store(Tables):
             self.budget = before
 
     def make_budget(self, seconds: float) -> TimeBudget:
-        """A budget for one query."""
+        """Make a time budget for one query."""
         return TimeBudget(seconds)
 
     @contextmanager
     def interrupting(self) -> Iterator[None]:
-        """Raise OutOfTime from statements that exceed the budget. Not for statements that write temporary tables."""
+        """Raise OutOfTime if queries in this block exceed the budget. They must not write temporary tables."""
         self.budget.check()
         self._connection.set_progress_handler(self.budget.over, STEPS)
         try:
@@ -414,22 +414,22 @@ class Store(Tables):
         self._run("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
-        """Commit what was written since `begin`."""
+        """Commit the transaction."""
         self.vectors.update_signs()
         try:
             self._run("COMMIT")
-        finally:  # Python raises an interrupt when SQLite returns, which may be after the commit
+        finally:  # KeyboardInterrupt may be raised after the commit, when SQLite returns
             self.committed = self.committed or not self._connection.in_transaction
 
     def rollback(self) -> None:
-        """Undo what was written since `begin`; does nothing without a transaction."""
+        """Roll back the transaction; does nothing without one."""
         self.vectors.forget_changes()
         if self._connection.in_transaction:
             self._run("ROLLBACK")
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """One transaction: all or nothing."""
+        """Run the block in one transaction, which is rolled back if it raises."""
         self.begin()
         try:
             yield
@@ -439,15 +439,15 @@ class Store(Tables):
         self.commit()
 
     def begin_work(self) -> None:
-        """Switch to WAL mode, in which readers keep the committed state. Waits for them; see `to_wal`."""
+        """Switch to WAL mode, so that readers see the committed state during an update; see `to_wal`."""
         to_wal(self._connection)
 
     def end_work(self) -> bool:
-        """Switch back to a single file; False if a reader prevented it."""
+        """Switch back to a single file; returns False if a reader prevented it."""
         return to_rest(self._connection)
 
     def begin_build(self) -> None:
-        """Prepare a new file without readers: batches survive a killed process, and `verify` detects a power cut."""
+        """Prepare a new file without readers. Commits survive a killed process; after a power cut, `verify` detects damage."""
         self._run("PRAGMA journal_mode = TRUNCATE; PRAGMA synchronous = OFF")
         if self._connection.pragma("application_id") != APPLICATION_ID:
             self._connection.pragma("application_id", APPLICATION_ID)
@@ -466,14 +466,14 @@ class Store(Tables):
         self._run("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE")
 
     def compact(self, into: Path) -> None:
-        """Copy the file without unused pages, and flush it. A plain VACUUM would hold all of it in memory."""
+        """Copy the index to `into` without unused pages, and flush it. A plain VACUUM would hold all of it in memory."""
         into.unlink(missing_ok=True)
         self._run("VACUUM INTO ?", format_uri(into))
         with into.open("rb+") as file:
             os.fsync(file.fileno())
 
     def tidy(self) -> None:
-        """Return pages to the system if more than a third of the file is unused. Call outside of transactions."""
+        """Shrink the file if more than a third of it is unused. Call outside of transactions."""
         pages, unused = int(self._connection.pragma("page_count")), int(self._connection.pragma("freelist_count"))
         if unused * 3 > pages:
             self._run("PRAGMA temp_store = FILE")  # else it would hold the whole file in memory
@@ -521,7 +521,7 @@ class Store(Tables):
             self.vectors.add(ids, derived.vectors)
 
     def frames(self, document: DocumentId) -> Iterator[bytes]:
-        """The compressed bytes of a document: one frame, or one per part of a large file."""
+        """Read the compressed bytes of a document: one zstd frame, or one per part of a large file."""
         if snapshot := self.documents.read_snapshot(document):
             yield snapshot
             return
@@ -531,7 +531,7 @@ class Store(Tables):
     def embed_again(
         self, document: DocumentId, vectors: Sequence[Sequence[bytes]], file_vector: bytes, embedder: str
     ) -> None:
-        """Replace a document's vectors, given for each unit in order of place and each of its pieces."""
+        """Replace a document's vectors, given as one list of pieces' vectors for each unit in order of position."""
         before = self.units.list_piece_counts(document)
         self.vectors.remove(before)
         ids = [unit for unit, _ in before]
@@ -541,7 +541,7 @@ class Store(Tables):
         self.documents.set_embedder(document, embedder)
 
     def extraction_of(self, document: DocumentId) -> Extraction:
-        """The extraction of a document as it was stored."""
+        """Read a document's stored extraction."""
         namespace, fault = self._row("SELECT namespace, fault FROM documents WHERE id = ?", document)
         units, references = self.units.read_extracted(document), self.references.list_in_document(document)
         bindings = self.references.list_bindings(document)
