@@ -39,7 +39,10 @@ ENDINGS = (
     "ors", "ies", "ing", "ed", "es",
 )  # fmt: skip
 """The most common endings of English words."""
-TAILS = ("", *dict.fromkeys(end[at:] for end in ENDINGS for at in range(len(end))))  # Possible continuations of a prefix
+TAILS = (
+    "",
+    *dict.fromkeys(end[at:] for end in ENDINGS for at in range(len(end))),
+)  # Possible continuations of a prefix
 SHORTEST_STEM = 3  # Letters of a stem that may be queried as a prefix; `us`, the stem of `uses`, begins too many words
 
 
@@ -348,7 +351,7 @@ class Postings(Tables):
     def find_names_with(
         self, folded: str, within: UnitSet | None, limit: int, typed: str = ""
     ) -> InOrder[tuple[UnitId, DocumentId, int]]:
-        """Like `find_names_containing`, as (unit, document, length of folded name); among equal lengths, names with `typed` lead."""
+        """Like `find_names_containing`, as (unit, document, length of folded name); of equal lengths, names with `typed` lead."""
         order = f"length(u.folded), u.kind IN ({CHUNKS}), NOT instr(u.name, ?3), u.local, d.roles LIKE '%test%', {CONTENT_ORDER}"
         sql = (
             f"SELECT u.id, u.document_id, length(u.folded), {order} "

@@ -1,6 +1,6 @@
-"""Resolves a user's PATH:LINE or symbol name to a unit.
+"""Resolve a user's PATH:LINE or symbol name to a unit.
 
-A path is absolute or relative to a repository's root; the repository's name goes in front where several have the path.
+A path is absolute or relative to a repository's root. If several repositories have the path, the repository's name precedes it.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier
 
-MOST_CANDIDATES = 20  # Places listed for an ambiguous name: a screenful
-MOST_ALIKE = 5  # Similar names listed for an unknown name
-SAME_NAME = 500  # Units with the same name that are considered: more than a person could tell apart
+MOST_CANDIDATES = 20  # Limit on units listed for an ambiguous name: a screenful
+MOST_ALIKE = 5  # Limit on similar names listed for an unknown name
+SAME_NAME = 500  # Limit on units with the same name that are considered
 
 
 class NothingNamed(TargetError):
-    """No definition in the index has this name."""
+    """Raised if no definition in the index has this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserTarget:
-    """A resolved target. Without a unit, the file or line was lost before ranking."""
+    """A resolved target. Without a unit, the index does not hold the file or a unit at the line."""
 
     text: str
     unit: UnitRow | None
     document: DocumentRow | None
-    path: str  # The path as given, if it was one
+    path: str  # The path; empty if the target is a name
     line: int | None
     repository: str = ""  # The repository that the path names; empty for any
 
 
 def resolve_target(text: str, store: Store, todos: bool = False) -> UserTarget:
-    """Resolve a target, without its column. `todos` prefers a TODO comment. Raises TargetError for none or several."""
+    """Resolve a target; a column is ignored. `todos` prefers a TODO comment. Raises TargetError for no or several matches."""
     head, colon, tail = text.rpartition(":")
     line = int(tail) if colon and head and tail.isascii() and tail.isdigit() else None
     path, repository = _strip_root(head if line is not None else text, store)
@@ -71,7 +71,7 @@ def resolve_target(text: str, store: Store, todos: bool = False) -> UserTarget:
 
 
 def _strip_root(path: str, store: Store) -> tuple[str, str]:
-    """The path relative to a root and that repository's name, for an absolute path; other paths are unchanged."""
+    """Split an absolute path into (path relative to a root, that repository's name); other paths are returned unchanged."""
     if not Path(path).is_absolute():
         return path, ""
     for row in sorted(store.documents.list_repositories(), key=lambda r: -len(str(r.root))):
@@ -82,7 +82,7 @@ def _strip_root(path: str, store: Store) -> tuple[str, str]:
 
 
 def find_documents(path: str, repository: str, store: Store) -> list[DocumentRow]:
-    """Documents with this path; otherwise it may begin with a repository's name."""
+    """Find documents with this path, or else with the path after a repository's name."""
     ids = {row.name: row.id for row in store.documents.list_repositories()}
     documents = [d for d in store.documents.find_by_path(path) if not repository or d.repository == ids[repository]]
     name = next((name for name in sorted(ids, reverse=True) if path.startswith(f"{name}/")), "")
@@ -108,7 +108,7 @@ def _find_unit(text: str, store: Store) -> UnitRow:
 
 
 def find_units_named(text: str, store: Store) -> list[UnitRow]:
-    """The definitions that a name may mean; with other capitals or underscores only if none has exactly this name."""
+    """Find the definitions that a name may mean. Case and underscores are ignored only if no exact match exists."""
     wanted, last = split_name(text)
     rows = list(store.units.read_rows(store.units.find_by_name(fold_identifier(last), None, SAME_NAME)).values())
     named = (
@@ -123,15 +123,15 @@ def find_units_named(text: str, store: Store) -> list[UnitRow]:
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """(the name with dots, its last part)."""
+    """Normalise a qualified name: (the name with dots, its last part)."""
     wanted = text.replace("::", ".").replace("#", ".").removesuffix("()")
     return wanted, wanted.rsplit(".", 1)[-1]
 
 
 def _drop_rivals(units: Sequence[UnitRow]) -> Sequence[UnitRow]:
-    """The definitions that a name may mean: code before quotations of code in documents, and one for those that are one thing.
+    """Drop definitions in prose if there are definitions in code, and keep only one of those that define the same thing.
 
-    These are versions of one function for different builds in one file, and in C a struct and its typedef.
+    The latter are versions of a function for different builds in one file, and in C a struct and its typedef.
     """
     code = [u for u in units if not is_prose(u.language)] or units
     by_name: dict[str, list[UnitRow]] = {}
@@ -144,7 +144,7 @@ def _drop_rivals(units: Sequence[UnitRow]) -> Sequence[UnitRow]:
 
 
 def is_same_thing(unit: UnitRow, other: UnitRow) -> bool:
-    """True for versions of one definition in a file, and for a typedef in C and the type of that name."""
+    """True if both units are versions of one definition in a file, or a typedef in C and the type of that name."""
     if unit.qualified_name != other.qualified_name or unit.repository != other.repository:
         return False
     if unit.document == other.document and unit.kind == other.kind and unit.parent == other.parent:
@@ -154,7 +154,7 @@ def is_same_thing(unit: UnitRow, other: UnitRow) -> bool:
 
 
 def list_units(units: Sequence[UnitRow], store: Store) -> tuple[str, ...]:
-    """A line for each unit: its place, kind and name."""
+    """List units for a message, one line each: path and line, kind and name."""
     several = len(store.documents.list_repositories()) > 1
     places = [
         f"{u.repository + '/' if several else ''}{u.path}:{u.name_line or u.start_line}  {u.kind} {u.qualified_name}"

@@ -1,8 +1,8 @@
-"""Postings of terms as arrays in memory: for a process that asks one state of an index again and again.
+"""Keep postings of terms as arrays in memory, for a process that queries the same state of an index repeatedly.
 
-A search asks FTS5 for the postings of each word some five times: for BM25, and for counts in units and in files. Reading them
-once into an array costs less than the first of these, and words come back in later questions. The results are the same to the
-last bit.
+A search needs the postings of each word about five times: for BM25, and for counts in units and in files. Reading them once
+into an array takes less time than one FTS5 query, and words recur in later queries. Results equal those of FTS5 to the last
+bit.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from codelens.text.bm25 import compute_fts5_idf, score_term, weigh_length
 from codelens.text.terms import BEGINNING
 
 COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
-ASKED_BEFORE = 40  # Questions of a few searches; after them the process is a server, and numpy's start pays
-MOST_BYTES = 64 << 20  # of the arrays of terms; those of all units take 52 bytes a unit
-FINEST = 1 << 10  # A weight that is a whole number of such parts multiplies and adds without rounding
+ASKED_BEFORE = (
+    40  # Requests, as of a few searches, before arrays are used: a server gains more than importing numpy costs
+)
+MOST_BYTES = 64 << 20  # Limit on bytes of the terms' arrays; the arrays of all units take another 52 bytes per unit
+FINEST = 1 << 10  # Weights that are multiples of 1 / FINEST are multiplied and added without rounding errors
 _CASES = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(COLUMNS))
 
 
 class _TermPostings(NamedTuple):
-    """A stem's units as places in all units, with their counts by column; its documents and units in each."""
+    """A stem's units (as positions among all units) with counts by column, and its documents with their numbers of units."""
 
     places: Any
     counts: Any
@@ -33,10 +35,10 @@ class _TermPostings(NamedTuple):
 
 
 class TermArrays(Tables):
-    """Answers from arrays, those of the terms asked for last; None where FTS5 has to be asked."""
+    """A cache of postings, with queries that return None if FTS5 must be used instead."""
 
     def __init__(self, connection: apsw.Connection, stems: Callable[[str], list[str]]) -> None:
-        """`stems`: the function from a term to its words as the index keeps them."""
+        """`stems`: function that splits a term into stemmed words, as the index does."""
         super().__init__(connection)
         self._stems = stems
         self._asked, self._bytes = 0, 0
@@ -44,7 +46,7 @@ class TermArrays(Tables):
         self._numpy: Any = None
 
     def find(self, terms: Iterable[object]) -> list[_TermPostings] | None:
-        """The postings of these terms; None in a process that asked little yet, and if one is not a single whole word."""
+        """Find the postings of these terms; None before ASKED_BEFORE requests, or if a term is not a single whole word."""
         self._asked += 1
         if self._asked <= ASKED_BEFORE:
             return None
@@ -63,7 +65,7 @@ class TermArrays(Tables):
         proposing: Sequence[object],
         limit: int,
     ) -> list[tuple[int, float]] | None:
-        """(unit, BM25) of the best units, best first, and of all that are as good as the last of these."""
+        """Find the `limit` best units and those that tie with the last: pairs (unit, BM25), best first."""
         postings, proposed = self.find(terms), self.find(proposing)
         if postings is None or proposed is None or any(weight * FINEST % 1 for weight in weights):
             return None
@@ -73,7 +75,7 @@ class TermArrays(Tables):
         matching, among = numpy.zeros((2, len(self._units)), dtype=bool)
 
         def select_columns(term: _TermPostings) -> tuple[Any, Any]:
-            """The places and counts of a term in these columns."""
+            """Select the positions of units with the term in these columns, and the counts there."""
             if not columns:
                 return term.places, term.counts
             counts = term.counts[:, chosen]
@@ -98,7 +100,7 @@ class TermArrays(Tables):
     def in_units(
         self, units: Sequence[int], terms: Sequence[str], most: int, longest: int
     ) -> dict[int, tuple[dict[int, bytes], tuple[int, ...]]] | None:
-        """Unit → (place of a term → its counts in each column, at most `most`; the lengths of the columns), in order."""
+        """Map each unit to its term counts (position → count per column, at most `most`) and its column lengths."""
         if (postings := self.find(terms)) is None:
             return None
         numpy, width = self._numpy, len(COLUMNS)
@@ -117,7 +119,7 @@ class TermArrays(Tables):
     def in_files(
         self, documents: Collection[int], terms: Sequence[str]
     ) -> tuple[dict[int, int], list[dict[int, int]]] | None:
-        """(document → number of its units; for each term, document → number of its units that have it), for these documents."""
+        """Count in these documents: (document → number of units; for each term, document → number of units with the term)."""
         if (postings := self.find(terms)) is None:
             return None
         numpy = self._numpy
@@ -130,7 +132,7 @@ class TermArrays(Tables):
         return count_among(*self._by_document), [count_among(term.documents, term.units_in) for term in postings]
 
     def _places(self, ordered: Any, wanted: Any) -> tuple[Any, Any]:
-        """(places in an ordered array of the wanted values that it has, these values)."""
+        """Find wanted values in an ordered array: (positions of those that it holds, those values)."""
         if not len(ordered):
             return self._numpy.zeros(0, dtype=self._numpy.int64), wanted[:0]
         at = self._numpy.searchsorted(ordered, wanted)
@@ -143,7 +145,7 @@ class TermArrays(Tables):
         if known is None:
             known = self._read(stem)
             self._bytes += _size(known)
-        self._known[stem] = known  # at the end, since the first is forgotten first
+        self._known[stem] = known  # move to the end: the least recently used is dropped first
         while self._bytes > MOST_BYTES and len(self._known) > 1:
             self._bytes -= _size(self._known.pop(next(iter(self._known))))
         return known
@@ -181,7 +183,7 @@ class TermArrays(Tables):
         self._by_document = numpy.unique(self._documents, return_counts=True)
 
     def _numbers(self, sql: str, values: Sequence[str] = ()) -> list[Any]:
-        """Columns of a result, each of which SQLite joins to one text: five times as fast as rows."""
+        """Read one row of texts with numbers joined by commas, as an array each: five times as fast as reading rows."""
         row: Any = self._connection.execute(sql, values).fetchone()
         return [self._numpy.fromstring(text or "", dtype=self._numpy.int64, sep=",") for text in row]
 
@@ -191,7 +193,7 @@ def _size(term: _TermPostings) -> int:
 
 
 def _decode_integers(numpy: Any, packed: Any) -> Any:
-    """SQLite's integers of variable length."""
+    """Decode SQLite's variable-length integers."""
     ends = numpy.nonzero(packed < 0x80)[0]
     starts = numpy.concatenate(([0], ends[:-1] + 1))
     values = numpy.zeros(len(ends), dtype=numpy.int64)

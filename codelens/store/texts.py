@@ -1,4 +1,4 @@
-"""The indexed text of documents, always from the snapshot and never from the disk, so that spans and text match."""
+"""Read the indexed text of documents. It comes from the snapshot, never from the disk, so that spans match the text."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from codelens.store.store import Store
 from codelens.text.notebook import NOTEBOOK, as_written, format_line
 from codelens.worktree.files import hash_content
 
-MAX_LINE = 400  # Characters of a line that are shown
+MAX_LINE = 400  # Limit on characters of a line that are shown
 
 
-PARTS_HELD = 3  # Parts of a large document that stay in memory: a unit is in one, and a line continues in the next
-LONGEST_LINE = 100_000  # Characters that are read of a line that spans several parts
+PARTS_HELD = (
+    3  # Limit on parts of a large document in memory; a unit is within one part, a line may continue in the next
+)
+LONGEST_LINE = 100_000  # Limit on characters that are read from a line that spans several parts
 
 
 class DocumentText:
-    """A document's bytes as they were indexed, with its lines. Of a large document only a few parts are in memory."""
+    """A document's bytes as they were indexed, and its lines. Only a few parts of a large document are kept in memory."""
 
     __slots__ = ("_held", "_load", "_places", "_starts", "bom", "encoding", "language")
 
@@ -37,17 +39,17 @@ class DocumentText:
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
+        """The size of the file in bytes."""
         last = len(self._places) - 1
         return self._places[last].start + len(self.part(last))
 
     @property
     def places(self) -> Sequence[PartPlace]:
-        """The positions at which its parts begin."""
+        """The positions at which the document's parts begin."""
         return self._places
 
     def part(self, number: int) -> bytes:
-        """The bytes of a part."""
+        """Read the bytes of a part; the last few parts are cached."""
         if number not in self._held:
             if len(self._held) == PARTS_HELD:
                 self._held.pop(next(iter(self._held)))
@@ -55,23 +57,23 @@ class DocumentText:
         return self._held[number]
 
     def part_of(self, place: int) -> int:
-        """The number of the part that contains a byte."""
+        """Find the number of the part that contains a byte."""
         return bisect_right(self._starts, place) - 1
 
     def span_of(self, number: int) -> Span:
-        """The byte range of a part in the file."""
+        """Find the byte range of a part in the file."""
         start = self._places[number].start
         return Span(start, start + len(self.part(number)))
 
     def pieces(self, span: Span) -> Iterator[Span]:
-        """A byte range, cut where parts end; an empty range is one piece."""
+        """Split a byte range where parts end; an empty range is one piece."""
         last = self.part_of(max(span.start, span.end - 1))
         for number in range(self.part_of(span.start), last + 1):
             end = span.end if number == last else self._places[number + 1].start
             yield Span(max(span.start, self._places[number].start), end)
 
     def bytes_of(self, span: Span) -> bytes:
-        """The bytes of a range, without the byte order mark."""
+        """Read the bytes of a range, without the byte order mark."""
         start = max(span.start, self.bom)
         number = self.part_of(start)
         if number == len(self._starts) - 1 or span.end <= self._starts[number + 1]:
@@ -85,32 +87,32 @@ class DocumentText:
         return b"".join(pieces)
 
     def slice(self, span: Span) -> str:
-        """The text of a byte range as its author wrote it: for a notebook without the JSON around it, else as `stored`."""
+        """Read the text of a byte range as its author wrote it: for a notebook, without the JSON around it; else see `stored`."""
         text = self.stored(span)
         return as_written(text) if self.language == NOTEBOOK else text
 
     def stored(self, span: Span) -> str:
-        """The text of a byte range, without the byte order mark; broken characters become U+FFFD."""
+        """Decode the text of a byte range, without the byte order mark; invalid characters become U+FFFD."""
         return self.bytes_of(span).decode(self.encoding, "replace")
 
     @property
     def text(self) -> str:
-        """The whole text, without the byte order mark; decoded at each call."""
+        """The whole text, without the byte order mark; decoded at each access."""
         return self.stored(Span(0, self.size))
 
     def blocks(self) -> Iterator[bytes]:
-        """The file's own bytes, part by part."""
+        """Read the file's bytes, part by part."""
         return map(self.part, range(len(self._places)))
 
     def line_and_indent(self, place: int) -> tuple[int, int]:
-        """The line of a byte, from 1, and the number of characters before it on this line."""
+        """Find the line of a byte, from 1, and the number of characters before it on that line."""
         part = self._places[self.part_of(place)]
         before = self.stored(Span(part.start, place))
         newline = before.rfind("\n") + 1
         return part.line + before.count("\n"), len(before) - newline + (0 if newline else part.before)
 
     def line_start(self, place: int) -> int:
-        """Offset at which the line of a byte begins."""
+        """Find the offset at which the line of a byte begins."""
         newline = "\n".encode(self.encoding)
         for number in range(self.part_of(place), -1, -1):
             start, raw = self._places[number].start, self.part(number)
@@ -123,7 +125,7 @@ class DocumentText:
         return self.bom
 
     def line_end(self, place: int) -> int:
-        """Offset at which the line of a byte ends, before its line break."""
+        """Find the offset at which the line of a byte ends, before its line break."""
         newline = "\n".encode(self.encoding)
         for number in range(self.part_of(place), len(self._places)):
             start, raw = self._places[number].start, self.part(number)
@@ -167,7 +169,7 @@ class PartLines(Sequence[str]):
         return line.removesuffix("\r")
 
     def _of_part(self, number: int) -> list[str]:
-        """The lines of a part; the last one may continue in the next part."""
+        """Read the lines of a part; the last one may continue in the next part."""
         if number != self._number:
             text = self._text.stored(self._text.span_of(number))
             if number == len(self._keys) - 1:
@@ -178,28 +180,28 @@ class PartLines(Sequence[str]):
 
 @dataclass(slots=True)
 class Texts:
-    """Caches texts for one search, so that each document is read once, large ones part by part."""
+    """A cache of texts for one search, so that each document is read once; large ones are read part by part."""
 
     store: Store
     _documents: dict[DocumentId, DocumentText] = field(default_factory=dict)
     _lines: dict[DocumentId, Sequence[str]] = field(default_factory=dict)
 
     def __reduce__(self) -> tuple[type[Texts], tuple[None]]:
-        return Texts, (None,)  # where it is sent to, texts are read again
+        return Texts, (None,)  # texts are not sent to another process, which reads its own
 
     def for_store(self, store: Store) -> Texts:
-        """The texts of this store: these, if they are of it."""
+        """Find the cache for this store: this one, or a new one for another store."""
         return self if self.store is store else Texts(store)
 
     def read(self, document: DocumentRow) -> DocumentText:
-        """The document's text, in memory until `forget`."""
+        """Read a document's text, and cache it until `forget`."""
         known = self._documents.get(document.id)
         if known is None:
             known = self._documents[document.id] = text_of(document, self.store)
         return known
 
     def lines(self, document: DocumentRow) -> Sequence[str]:
-        """The text's lines without line ends, as people see them (`format_line`); line n is at n - 1."""
+        """Read the text's lines without line ends, as they are shown (`format_line`); line n is at index n - 1."""
         known = self._lines.get(document.id)
         if known is None:
             text = self.read(document)
@@ -212,13 +214,13 @@ class Texts:
         return known
 
     def forget(self, document: DocumentRow) -> None:
-        """Free the memory of a document."""
+        """Drop a document's cached text."""
         self._documents.pop(document.id, None)
         self._lines.pop(document.id, None)
 
 
 def text_of(document: DocumentRow, store: Store) -> DocumentText:
-    """The indexed text of a document. Raises IndexCorrupt if it does not match its hash; parts have page checksums."""
+    """Read a document's indexed text. Raises IndexCorrupt if it does not match its hash; only page checksums protect parts."""
     snapshot = store.documents.read_snapshot(document.id)
     if snapshot:
         raw = decompress(snapshot)

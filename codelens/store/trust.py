@@ -1,11 +1,11 @@
-"""Decides which index files are opened: those that codelens made here for this user, and those that the user accepted.
+"""Decide which index files may be opened: those that codelens made here for this user, and those that the user accepted.
 
-A repository can ship a `.codelens/index.db`. So each index is signed with a MAC, by a key that only the user has, over
-its identity, path, folder and roots. The MAC does not cover later changes, so an index that git tracks must also be on
-the user's list of accepted files. That list also holds accepted indexes from other machines.
+A repository may contain a foreign `.codelens/index.db`. So each index is signed with a MAC over its identity, path, folder
+and roots, by a key that only the user has. The MAC does not cover later changes, so an index that git tracks must also be
+on the user's list of accepted files. That list also holds accepted indexes from other machines.
 
 A folder that the user moved or renamed keeps its device, its inode and the change times of its files, so its index is
-still the user's own. A copy has others.
+still trusted. A copy does not keep them.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ except ImportError:
 KEY_BYTES = 32
 KEY_NAME, ACCEPTED_NAME = "index.key", "accepted-indexes.json"
 MARK, IDENTITY, PLACE, FOLDER = "mark", "identity", "place", "folder"
-"""Keys in the table `meta`: the MAC, a random name of the index, and the path and folder for which the MAC was made."""
-MOST_COMPARED = 100  # Files whose stamps are compared to recognise a moved folder. One that agrees is enough.
+"""Keys in the table `meta`: the MAC, a random identity of the index, and the path and folder for which the MAC was made."""
+MOST_COMPARED = 100  # Limit on files whose stamps are compared to recognise a moved folder; one match is enough
 
 
 def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) -> bool:
-    """True for an index of this user and path, False for an `accepted` one. Raises IndexNotTrusted for others."""
+    """True if the index is signed for this user and path, False if it is only accepted. Raises IndexNotTrusted for others."""
     fits = _has_mark(connection, place) or _has_moved(connection, place)
     if fits and not is_tracked(place):
         return True
@@ -53,7 +53,7 @@ def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) ->
 
 
 def sign(connection: apsw.Connection, place: Path) -> bool:
-    """Sign the index for this user and path, in the caller's transaction. False if no key can be stored."""
+    """Sign the index for this user and path, in the caller's transaction. Returns False if no key can be stored."""
     key = _key(create=True)
     if key is None:
         return False
@@ -71,7 +71,7 @@ def is_settled(connection: apsw.Connection, place: Path) -> bool:
 
 
 def accept(place: Path) -> str:
-    """Put the file in its present state on the user's list; returns its SHA-256. Raises IndexNotTrusted and CannotWrite."""
+    """Add the file with its current content to the user's list; returns its SHA-256. Raises IndexNotTrusted and CannotWrite."""
     import json
 
     if left := _find_log_beside(place):
@@ -96,7 +96,7 @@ def renew(place: Path) -> None:
 
 
 def refuse_roots_outside(place: Path, roots: Sequence[Path]) -> None:
-    """Raise IndexNotTrusted for roots outside the folder of an index from elsewhere: a run must not read them."""
+    """Raise IndexNotTrusted if a foreign index has roots outside its folder, which a run must not read."""
     folder = _folder(place)
     for root in roots:
         if not root.is_relative_to(folder):
@@ -121,8 +121,8 @@ def _has_mark(connection: apsw.Connection, place: Path) -> bool:
 def _has_moved(connection: apsw.Connection, place: Path) -> bool:
     """True if the user moved or renamed the folder of an index, within one device.
 
-    The MAC covers device and inode. An inode can be used again, so one of the indexed files must also have the inode and
-    the times of its last run. No program can set a change time, and none can foresee both.
+    The MAC covers device and inode. An inode can be reused, so one of the indexed files must also have the inode and the
+    times that the index recorded. No program can set a change time, or foresee both.
     """
     before = read_marked_place(connection)
     if (
@@ -135,7 +135,7 @@ def _has_moved(connection: apsw.Connection, place: Path) -> bool:
 
 
 def is_owned(path: Path) -> bool:
-    """True if a file or folder belongs to the user. Windows does not tell; there the MAC alone counts."""
+    """True if a file or folder belongs to the user. Always True on Windows, where only the MAC is checked."""
     return sys.platform == "win32" or path.stat().st_uid == os.geteuid()
 
 
@@ -154,20 +154,20 @@ def _holds_indexed_file(connection: apsw.Connection, place: Path) -> bool:
 
 
 def _folder(place: Path) -> Path:
-    """The folder that an index belongs to."""
+    """Find the folder to which an index belongs."""
     return place.parent.parent if place.parent.name == INDEX_FOLDER else place.parent
 
 
 def _identify_folder(place: Path) -> str:
-    """Its device and inode."""
+    """Identify the folder of an index by its device and inode."""
     stat = _folder(place).stat()
     return f"{stat.st_dev}:{stat.st_ino}"
 
 
 def _mark(key: bytes, connection: apsw.Connection, place: Path) -> str:
-    """The MAC over all parts, each with its length, so that different lists of parts never give the same bytes.
+    """Compute the MAC over all parts, each with its length, so that different lists of parts never give the same bytes.
 
-    The schema is not among them: an index is opened only if its tables have exactly the SQL of the migrations.
+    The schema is not covered, because an index is opened only if its tables have exactly the SQL of the migrations.
     """
     roots: Sequence[Any] = connection.execute("SELECT name, root FROM repositories ORDER BY id").fetchall()
     parts = ["codelens index", _read_meta(connection, IDENTITY), os.fspath(place)]
@@ -186,7 +186,7 @@ def _read_meta(connection: apsw.Connection, name: str) -> str:
 
 
 def read_marked_place(connection: apsw.Connection) -> Path | None:
-    """The path for which the index was signed last; None if it has none."""
+    """Read the path for which the index was last signed; None if it was never signed."""
     with suppress(ValueError):
         if raw := bytes.fromhex(_read_meta(connection, PLACE)):
             return Path(os.fsdecode(raw))
@@ -194,7 +194,7 @@ def read_marked_place(connection: apsw.Connection) -> Path | None:
 
 
 def _key(create: bool = False) -> bytes | None:
-    """The user's key; None if it is missing and cannot be created, or if another user may have put it there."""
+    """Read the user's key, or create it with `create`; None if this fails or the file may be another user's."""
     folder = find_user_place("")
     if folder is None:
         return None
@@ -212,7 +212,7 @@ def _key(create: bool = False) -> bytes | None:
 
 
 def _write_private(path: Path, content: bytes, replace: bool) -> None:
-    """Write a file that only the user can read, or nothing. Without `replace` the first of two writers wins."""
+    """Write a file that only the user can read, completely or not at all. Without `replace`, an existing file is kept."""
     path.parent.mkdir(parents=True, exist_ok=True)
     begun = path.with_name(f"{path.name}.{os.getpid()}")
     with suppress(FileNotFoundError):
@@ -232,7 +232,7 @@ def _write_private(path: Path, content: bytes, replace: bool) -> None:
 
 
 def _is_accepted(place: Path) -> bool:
-    """True if the file is on the list, by its times and size or else by its content."""
+    """True if the file is on the user's list with the same times and size, or with the same content."""
     entry = _read_accepted().get(os.fspath(place))
     if not isinstance(entry, dict) or _find_log_beside(place):
         return False
@@ -256,7 +256,7 @@ def _read_accepted() -> dict[str, Any]:
 
 
 def _find_log_beside(place: Path) -> Path | None:
-    """A log or journal that SQLite would read with an index, and that could hold anything."""
+    """Find a log or journal that SQLite would read with the index, since it might hold foreign content."""
     beside = (place.with_name(place.name + suffix) for suffix in BESIDE if suffix != "-shm")
     return next((file for file in beside if file.exists() and file.stat().st_size), None)
 

@@ -31,7 +31,7 @@ _SAME = (
     *("kind", "name", "container", "body_start", "start_line", "end_line", "name_line", "name_column"),
     *("signature", "doc", "local"),
 )
-"""Columns that hold what a unit's field of that name holds."""
+"""Columns that hold the field of the same name of a `Unit`."""
 _OTHERS = (
     *("id", "document_id", "parent_id", "folded", "start_byte", "end_byte", "name_start", "name_end"),
     *("pieces", "decorators"),
@@ -45,7 +45,7 @@ _ROW = (
 )
 _REPOSITORY = "(SELECT r.name FROM repositories r WHERE r.id = d.repository_id)"
 CONTENT_ORDER = f"{_REPOSITORY}, d.path, u.start_byte, -u.end_byte, u.kind, u.name"
-"""Order for ties: by content, not by row ids, which depend on history."""
+"""SQL order for ties: by content, because row ids depend on past runs."""
 
 _NOT_ASIDE = f"u.kind <> '{TODO}'"
 CHUNKS = ", ".join(f"'{kind}'" for kind in CHUNK_KINDS)
@@ -57,23 +57,21 @@ _LIKELIER = (
     "d.roles NOT LIKE '%test%'",
     f"u.kind IN ({_TYPES_AND_FUNCTIONS})",
 )
-"""Conditions that order the units of one name ?2, by what is likelier to be meant."""
+"""SQL conditions that order units with the name ?2, so that the unit that is most likely meant comes first."""
 _TYPES = ", ".join(f"'{kind}'" for kind in TYPE_KINDS)
-Identity = tuple[str, str, str]  # Kind, container and name: how edges from other documents know a unit, wherever it is
+Identity = tuple[str, str, str]  # (kind, container, name), by which a unit is recognised when its document changes
 Brief = tuple[UnitId, DocumentId, str, str, str, int, int]  # (id, document, kind, name, container, start, end)
-MOST_ROWS = (
-    10_000  # Rows that an open index keeps; a search reads some 1,000, most of them several times. About 1 kB each.
-)
-PLACE_ORDER = "start_byte, end_byte DESC, name_start, id"  # References and bindings refer to positions in it
+MOST_ROWS = 10_000  # Limit on cached rows of about 1 kB each; a search reads some 1,000, most of them several times
+PLACE_ORDER = "start_byte, end_byte DESC, name_start, id"  # References and bindings refer to positions in this order
 _IN_ORDER_OF_DOCUMENTS = (
     "WITH found AS MATERIALIZED (SELECT n.key AS place, u.id, u.document_id, u.name, u.container, u.start_byte, u.end_byte, "
     "u.name_start FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value"
 )
-"""Sorted afterwards: where `units` is a view (store/overlay.py), SQLite would read all of it for an order by two tables."""
+"""Start of a query that is sorted afterwards, since sorting by two tables would read all of a view (store/overlay.py)."""
 
 
 class UnitSet(tuple[UnitId, ...]):
-    """Units that statements are limited to: the scope of a search, or a pool of candidates. Ordered, and never changed."""
+    """An immutable, ordered set of units to which queries are limited: the scope of a search, or a pool of candidates."""
 
     __slots__ = ()
 
@@ -84,14 +82,14 @@ def _order_names(answers: Sequence[Sequence[str]], arguments: Sequence[Any]) -> 
 
 
 class UnitSets(Tables):
-    """Keeps the set that statements last named in a temporary table, in memory next to a read-only file."""
+    """Keeps the set of units that queries used last in a temporary table in memory."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(connection)
         self._held: UnitSet | None = None
 
     def hold(self, units: UnitSet) -> None:
-        """Fill `temp.unit_set` with these units, unless it holds them already. Not within `Store.interrupting` for a new set."""
+        """Fill `temp.unit_set` with these units, unless it holds them already. Never within `Store.interrupting`."""
         if self._held is units:
             return
         self._held = None
@@ -100,10 +98,10 @@ class UnitSets(Tables):
         self._held = units
 
     def within(self, column: str, units: UnitSet | None) -> str:
-        """The condition that a column of unit ids is in the set; empty if there is no set.
+        """Make the SQL condition that a column of unit ids is in the set; empty if `units` is None.
 
-        The plus keeps SQLite from querying a full-text index once for each unit of the set instead of once (18 s, not 0.1 s,
-        for three words and 30,000 units).
+        The plus keeps SQLite from querying a full-text index once per unit (18 s instead of 0.1 s for three words and 30,000
+        units).
         """
         if units is None:
             return ""
@@ -112,14 +110,16 @@ class UnitSets(Tables):
 
 
 class Units(Tables):
-    """The gateway to units."""
+    """Reads and writes units."""
 
     def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
         super().__init__(connection)
         self._sets = sets
         self._next = 0
         self._count = cache(self._count_units) if unchanging else self._count_units
-        self._kept: dict[UnitId, UnitRow] | None = {} if unchanging else None  # The rows that were read last
+        self._kept: dict[UnitId, UnitRow] | None = (
+            {} if unchanging else None
+        )  # Cached rows; None if the index may change
 
     def add(
         self,
@@ -128,7 +128,7 @@ class Units(Tables):
         vectors: Sequence[Sequence[bytes]],
         kept: Mapping[Identity, list[UnitId]],
     ) -> list[UnitId]:
-        """Store units; return their ids in order. A unit that existed gets its old id, which is removed from `kept`."""
+        """Store units; returns their ids in order. A unit whose identity is in `kept` gets its old id, which is removed there."""
         self._next, ids = self._find_free_id(), list[UnitId]()
         for u in units:
             if known := kept.get((u.kind, u.container, u.name)):
@@ -146,7 +146,7 @@ class Units(Tables):
         return ids
 
     def group_by_identity(self, document: DocumentId) -> dict[Identity, list[UnitId]]:
-        """Identity → ids of a document's units, the first in place last, from where `add` takes it."""
+        """Group the ids of a document's units by identity, in reverse order of position, so that `add` can pop the first."""
         sql = f"SELECT kind, container, name, id FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"
         ids_of: dict[Identity, list[UnitId]] = {}
         for kind, container, name, unit in self._rows(sql, document):
@@ -160,21 +160,21 @@ class Units(Tables):
         return self._next
 
     def list_piece_counts(self, document: DocumentId) -> list[tuple[UnitId, int]]:
-        """Pairs (id, number of vectors) of a document's units, in order of place."""
+        """List pairs (id, number of vectors) of a document's units, in order of position."""
         return self._rows(f"SELECT id, pieces FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}", document)
 
     def set_pieces(self, numbers: Sequence[tuple[UnitId, int]]) -> None:
-        """Set the number of vectors of units."""
+        """Set numbers of vectors, given as pairs (unit, number)."""
         rows = [(pieces, unit, pieces) for unit, pieces in numbers]
         self._run_many("UPDATE units SET pieces = ? WHERE id = ? AND pieces <> ?", rows)
 
     def remove(self, document: DocumentId) -> None:
-        """Delete the rows only: postings and vectors need the ids first, see `Store.remove_document`."""
+        """Delete a document's units from this table only; see `Store.remove_document`, which needs their ids before."""
         self._find_free_id()  # an id is never reused in a run: edges may still lead to it
         self._run("DELETE FROM units WHERE document_id = ?", document)
 
     def read_rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
-        """Id → row for the ids that exist, in no particular order."""
+        """Read the rows of those ids that exist, in no particular order: id → row."""
         if self._kept is None:
             return self._read_rows(ids)
         known, wanted = self._kept, sorted({*ids})
@@ -196,13 +196,13 @@ class Units(Tables):
         return [UnitRow._make((*row[:-2], bool(row[-2]), _parse_roles(row[-1]))) for row in rows]
 
     def list_in_document(self, document: DocumentId) -> list[UnitRow]:
-        """All units of a document in order of place, without TODO comments."""
+        """List all units of a document in order of position, without TODO comments."""
         return self._find(
             f"u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.name", document
         )
 
     def read_extracted(self, document: DocumentId) -> tuple[Unit, ...]:
-        """The units of a document as they were extracted, in the same order."""
+        """Read the units of a document as they were extracted, in the same order."""
         sql = (
             f"SELECT id, parent_id, start_byte, end_byte, name_start, name_end, decorators, {', '.join(_SAME)} "
             f"FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"
@@ -220,7 +220,7 @@ class Units(Tables):
     def list_definitions(
         self, document: DocumentId
     ) -> list[tuple[UnitNumber, UnitNumber | None, str, str, str, bool, int, int]]:
-        """Tuples (id, parent's id, kind, name, container, local, start, end) of a document's units, in their order."""
+        """List (id, parent's id, kind, name, container, local, start, end) of a document's units, in order of position."""
         sql = (
             "SELECT id, parent_id, kind, name, container, local, start_byte, end_byte FROM units WHERE document_id = ? "
             f"ORDER BY {PLACE_ORDER}"
@@ -230,7 +230,7 @@ class Units(Tables):
     def read_content_keys(
         self, ids: Iterable[UnitId]
     ) -> Iterator[tuple[UnitId, RepositoryName, str, int, int, str, str]]:
-        """Tuples (id, repository, path, start, end, kind, name) for the ids that exist: units by content instead of id."""
+        """Identify units by content: (id, repository, path, start, end, kind, name) for the ids that exist."""
         sql = (
             "SELECT u.id, r.name, d.path, u.start_byte, u.end_byte, u.kind, u.name FROM json_each(?) n "
             "CROSS JOIN units u ON u.id = n.value JOIN documents d ON d.id = u.document_id "
@@ -239,12 +239,12 @@ class Units(Tables):
         return iter(self._rows(sql, f"[{','.join(map(str, ids))}]"))
 
     def read_signature(self, unit: UnitId) -> str:
-        """A unit's signature; empty if the unit does not exist."""
+        """Read a unit's signature; empty if the unit does not exist."""
         row = self._row("SELECT signature FROM units WHERE id = ?", unit)
         return str(row[0]) if row else ""
 
     def find_namesakes(self, name: SymbolName) -> list[tuple[UnitNumber, DocumentNumber, str, str]]:
-        """Tuples (unit, document, kind, container) of symbols with exactly this name that are not local."""
+        """Find symbols with exactly this name that are not local: (unit, document, kind, container)."""
         sql = (
             "SELECT id, document_id, kind, container FROM units "
             f"WHERE folded = ?1 AND name = ?2 AND NOT local AND kind NOT IN ({CHUNKS})"
@@ -252,17 +252,17 @@ class Units(Tables):
         return self._rows(sql, fold_identifier(name), name)
 
     def list_top_definitions(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, UnitNumber, DocumentNumber]]:
-        """Tuples (name, unit, document) of top-level definitions, in the given order of documents, then by place."""
+        """List (name, unit, document) of top-level definitions, in the given order of documents, then by position."""
         where = f"u.parent_id IS NULL AND u.name <> '' AND u.kind NOT IN ('method', 'property', {CHUNKS})"
         return self._select_in_documents("u.name, u.id, u.document_id", documents, where)
 
     def list_members(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, str, UnitNumber, DocumentNumber]]:
-        """Tuples (container, name, unit, document) of members that are not local, by document, then by place."""
+        """List (container, name, unit, document) of members that are not local, by document, then by position."""
         where = f"u.container <> '' AND NOT u.local AND u.kind NOT IN ({CHUNKS})"
         return self._select_in_documents("u.container, u.name, u.id, u.document_id", documents, where)
 
     def list_outlines(self, documents: Sequence[DocumentId]) -> Iterator[tuple[DocumentId, str, str, str, int, str]]:
-        """(document, kind, name, container, line, signature) of symbols that are not local, by document and place."""
+        """List (document, kind, name, container, line, signature) of symbols that are not local, by document and position."""
         columns = "u.document_id, u.kind, u.name, u.container, u.start_line, u.signature"
         return self._select_in_documents(columns, documents, f"NOT u.local AND u.kind NOT IN ({CHUNKS})")
 
@@ -274,11 +274,11 @@ class Units(Tables):
         return iter(self._rows(sql, json.dumps(documents)))
 
     def list_todos(self, document: DocumentId) -> list[UnitRow]:
-        """The TODO comments of a document, in order of place."""
+        """List the TODO comments of a document, in order of position."""
         return self._find(f"u.document_id = ? AND u.kind = '{TODO}' ORDER BY u.start_byte, u.end_byte DESC", document)
 
     def select_todos(self, within: Iterable[UnitId] | None, limit: int) -> InOrder[UnitId]:
-        """The TODO comments among these units, or all; at most `limit`, by path and place."""
+        """Select TODO comments among these units, or among all; at most `limit`, by path and position."""
         among = "json_each(?1) n CROSS JOIN units u ON u.id = n.value" if within is not None else "units u"
         sql = (
             f"SELECT u.id, {CONTENT_ORDER} FROM {among} JOIN documents d ON d.id = u.document_id "
@@ -288,17 +288,17 @@ class Units(Tables):
         return InOrder.of_rows(self._rows(sql, *values))
 
     def list_ids(self, documents: Sequence[DocumentId], aside: bool = False) -> list[UnitId]:
-        """All units of these documents; TODO comments only with `aside`."""
+        """List all units of these documents; `aside` includes TODO comments."""
         where = "" if aside else f"WHERE {_NOT_ASIDE}"
         sql = f"SELECT u.id FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value {where}"
         return [UnitId(row[0]) for row in self._rows(sql, json.dumps(documents))]
 
     def list_local(self) -> set[UnitId]:
-        """Units defined inside a function, in all repositories."""
+        """List units defined inside a function, in all repositories."""
         return {UnitId(row[0]) for row in self._rows("SELECT id FROM units WHERE local")}
 
     def find_inner(self, units: Iterable[UnitNumber]) -> list[tuple[UnitId, UnitId]]:
-        """Pairs (outer, inner) of the units directly inside these."""
+        """Find the units directly inside these: pairs (outer, inner)."""
         sql = (
             "SELECT p.id, c.id FROM json_each(?) n CROSS JOIN units p ON p.id = n.value "
             "CROSS JOIN units c ON c.document_id = p.document_id AND +c.parent_id = p.id"
@@ -306,12 +306,12 @@ class Units(Tables):
         return self._rows(sql, json.dumps(sorted(set(units))))
 
     def find_outer(self, units: Iterable[UnitNumber]) -> dict[UnitId, UnitId]:
-        """Unit → the unit directly around it; top-level units are left out."""
+        """Find the unit directly around each unit; top-level units are left out."""
         sql = "SELECT id, parent_id FROM units WHERE id IN (SELECT value FROM json_each(?)) AND parent_id IS NOT NULL"
         return dict(self._rows(sql, json.dumps(sorted(set(units)))))
 
     def list_spans(self, document: DocumentId) -> list[tuple[UnitId, int, int, int, int]]:
-        """(unit, start, end, number of lines, 1 if it is local) of all units of a document, outermost first; no TODO comments."""
+        """List (unit, start, end, number of lines, 1 if local) of a document's units, outermost first, without TODO comments."""
         sql = (
             "SELECT u.id, u.start_byte, u.end_byte, u.end_line - u.start_line + 1, u.local FROM units u "
             f"WHERE u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.id"
@@ -319,13 +319,13 @@ class Units(Tables):
         return self._rows(sql, document)
 
     def read_decorators(self, units: Iterable[UnitNumber]) -> dict[UnitId, tuple[str, ...]]:
-        """Unit → its decorators as written, in order; units without any are left out."""
+        """Read the decorators of each unit, as written and in order; units without decorators are left out."""
         sql = "SELECT id, decorators FROM units WHERE id IN (SELECT value FROM json_each(?)) AND decorators <> ''"
         rows = self._rows(sql, json.dumps(sorted(set(units))))
         return {UnitId(unit): tuple(marks.split("\n")) for unit, marks in rows}
 
     def list_top_units(self, documents: Iterable[DocumentNumber]) -> list[tuple[DocumentId, UnitId]]:
-        """Pairs (document, unit) of the top-level units of these documents."""
+        """List the top-level units of these documents: pairs (document, unit)."""
         sql = (
             "SELECT u.document_id, u.id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value "
             f"WHERE u.parent_id IS NULL AND {_NOT_ASIDE}"
@@ -336,7 +336,7 @@ class Units(Tables):
     def list_briefs(
         self, documents: Sequence[DocumentId], kinds: Collection[str] | None = None, aside: bool = False
     ) -> Iterator[Brief]:
-        """Units of these kinds, in the order of the documents; TODO comments only with `aside`."""
+        """List units of these kinds (default: all), in the order of the documents; `aside` includes TODO comments."""
         wanted = f"WHERE {'true' if aside else _NOT_ASIDE}"
         wanted += "" if kinds is None else " AND u.kind IN (SELECT value FROM json_each(?2))"
         sql = (
@@ -349,7 +349,7 @@ class Units(Tables):
     def read_places(
         self, units: Iterable[UnitNumber]
     ) -> list[tuple[UnitNumber, DocumentNumber, UnitNumber | None, str, str, str, bool]]:
-        """Tuples (id, document, parent, kind, name, container, local) of these units, if they exist."""
+        """Read (id, document, parent, kind, name, container, local) of those units that exist."""
         sql = (
             "SELECT id, document_id, parent_id, kind, name, container, local FROM units "
             "WHERE id IN (SELECT value FROM json_each(?))"
@@ -359,14 +359,14 @@ class Units(Tables):
     def find_by_name(
         self, folded: SymbolName, within: UnitSet | None, limit: int, languages: Collection[str] = ()
     ) -> InOrder[UnitId]:
-        """Units whose folded name is exactly this; only in documents of these languages, if given."""
+        """Find units whose folded name is exactly this, in documents of these languages (default: all)."""
         if not languages:
             return self._find_in_order("u.folded = ?1", (folded,), within, limit)
         where = "u.folded = ?1 AND d.language IN (SELECT value FROM json_each(?2))"
         return self._find_in_order(where, (folded, json.dumps(sorted(languages))), within, limit)
 
     def find_likeliest(self, name: SymbolName, holder: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
-        """Units with the folded name of `name`, the likeliest first; those in `holder`, a container or path, lead."""
+        """Find units whose folded name is that of `name`, the likeliest first; units in `holder`, a container or path, lead."""
         on_path = "instr('/' || d.path, '/' || replace(?3, '.', '/') || '{}')"
         first = (
             f"(u.container = ?3 OR substr(u.container, -length(?3) - 1) = '.' || ?3 OR {on_path.format('/')} "
@@ -377,27 +377,27 @@ class Units(Tables):
         )
 
     def find_by_prefix(self, prefix: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
-        """Units whose folded name starts with this and is longer, shortest first."""
+        """Find units whose folded name starts with this prefix and is longer, shortest first."""
         return self._find_in_order("u.folded > ?1 AND u.folded < ?2", (prefix, prefix + "\U0010ffff"), within, limit)
 
     def find_by_part(self, text: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
-        """Symbols whose path, container and name, joined by dots, contain this text in lower case; the shortest names first."""
+        """Find symbols whose path, container and name, joined by dots, contain this lower-case text; shortest names first."""
         where = (
             f"instr(lower(d.path || '.' || u.container || '.' || u.name), ?1) AND u.kind NOT IN ({CHUNKS}, '{TODO}')"
         )
         return self._find_in_order(where, (text,), within, limit)
 
     def find_in_segment(self, text: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
-        """Symbols in folders, or in a file without its ending, of this name in lower case."""
+        """Find symbols in folders, or in files without their extension, with this lower-case name."""
         on_path = "instr('/' || lower(d.path), '/' || ?1 || '{}')"
         where = f"({on_path.format('/')} OR {on_path.format('.')}) AND u.kind NOT IN ({CHUNKS}, '{TODO}')"
         return self._find_in_order(where, (text,), within, limit)
 
     def group_by_members(self, documents: Sequence[DocumentId], words: Sequence[str]) -> InOrder[tuple[UnitId, int]]:
-        """Pairs (symbol, group) of these documents.
+        """Group the symbols of these documents by their members: pairs (symbol, group).
 
-        Groups, in order: 0 for types with a method that one of these words is part of, 1 for those with other members, 2 for
-        those without, 3 for other symbols. In each, tests are last.
+        Groups, in order: 0 for types with a method whose name contains one of these words, 1 for types with other members, 2 for
+        types without members, 3 for other symbols. In each group, tests are last.
         """
         member = "SELECT 1 FROM units c WHERE c.document_id = u.document_id AND c.parent_id = u.id"
         said = "SELECT 1 FROM json_each(?2) w WHERE instr(c.folded, w.value)"
@@ -414,12 +414,12 @@ class Units(Tables):
         return InOrder([row[:2] for row in rows], [row[1:] for row in rows])
 
     def list_folded_names(self) -> Iterator[str]:
-        """Every name once, folded, in order."""
+        """List the distinct folded names of all units, sorted."""
         return (name for (name,) in self._rows("SELECT DISTINCT folded FROM units ORDER BY folded"))
 
     @set_merge_rule(_order_names)
     def complete_name(self, beginning: str, limit: int) -> list[str]:
-        """Names of symbols that begin like this, as written, shortest first; after a dot, of the members of what is before it."""
+        """Complete the beginning of a symbol's name, shortest names first; after a dot, with members of what precedes the dot."""
         holder, dot, begun = beginning.rpartition(".")
         folded = fold_identifier(begun)
         if not (folded or dot):
@@ -439,7 +439,7 @@ class Units(Tables):
     def _find_in_order(
         self, where: str, values: tuple[str, ...], within: UnitSet | None, limit: int, first: Sequence[str] = ()
     ) -> InOrder[UnitId]:
-        """Units that satisfy `where`; those that satisfy the conditions `first` go first."""
+        """Find units that satisfy the SQL condition `where`; units that satisfy the conditions `first` lead."""
         before = "".join(f"NOT coalesce({condition}, 0), " for condition in first)
         order = f"{before}length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER}"
         sql = (
@@ -449,7 +449,7 @@ class Units(Tables):
         return InOrder.of_rows(self._rows(sql, *values))
 
     def count_kinds(self, repository: RepositoryId) -> dict[str, int]:
-        """Kind → number of a repository's units, largest first."""
+        """Count a repository's units by kind, the largest number first."""
         sql = (
             "SELECT u.kind, count(*) FROM units u JOIN documents d ON d.id = u.document_id WHERE d.repository_id = ? "
             "GROUP BY 1 ORDER BY 2 DESC, 1"
@@ -457,7 +457,7 @@ class Units(Tables):
         return dict(self._rows(sql, repository))
 
     def count(self) -> int:
-        """Number of units in all repositories, without TODO comments."""
+        """Count the units of all repositories, without TODO comments."""
         return self._count()
 
     def _count_units(self) -> int:
@@ -468,5 +468,5 @@ class Units(Tables):
 
 @cache
 def _parse_roles(roles: str) -> frozenset[str]:
-    """The set, made once for all units that have it."""
+    """Split roles; units with the same roles share one set."""
     return frozenset(roles.split())

@@ -1,13 +1,13 @@
-"""Vectors, int8 and normalised, one for each piece of a unit and one for each file; and the cache of vectors that a
-user's indexes share.
+"""Store and search vectors (int8, normalised), one for each piece of a unit and one for each file; and the cache of
+vectors that a user's indexes share.
 
-A query is first compared with the signs of all vectors, then with the whole vectors of the nearest ones. The distance of
-signs is the sum of the query's weights, 0, 1, 2 or 4, in the dimensions in which the signs differ. Signs are stored by
-dimension, so that integers of Python sum them up for all vectors at once: see `add_columns`.
+A query is first compared with the signs of all vectors, then with the full vectors of the nearest ones. The distance of
+signs is the sum of the query's weights (0, 1, 2 or 4) in the dimensions in which the signs differ. Signs are stored by
+dimension, so that Python integers add them up for all vectors at once: see `add_columns`.
 
-The first pass looks at every vector. Centroids do not shorten it enough: with 1024 cells, trained on other code, a query has
-to look at 30 % of 363,000 vectors to find .96 of its nearest 200. A graph (HNSW) looks at 1.6 % for .95, but takes 0.3 ms for
-each vector to build in compiled code, and its links are as large as half of the vectors.
+The first pass compares every vector. Centroids do not help enough: with 1024 cells, trained on other code, a query must
+compare 30 % of 363,000 vectors to find .96 of its nearest 200. A graph (HNSW) compares 1.6 % for .95, but takes 0.3 ms per
+vector to build in compiled code, and its links take half as much space as the vectors.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from codelens.store.connection import Tables
 from codelens.store.merging import join_mappings, order_by, set_merge_rule
 from codelens.store.units import UnitSet, UnitSets
 
-PIECES = 64  # Most vectors of a unit: id = unit * PIECES + piece
-BLOCK = 1 << 13  # Units whose signs are in one row: a change of one file writes one or two rows of up to 256 kB
+PIECES = 64  # Limit on vectors of a unit; a vector's id is unit * PIECES + piece
+BLOCK = 1 << 13  # Units whose signs share a row; a change of one file writes one or two rows of up to 256 kB
 LENGTH = 127.0  # Euclidean length of a stored vector: int8, normalised
 _NOT_ZERO = re.compile(rb"[^\0]", re.DOTALL)
 FIRST_PASS = 3000
-"""Vectors that the first pass keeps. Of the nearest 200 among 363,000 (700 questions, commits and names; 87 packages) they hold
-.971, 2000 hold .950, 4000 .981; of the nearest twenty, 3000 hold .998.
+"""Vectors that the first pass keeps. For 700 queries over 87 packages with 363,000 vectors, 3000 include .971 of the nearest
+200 (2000: .950, 4000: .981), and .998 of the nearest 20.
 """
-ASKED_BEFORE = 10  # Questions of a few searches, after which all vectors stay in memory: the process is a server
-MOST_BYTES = 64 << 20  # of all vectors in memory; more stay in the file
+ASKED_BEFORE = 10  # Requests, as of a few searches, after which a process (likely a server) keeps all vectors in memory
+MOST_BYTES = 64 << 20  # Limit on bytes of all vectors in memory; if they are larger, they are read from the file
 
 
 def cosine(distance: float) -> float:
-    """Cosine of two vectors of length 127 at this distance: |a - b|² = 2 · 127² · (1 - cos)."""
+    """Compute the cosine of two vectors of length 127 from their distance: |a - b|² = 2 · 127² · (1 - cos)."""
     return 1.0 - distance * distance / (2.0 * LENGTH * LENGTH)
 
 
@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 def select_first_with_ties(distances: Mapping[T, float], limit: int) -> dict[T, float]:
-    """The `limit` least of some distances, and those that equal the last of these."""
+    """Select the `limit` smallest distances, and those that tie with the last."""
     if len(distances) <= limit:
         return dict(distances)
     last = sorted(distances.values())[limit - 1]
@@ -70,7 +70,7 @@ class Vectors(Tables):
         self._signs: Signs | None = None
         self._asked = 0
         self._array: VectorArray | None = None
-        self._outdated: set[int] = set()  # Blocks whose signs are not those of their vectors
+        self._outdated: set[int] = set()  # Blocks whose signs must be updated
 
     def add(self, units: Sequence[UnitId], vectors: Sequence[Sequence[bytes]]) -> None:
         """Store each unit's vectors: int8, one per piece, at most PIECES, possibly none."""
@@ -85,13 +85,13 @@ class Vectors(Tables):
         self._outdated.update(unit // BLOCK for unit in units)
 
     def remove(self, units: Sequence[tuple[UnitId, int]]) -> None:
-        """Delete the vectors of `units`, given with their number of vectors."""
+        """Delete the vectors of units, given as pairs (unit, number of vectors)."""
         if rows := [(u * PIECES, u * PIECES + pieces) for u, pieces in units if pieces]:
             self._run_many("DELETE FROM vectors WHERE id >= ? AND id < ?", rows)
             self._outdated.update(unit // BLOCK for unit, pieces in units if pieces)
 
     def update_signs(self) -> None:
-        """Store the signs of the vectors that were added, and delete those of removed ones. Call this before a commit."""
+        """Update the stored signs for vectors that were added or removed. Call this before a commit."""
         for block in sorted(self._outdated):
             ids, bits = pack_signs(self._connection, block)
             self._run("DELETE FROM vector_bits WHERE block = ?", block)
@@ -100,7 +100,7 @@ class Vectors(Tables):
         self._outdated.clear()
 
     def forget_changes(self) -> None:
-        """The transaction was rolled back: the signs are right as they are."""
+        """Forget which signs are outdated. Call this after a rollback."""
         self._outdated.clear()
 
     def set_file(self, document: DocumentId, vector: bytes) -> None:
@@ -111,7 +111,7 @@ class Vectors(Tables):
             self._run("DELETE FROM file_vectors WHERE id = ?", document)
 
     def measure_files(self, query: bytes, documents: Iterable[DocumentId]) -> dict[DocumentId, float]:
-        """Document → the L2 distance of its own vector, for those that have one."""
+        """Compute the L2 distance of each document's own vector; documents without one are left out."""
         sql = (
             "SELECT f.id, vec_distance_l2(vec_int8(f.embedding), vec_int8(?1)) FROM json_each(?2) n "
             "CROSS JOIN file_vectors f ON f.id = n.value"
@@ -120,12 +120,12 @@ class Vectors(Tables):
 
     @set_merge_rule(lambda answers, arguments: select_first_with_ties(join_mappings(answers, ()), arguments[1]))
     def find_nearest_files(self, query: bytes, limit: int) -> dict[DocumentId, float]:
-        """The same for the nearest files of all, and for those that are as near as the last of them."""
+        """Find the nearest files, including those that tie with the last: document → L2 distance."""
         sql = "SELECT id, vec_distance_l2(vec_int8(embedding), vec_int8(?)) FROM file_vectors"
         return select_first_with_ties(dict(self._rows(sql, query)), limit)
 
     def find_nearest(self, query: bytes, within: UnitSet | None, limit: int) -> list[tuple[UnitId, float]]:
-        """(unit, L2 distance) of the nearest pieces, nearest first. Exact for no more than FIRST_PASS vectors."""
+        """Find the nearest pieces, nearest first: pairs (unit, L2 distance). Exact for up to FIRST_PASS vectors."""
         signs, most = self._read_signs(), max(FIRST_PASS, limit)
         among = signs.select(within)
         if among.bit_count() >= most:
@@ -133,7 +133,7 @@ class Vectors(Tables):
         return self._rank_nearest(signs, among, query, limit)
 
     def count_signs(self, query: bytes, within: UnitSet | None, most: int) -> dict[float, int]:
-        """Distance of signs → number of vectors, of the `most` nearest and ties. Indexes' counts add up to one's."""
+        """Count vectors by distance of signs, for the `most` nearest and ties. Counts of several indexes can be added up."""
         signs = self._read_signs()
         return signs.distances(query).counts(signs.select(within), most)
 
@@ -141,18 +141,18 @@ class Vectors(Tables):
     def find_nearest_below(
         self, query: bytes, within: UnitSet | None, limit: int, last: float
     ) -> list[tuple[UnitId, float]]:
-        """The same as `find_nearest`, where the first pass keeps the vectors whose signs are nearer than `last`."""
+        """Like `find_nearest`, but the first pass keeps all vectors whose signs are nearer than `last`."""
         signs = self._read_signs()
         return self._rank_nearest(signs, signs.distances(query).find_below(signs.select(within), last), query, limit)
 
     def _read_signs(self) -> Signs:
-        """The signs of all vectors. They stay in memory if the file cannot change."""
+        """Read the signs of all vectors, and keep them in memory if the index cannot change."""
         signs = self._signs or Signs(self._connection)
         self._signs = signs if self._unchanging else None
         return signs
 
     def _load_array(self, width: int) -> VectorArray | None:
-        """All vectors, in a process that asked before, unless they are too many."""
+        """Load all vectors into memory after ASKED_BEFORE requests, unless they exceed MOST_BYTES; None if not loaded."""
         self._asked += 1
         if self._unchanging and self._asked == ASKED_BEFORE + 1 and 0 < self.count() * width <= MOST_BYTES:
             self._array = VectorArray(self._connection, width, self._read_signs())
@@ -169,7 +169,7 @@ class Vectors(Tables):
         return [(UnitId(i // PIECES), distance) for i, distance in rows]
 
     def measure_units(self, units: UnitSet, query: bytes) -> dict[UnitId, float]:
-        """Unit → the L2 distance of its nearest piece; units without vectors are left out."""
+        """Compute the L2 distance of each unit's nearest piece; units without vectors are left out."""
         if array := self._load_array(len(query)):
             return array.least(units, query)
         self._sets.hold(units)
@@ -180,23 +180,23 @@ class Vectors(Tables):
         return dict(self._rows(sql, query))
 
     def read_vectors(self, units: Sequence[tuple[UnitId, int]]) -> list[bytes]:
-        """The vectors of these units, given with their number of pieces; in that order."""
+        """Read the vectors of units, given as pairs (unit, number of pieces), in that order."""
         sql = "SELECT embedding FROM vectors WHERE rowid = ?"
         rows = [unit * PIECES + piece for unit, pieces in units for piece in range(pieces)]
         return [bytes(row[0]) for rowid in rows for row in self._rows(sql, rowid)]
 
     @set_merge_rule(lambda answers, _: max(answers, default=0))
     def width(self) -> int:
-        """Bytes per vector, the same for all; 0 without vectors."""
+        """Read the number of bytes per vector, which is the same for all; 0 without vectors."""
         return self._number("SELECT length(embedding) FROM vectors LIMIT 1")
 
     def count(self) -> int:
-        """Number of vectors, not of units."""
+        """Count the vectors."""
         return self._number("SELECT count(*) FROM vectors")
 
 
 class VectorArray:
-    """All vectors in memory. sqlite-vec finds the same distances: their squares are whole numbers, and roots have 32 bits."""
+    """All vectors in memory. Distances equal those of sqlite-vec, since their squares are integers and roots have 32 bits."""
 
     def __init__(self, connection: apsw.Connection, width: int, signs: Signs) -> None:
         import numpy  # 100 ms
@@ -209,14 +209,14 @@ class VectorArray:
         self._slots = self._places(signs.select(None))
 
     def nearest(self, mask: int, query: bytes, limit: int) -> list[tuple[UnitId, float]]:
-        """Pairs (unit, distance) of the nearest vectors in a mask, nearest first; equally near ones in order of id."""
+        """Find the nearest vectors in a mask, nearest first, ties in order of id: pairs (unit, distance)."""
         rows = self._numpy.searchsorted(self._slots, self._places(mask))
         distances = self._distances(rows, query)
         first = self._numpy.argsort(distances, kind="stable")[:limit]
         return list(zip(self._units[rows[first]].tolist(), distances[first].tolist(), strict=True))
 
     def least(self, units: UnitSet, query: bytes) -> dict[UnitId, float]:
-        """Unit → the distance of its nearest vector, in order of id."""
+        """Compute the distance of each unit's nearest vector, in order of id."""
         numpy = self._numpy
         wanted = numpy.bincount(numpy.array(units, numpy.int64), minlength=int(self._units[-1]) + 1)
         rows = numpy.flatnonzero(wanted[self._units])
@@ -237,9 +237,9 @@ class VectorArray:
 
 
 def pack_signs(connection: apsw.Connection, block: int) -> tuple[bytes, bytes]:
-    """(numbers, bits) of a block's vectors in order of id, as they are stored; both are empty if it has none.
+    """Pack the signs of a block's vectors, in order of id, for storage: (numbers, bits), both empty without vectors.
 
-    A number is the id less the block's first, 32 bits. Bits are columns, one after another, each filled up to whole bytes.
+    A number is the vector's id minus the first id of the block, in 32 bits. Bits are stored by column, each padded to whole bytes.
     """
     import numpy  # 100 ms
 
@@ -254,7 +254,7 @@ def pack_signs(connection: apsw.Connection, block: int) -> tuple[bytes, bytes]:
 
 
 class Signs(Tables):
-    """The signs of all vectors: a column is an integer with a bit for each vector, a mask a set of vectors."""
+    """The signs of all vectors, by dimension. Columns and masks (sets of vectors) are integers with a bit for each vector."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         super().__init__(connection)
@@ -271,7 +271,7 @@ class Signs(Tables):
 
     @cached_property
     def _bits(self) -> list[tuple[int, bytes]]:
-        """(bytes of a column, columns) of each block."""
+        """For each block, the bytes per column and the packed columns."""
         sql = "SELECT length(ids) / 4, bits FROM vector_bits ORDER BY block"
         return [((count + 7) // 8, bits) for count, bits in self._rows(sql)]
 
@@ -281,7 +281,7 @@ class Signs(Tables):
         return int.from_bytes(b"".join(filled), "little")
 
     def select(self, units: UnitSet | None) -> int:
-        """The mask of the vectors of some units, or of all."""
+        """Make the mask of the vectors of these units, or of all vectors."""
         if units is None:
             return self._full_mask
         mask = bytearray(self.bytes)
@@ -296,7 +296,7 @@ class Signs(Tables):
         return int.from_bytes(mask, "little")
 
     def ids(self, mask: int) -> list[int]:
-        """The ids of the vectors in a mask, in order."""
+        """List the ids of the vectors in a mask, in order."""
         in_bytes = mask.to_bytes(self.bytes, "little")
         return [
             block * BLOCK * PIECES + numbers[place]
@@ -305,7 +305,7 @@ class Signs(Tables):
         ]
 
     def distances(self, query: bytes) -> SignDistances:
-        """The distances of all vectors' signs from the query's; those of the last query are kept for another question."""
+        """Compute the distances of all vectors' signs from the query's. The distances of the last query are cached."""
         if self._last is None or self._last[0] != query:
             columns: list[list[int]] = [[], [], []]
             for dimension, exponent, above in weigh_dimensions(query):
@@ -322,9 +322,10 @@ class Signs(Tables):
 
 
 def weigh_dimensions(query: bytes) -> Iterator[tuple[int, int, bool]]:
-    """(dimension, exponent of its weight, True if the query is above 0 there), without dimensions that weigh nothing.
+    """Weigh the query's dimensions: (dimension, exponent of its weight, True if the query's value is above 0).
 
-    The weights are the query's values, scaled so that a sixteenth of those that are not 0 would weigh more than 4, and rounded.
+        Weights are the query's absolute values, scaled so that a sixteenth of those above 0 would exceed 4, and rounded to 0, 1, 2 or
+    4. Dimensions with weight 0 are left out.
     """
     values = [value - 256 if value > 127 else value for value in query]
     sizes = sorted(abs(value) for value in values if value)
@@ -335,7 +336,7 @@ def weigh_dimensions(query: bytes) -> Iterator[tuple[int, int, bool]]:
 
 
 def add_columns(columns: Sequence[list[int]]) -> list[int]:
-    """The sums of bits, each weighing 2 to the power of its list's number: an integer for each binary digit, lowest first."""
+    """Add up columns of bits for all vectors at once; those in list n weigh 2^n. Returns the sums' binary digits, lowest first."""
     digits, left = [], list(columns)
     while left:
         bits, carried = left.pop(0), left[0] if left else []
@@ -351,20 +352,20 @@ def add_columns(columns: Sequence[list[int]]) -> list[int]:
 
 
 class SignDistances:
-    """The distances of all vectors' signs from a query's, as binary digits."""
+    """The distances of all vectors' signs from a query's, as binary digits: one integer per digit, with a bit for each vector."""
 
     def __init__(self, digits: Sequence[int]) -> None:
         self._digits = digits
 
     def nearest(self, among: int, most: int) -> int:
-        """The mask of all vectors nearer than the one at place `most`; if none is, of those as near as it."""
+        """Make the mask of all vectors nearer than the one at rank `most`; if that is empty, of those that tie with it."""
         if among.bit_count() < most:
             return among
         nearer, last = self._split(among, most)
         return nearer or last
 
     def find_below(self, among: int, limit: float) -> int:
-        """The mask of the vectors that are nearer than a distance."""
+        """Make the mask of the vectors that are nearer than a distance."""
         if limit > (1 << len(self._digits)) - 1:
             return among
         nearer, equal, whole = 0, among, math.ceil(limit)
@@ -377,7 +378,7 @@ class SignDistances:
         return nearer
 
     def counts(self, among: int, most: int) -> dict[float, int]:
-        """Distance → number of vectors, for the `most` nearest vectors and all that are as near as the last of them."""
+        """Count vectors by distance, for the `most` nearest vectors and those that tie with the last."""
         nearer, last = self._split(among, most) if among.bit_count() >= most else (among, 0)
         size = max(among.bit_length() + 7, 8) // 8
         digits = [(digit & among).to_bytes(size, "little") for digit in self._digits]
@@ -387,7 +388,7 @@ class SignDistances:
         )
 
     def _split(self, among: int, most: int) -> tuple[int, int]:
-        """(the vectors that are nearer than the one at place `most`, those that are as near as that one)."""
+        """Find the vectors nearer than the one at rank `most`, and those that tie with it: (mask, mask)."""
         nearer, equal, count = 0, among, 0
         for digit in reversed(self._digits):
             low = equal & ~digit
@@ -399,7 +400,7 @@ class SignDistances:
 
 
 def _list_set_bits(mask: bytes) -> Iterator[int]:
-    """The places of the bits that are set, in order."""
+    """List the positions of the bits that are set, in order."""
     for match in _NOT_ZERO.finditer(mask):
         byte, first = match[0][0], 8 * match.start()
         while byte:
@@ -413,11 +414,11 @@ PRAGMA journal_mode = WAL;
 PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS kept (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
 """
-BUSY_MS = 2000  # Milliseconds to wait for another process; after that nothing is read or kept
+BUSY_MS = 2000  # Milliseconds to wait for another process; after that, the cache is not used
 
 
 class KeptVectors:
-    """An open cache of vectors by the hash of their origin. Without the file, vectors are computed again."""
+    """An open cache of vectors by the hash of their source. If the file cannot be used, the cache is empty."""
 
     def __init__(self, path: Path) -> None:
         self._connection: apsw.Connection | None = None
@@ -429,7 +430,7 @@ class KeptVectors:
             self._connection = connection
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Key → vector, for the known keys."""
+        """Read the vectors of known keys: key → vector."""
         if self._connection is None:
             return {}
         sql = "SELECT k.key, k.vector FROM json_each(?) n CROSS JOIN kept k ON k.key = unhex(n.value)"
@@ -439,7 +440,7 @@ class KeptVectors:
         return {}
 
     def put(self, vectors: Mapping[bytes, bytes]) -> None:
-        """Keep these vectors, in one transaction."""
+        """Store these vectors, in one transaction."""
         if self._connection is None or not vectors:
             return
         with suppress(apsw.Error), self._connection:
