@@ -24,19 +24,19 @@ from codelens.model.context import ContextRequest, PackedText, PackLayout, SentP
 from codelens.model.search import Notice
 from codelens.text.notation import parse_json
 
-MOST_KEPT = 50  # Most packs; the oldest are removed. Some days of one person's requests, 10 MB at 50,000 tokens each.
+MOST_KEPT = 50  # Most packs; the oldest are removed. Enough for some days of one user, 10 MB at 50,000 tokens each.
 LARGEST = 4_000_000  # Most bytes of a cached pack
 OF_THE_INDEX = frozenset({"no-fuzzy", "no-vector", "many-literal", "no-graph"})
-"""Notices that depend only on the snapshot and quote nothing of the request."""
-QUOTES = frozenset('"`/')
-ENDING = ".pack.json"
+"""Codes of notices that depend only on the snapshot and quote nothing of the request."""
+QUOTES = frozenset('"`/')  # Characters that quote text in a query; blanks between them are significant
+ENDING = ".pack.json"  # Ending of the names of cached packs
 TOKEN = "\0token\0"  # Stands for the token of the next part in a cached text
 
 FileStates = tuple[tuple[str, str, str], ...]  # (repository, path, freshness) of each file of a pack
 
 
 def hash_request(request: ContextRequest, layout: PackLayout, info: IndexInfo, edges: int, *setting_files: str) -> str:
-    """The hash (64 hex digits) of everything that decides a pack. `setting_files` are the files that settings name."""
+    """Hash everything that decides a pack, as 64 hex digits. `setting_files` are the files that settings name."""
     own = dict.fromkeys(
         setting_files, ""
     )  # Stays empty for a file that is missing or not named, which is reported elsewhere
@@ -64,13 +64,13 @@ def hash_request(request: ContextRequest, layout: PackLayout, info: IndexInfo, e
 
 
 class PackCache:
-    """The cache folder. If it or a file in it is damaged, the pack is made again."""
+    """A folder of cached packs. If the folder or a file in it is damaged, packs are made again."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def find(self, key: str, request: ContextRequest) -> tuple[PackedText, FileStates] | None:
-        """The pack and the states of its files at that time; None if there is no valid one."""
+        """Find a valid cached pack: (the pack, the states of its files when it was cached); None if it is missing."""
         try:
             record: Any = parse_json((self._folder / (key + ENDING)).read_text(encoding="utf-8"))
             text, more = str(record["text"]), ""

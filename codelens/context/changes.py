@@ -24,10 +24,10 @@ from codelens.worktree.commits import diff_range, diff_staged, find_repository
 from codelens.worktree.diffs import FileChange, Hunk, read_diff
 from codelens.worktree.files import escape_path
 
-NEW, OLD, OTHER = "new-state", "old-state", "other-state"
+NEW, OLD, OTHER = "new-state", "old-state", "other-state"  # Which side of a diff the index holds; OTHER for neither
 MOST_TRIED = 200  # Most positions tried for a hunk that moved, nearest first. The rarest line of a hunk has fewer.
 
-DOC_MARKS = 3  # Lines of a doc comment in addition to its text: its first line, and marks that open and close it
+DOC_MARKS = 3  # Most lines of a doc comment in addition to its text: its first line, and opening and closing marks
 
 
 class PlacedHunk(NamedTuple):
@@ -38,7 +38,7 @@ class PlacedHunk(NamedTuple):
 
 
 class IndexedLines:
-    """The lines of a document, and the positions (from 0) of each."""
+    """The lines of a document, with the positions (from 0) of each line's text."""
 
     def __init__(self, text: Sequence[str]) -> None:
         self.text = text
@@ -65,7 +65,7 @@ def place_hunk(hunk: Hunk, document: IndexedLines, encoding: str) -> PlacedHunk:
 
 
 def _find_lines(side: Sequence[str], document: IndexedLines, expected: int, moved: bool) -> int | None:
-    """The position of these lines: `expected`, or if `moved` the nearest to it, found by their rarest line."""
+    """Find these lines at the position `expected`, or if `moved` at the nearest to it, by their rarest line; None if absent."""
     starts = [expected]
     if moved:
         rarest = min(range(len(side)), key=lambda n: len(document.places.get(side[n], ())))
@@ -78,7 +78,7 @@ def _find_lines(side: Sequence[str], document: IndexedLines, expected: int, move
 
 
 def _number_changed_lines(lines: Sequence[tuple[str, str]], at: int, side: str) -> tuple[int, ...]:
-    """Numbers of the lines that only this side (+ or -) has; if it has none, of the line above the gap."""
+    """Number the lines (from 1) that only this side (+ or -) has; for a gap on this side, the line above the gap."""
     numbers: list[int] = []
     above = at  # Number of the line above, from 1
     for is_changed, run in groupby(lines, key=lambda line: line[0] != " "):
@@ -94,7 +94,7 @@ def _number_changed_lines(lines: Sequence[tuple[str, str]], at: int, side: str) 
 
 
 def find_holders(units: Sequence[UnitRow], lines: int) -> list[UnitId | None]:
-    """The innermost unit of each line that is not local to a function. A doc comment above a symbol belongs to it."""
+    """Find the innermost unit around each line, except local ones. A doc comment above a symbol belongs to the symbol."""
     holders: list[UnitId | None] = [None] * lines
     visible = [u for u in units if not u.local]
     for unit in sorted(visible, key=lambda u: (u.span.start, -u.span.end)):
@@ -110,7 +110,7 @@ def find_holders(units: Sequence[UnitRow], lines: int) -> list[UnitId | None]:
 
 
 def read_change(change: Change, store: Store) -> bytes:
-    """The given diff, else the staged one, else the diff between the revisions. Raises UsageError outside of git."""
+    """Read the given diff, the staged one, or the diff between the revisions. Raises UsageError outside of git."""
     if change.diff is not None:
         return change.diff
     roots = [Path(change.cwd), *(r.root for r in store.documents.list_repositories())]
@@ -131,9 +131,9 @@ _NOTICES = {
 
 
 def find_changed_units(change: Change, store: Store, texts: Texts) -> tuple[Collection[UnitId], tuple[Notice, ...]]:
-    """The innermost units with changed lines, file by file, and notices about files that could not be placed.
+    """Find the innermost units with changed lines, file by file, with notices about files that could not be placed.
 
-    Raises UsageError if it is not a diff.
+    Raises UsageError if the change is not a unified diff.
     """
     diff = read_change(change, store)
     files = read_diff(diff)
@@ -161,8 +161,8 @@ def find_changed_units(change: Change, store: Store, texts: Texts) -> tuple[Coll
 
 
 def _make_document_finder(change: Change, store: Store) -> Callable[[str], Iterator[DocumentRow]]:
-    """A function that finds the documents that a path of the diff may mean: paths may be relative to tops of git repositories,
-    the working directory, and indexed roots."""
+    """Make a function that finds the documents for a path of the diff, which may be relative to the top of a git repository,
+    the working directory, or an indexed root."""
     repositories = store.documents.list_repositories()
     folders = [Path(change.cwd), *(r.root for r in repositories)]
     tops = [found.top for folder in folders if (found := find_repository(folder)) is not None]

@@ -17,7 +17,7 @@ from codelens.model.context import Counter
 
 AUTO, CHARS, TIKTOKEN = "auto", "chars", "tiktoken"
 KINDS = (AUTO, CHARS, TIKTOKEN)
-CHARS_PER_TOKEN = 4  # knowing's estimate
+CHARS_PER_TOKEN = 4  # Characters per token, as knowing estimates
 VOCABULARIES = (
     # (encoding, address that names the cached file, its SHA-256), newest first; from tiktoken's openai_public.py
     (
@@ -34,7 +34,7 @@ VOCABULARIES = (
 
 
 def open_counter(kind: str) -> Counter:
-    """The counter of this kind: auto, chars or tiktoken. Raises UsageError for an unknown or unavailable one."""
+    """Open a counter by kind: auto, chars or tiktoken. Raises UsageError for an unknown or unavailable one."""
     if kind not in KINDS:
         raise UsageError(f"no counter '{kind}'", f"counters: {', '.join(KINDS)}")
     if kind != CHARS and importlib.util.find_spec("tiktoken"):
@@ -53,12 +53,12 @@ def open_counter(kind: str) -> Counter:
 
 
 def count_chars(text: str) -> int:
-    """The number of characters ÷ 4, rounded up."""
+    """Estimate the number of tokens: characters ÷ 4, rounded up."""
     return -(-len(text) // CHARS_PER_TOKEN)
 
 
 def _is_here(address: str, digest: str) -> bool:
-    """True if tiktoken finds a vocabulary without the network: its cache has the file with the right digest."""
+    """Decide if tiktoken can load a vocabulary without the network: its cache has the file with the right digest."""
     named = os.environ.get("TIKTOKEN_CACHE_DIR", os.environ.get("DATA_GYM_CACHE_DIR"))
     if named == "":  # tiktoken then keeps nothing, and fetches each time
         return False

@@ -29,23 +29,23 @@ Place = tuple[int, int, int]  # (document, start, end) in bytes
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A symbol to pack."""
+    """A symbol to pack, with the costs of its forms in tokens."""
 
     number: int  # Its position among the offers, which breaks ties
     score: float
-    body: int | None  # Tokens; None if it has no such form
-    signature: int | None
+    body: int | None  # Tokens of the body; None if the body may not be packed
+    signature: int | None  # Tokens of the signature; None if it may not be packed
     heading: int  # Tokens of the line above the signatures of one file
     place: Place
 
     def order(self) -> tuple[float, int]:
-        """Sort key: the best first."""
+        """Make a sort key by which the best item is first."""
         return -self.score, self.number
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenItem:
-    """An item in one form."""
+    """An item in the form that was chosen for it."""
 
     item: Item
     form: Form
@@ -80,7 +80,7 @@ class Packing:
 
     @property
     def is_incomplete(self) -> bool:
-        """True if another part could add a symbol, or the body of one of these."""
+        """True if a next part could add a symbol, or the body of one whose signature is chosen."""
         return bool(self.left) or any(c.form is Form.SIGNATURE and c.item.body is not None for c in self.chosen)
 
     def _add_bodies(self, room: int, largest: int) -> None:
@@ -107,19 +107,19 @@ class Packing:
         return any(c.form is Form.BODY and lies_within(item.place, c.item.place) for c in neighbours)
 
     def _replace(self, document: int, chosen: list[ChosenItem], room: int) -> None:
-        """Take this choice for a document if it fits."""
+        """Replace the items chosen for a document if the new choice fits into the room."""
         tokens = self.tokens - _count_tokens(self._chosen.get(document, ())) + _count_tokens(chosen)
         if tokens <= room:
             self.tokens, self._chosen[document] = tokens, chosen
 
 
 def lies_within(inner: Place, outer: Place) -> bool:
-    """True if `inner` lies in `outer`; two at the same position lie in each other."""
+    """Decide if `inner` lies within `outer`; two places at the same position lie within each other."""
     return inner[0] == outer[0] and outer[1] <= inner[1] and inner[2] <= outer[2]
 
 
 def _count_tokens(chosen: Sequence[ChosenItem]) -> int:
-    """Tokens of all that is chosen of one document."""
+    """Count the tokens of the items chosen for one document, with the heading above signatures."""
     heading = max((c.item.heading for c in chosen if c.form is Form.SIGNATURE), default=0)
     return sum(c.tokens for c in chosen) + heading
 
@@ -134,7 +134,7 @@ MOST_ROUNDS = 8
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A candidate in both forms."""
+    """A candidate as two entries, body and signature, of which one is packed."""
 
     body: Entry
     signature: Entry
@@ -148,16 +148,16 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    """All candidates of a pack by content, with notices about their source."""
+    """All candidates of a pack in order of content, with notices about their source."""
 
     offers: Sequence[Offer]
     notices: tuple[Notice, ...]
     index: IndexInfo
-    state: bytes = b""  # A hash of the index's content and of the candidates: what the parts of a pack must agree on
+    state: bytes = b""  # A hash of the index's content and of the candidates, the same for all parts of a pack
 
 
 def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
-    """The pack that fits the request's budget when written. Raises UsageError if not even an empty pack fits."""
+    """Make a pack that fits the request's budget when written. Raises UsageError if not even an empty pack fits."""
     sent = request.sent or SentParts(offers.state, (0,) * len(offers.offers))
     items = _price_offers(offers, sent, request, layout)
     empty = Pack(
@@ -194,7 +194,7 @@ NAMED, WHOLE = 1, 2  # Forms in which a symbol was sent: as a signature; as a bo
 
 
 def _price_offers(offers: Offers, sent: SentParts, request: ContextRequest, layout: PackLayout) -> list[Item]:
-    """The offers with their costs in the allowed forms, without what was sent."""
+    """Make items from the offers, with their costs in the allowed forms, without forms that were sent before."""
     allowed, count = select_forms(request.forms, layout), request.counter.count
     whole = [offer.place for offer, form in zip(offers.offers, sent.forms, strict=True) if form == WHOLE]
     items = []
@@ -211,7 +211,7 @@ def _price_offers(offers: Offers, sent: SentParts, request: ContextRequest, layo
 
 
 def select_forms(forms: Forms, layout: PackLayout) -> frozenset[Form]:
-    """The forms that the request wants and the layout shows. Raises UsageError if no form is left."""
+    """Select the forms that the request wants and the layout shows. Raises UsageError if no form is left."""
     wanted = {Forms.BODIES: {Form.BODY}, Forms.SIGNATURES: {Form.SIGNATURE}}.get(forms, set(Form))
     if not (allowed := layout.forms & wanted):
         raise UsageError("--format compact shows only signatures", "leave out --bodies, or use --format markdown")
@@ -221,7 +221,7 @@ def select_forms(forms: Forms, layout: PackLayout) -> frozenset[Form]:
 def _render_pack(
     packing: Packing, empty: Pack, offers: Offers, sent: SentParts, request: ContextRequest, layout: PackLayout
 ) -> Pack:
-    """The pack of these choices, with the token of the next part if there is more."""
+    """Make the pack of the chosen items, with the token of the next part if there is more."""
     forms = list(sent.forms)
     for item in packing.covered:
         forms[item.number] = WHOLE
@@ -244,7 +244,7 @@ def _render_pack(
 
 
 def _count_pack(pack: Pack, request: ContextRequest, layout: PackLayout) -> Pack:
-    """The pack with its own token count. If no count is stable, the larger of the two that alternate."""
+    """Set the pack's own token count, which the pack may print. If no count is stable, use the larger of the two that alternate."""
     seen: list[int] = []
     for _ in range(MOST_ROUNDS):
         tokens = request.counter.count(layout.format_pack(pack))

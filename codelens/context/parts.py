@@ -1,4 +1,4 @@
-"""The token of a pack's next part: the request, and which candidates were sent, as a text of one word.
+"""Writes and reads the token of a pack's next part: the request, and which candidates were sent, in one word.
 
 Nothing is stored. A token is the URL-safe Base64 of a checksum, the hash of the state that it continues, one digit for each
 candidate, and the request as JSON without its default values. A diff is represented by its hash.
@@ -21,20 +21,20 @@ from codelens.model.request import SearchOptions
 from codelens.text.notation import parse_json
 
 FORMS_OF_SENDING = 3  # Base of the digits in a token: not sent, sent as a signature, sent whole
-CHECKSUM, STATE = 4, 6  # Bytes
-LONGEST_TOKEN = 20_000  # Characters of a token, which holds the task and the filters
+CHECKSUM, STATE = 4, 6  # Bytes of the checksum, and of the hash of the state
+LONGEST_TOKEN = 20_000  # Most characters of a token, which holds the task and the filters
 OWN = ("source", "query", "forms", "revisions", "staged")
-"""Fields of a request, next to its options, that a token holds."""
+"""Fields of a request that a token holds, in addition to the options."""
 PREFIX = "c"  # A token must not begin with a dash, which would make it an option
 
 
 def hash_state(snapshot: str, places: object) -> bytes:
-    """The hash of an index's content and of the candidates in it."""
+    """Hash an index's content and the candidates in it."""
     return hashlib.sha256(json.dumps([snapshot, places]).encode("utf-8", "surrogatepass")).digest()[:STATE]
 
 
 def write_token(request: ContextRequest, sent: SentParts) -> str:
-    """The token with which the next part is asked for."""
+    """Write the token that requests the next part."""
     number = 0
     for form in reversed(sent.forms):
         number = number * FORMS_OF_SENDING + form
@@ -47,7 +47,7 @@ def write_token(request: ContextRequest, sent: SentParts) -> str:
 
 
 def read_token(token: str) -> tuple[Mapping[str, Any], SentParts]:
-    """The request, as `describe_request` returns it, and the parts that were sent. Raises UsageError."""
+    """Read a token: (the request as `describe_request` returns it, the parts that were sent). Raises UsageError."""
     body = token.removeprefix(PREFIX)
     try:
         raw = base64.b64decode(body + "=" * (-len(body) % 4), b"-_", validate=True)
@@ -68,7 +68,7 @@ def read_token(token: str) -> tuple[Mapping[str, Any], SentParts]:
 
 
 def describe_request(request: ContextRequest) -> Mapping[str, Any]:
-    """All values of a request that decide its candidates, without default values."""
+    """Collect the values of a request that decide its candidates, without default values."""
     plain = ContextRequest(TASK, request.counter, SearchOptions(limit=EVERYTHING), 0)
     asked = {name: getattr(request, name) for name in OWN if getattr(request, name) != getattr(plain, name)}
     asked |= {n: v for n, v in asdict(request.options).items() if v != getattr(plain.options, n)}
@@ -78,9 +78,9 @@ def describe_request(request: ContextRequest) -> Mapping[str, Any]:
 
 
 def resume_request(token: str, counter: Counter, budget: int | None, cwd: str = "") -> ContextRequest:
-    """The request of a token, for its next part; without a budget, that of its source.
+    """Make the request for the next part from a token. Without a budget, the default of the request's source is used.
 
-    Raises UsageError for a text that is not a token, and for a pack for a given diff, which the token does not hold.
+    Raises UsageError for a text that is not a token, and for the token of a pack for a diff, which it does not hold.
     """
     asked, sent = read_token(token)
     if "diff" in asked:
@@ -99,7 +99,7 @@ def resume_request(token: str, counter: Counter, budget: int | None, cwd: str = 
 
 
 def _fits(value: object, hint: Any) -> bool:
-    """True if a value from a token has the type of an option."""
+    """Decide if a value from a token fits the type hint of an option."""
     kinds = tuple(get_origin(kind) or kind for kind in (get_args(hint) if isinstance(hint, UnionType) else (hint,)))
     return isinstance(value, (*kinds, int) if float in kinds else kinds) and (
         not isinstance(value, tuple) or all(isinstance(one, str) for one in value)
@@ -107,7 +107,7 @@ def _fits(value: object, hint: Any) -> bool:
 
 
 def continue_request(request: ContextRequest, token: str) -> ContextRequest:
-    """The same request for the part that the token names. Raises UsageError if the token belongs to another one."""
+    """Make the same request for the token's part. Raises UsageError if the token belongs to another request."""
     asked, sent = read_token(token)
     if asked != describe_request(request):
         raise UsageError("this token belongs to another request", "repeat all its arguments, or give the token alone")

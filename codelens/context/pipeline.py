@@ -21,8 +21,8 @@ from codelens.store.texts import Texts
 def write_pack(
     request: ContextRequest, layout: PackLayout, store: Store, info: IndexInfo, settings: Settings, folder: Path | None
 ) -> PackedText:
-    """The written pack, or the same one from the cache in `folder`. Raises UsageError for a budget that is too small, and the
-    errors of searching and diffing."""
+    """Make and write a pack, or read the same one from the cache in `folder`. Raises UsageError for a budget that is too small,
+    and the errors of searching and diffing."""
     if request.budget < 1:
         raise UsageError(f"--budget must be at least 1, not {request.budget}")
     select_forms(request.forms, layout)

@@ -1,4 +1,4 @@
-"""Candidates of a pack: symbols from a search for a task, or from files or a diff and along edges, with their texts.
+"""Finds the candidates of a pack: symbols from a search for a task, or symbols of files or a diff and those along edges.
 
 Scores along edges are knowing's base mode: blast radius × .40 + confidence × .25 + recency × .20 + distance × .15, and × .3 for
 tests that were not named. Without edges in the index there are no callers, and a notice reports it.
@@ -49,7 +49,7 @@ WantedUnits = tuple[Sequence[WantedUnit], tuple[Notice, ...]]  # Candidates by d
 
 
 def make_offers(wanted: Sequence[WantedUnit], store: Store, texts: Texts) -> list[Offer]:
-    """The candidates in both forms, in the same order. Each document is read once; freshness is checked on disk."""
+    """Make an offer, with body and signature, for each candidate, in the same order. Freshness is checked on disk."""
     documents = {d.id: d for d in store.documents.read_rows({w.unit.document for w in wanted})}
     roots = {int(r.id): str(r.root) for r in store.documents.list_repositories()}
     states = check_documents(documents.values(), store)
@@ -75,7 +75,7 @@ def make_offers(wanted: Sequence[WantedUnit], store: Store, texts: Texts) -> lis
 
 
 def check_documents(documents: Iterable[DocumentRow], store: Store) -> dict[DocumentId, Freshness]:
-    """Document → state of its file on disk."""
+    """Map each document to the state of its file on disk."""
     roots = {int(r.id): r.root for r in store.documents.list_repositories()}
     return {
         d.id: Freshness(check_freshness(roots[d.repository], d.os_path, d.stamp, d.content_hash)) for d in documents
@@ -83,7 +83,7 @@ def check_documents(documents: Iterable[DocumentRow], store: Store) -> dict[Docu
 
 
 def _read_body(unit: UnitRow, document: DocumentRow, texts: Texts) -> str:
-    """The lines of a unit, or its text alone if much else is on them."""
+    """Read the lines of a unit, or only its text if there is much other text on its lines."""
     alone = texts.read(document).slice(unit.span)
     lines = "\n".join(texts.lines(document)[unit.start_line - 1 : unit.end_line])
     return lines if len(lines) <= len(alone) + BESIDE else alone.replace("\r\n", "\n")
@@ -95,7 +95,7 @@ MOST_EDGES = 20_000  # Most edges read at once, so that a widely called function
 
 
 def find_neighbours(store: Store, units: Collection[UnitId], callees: bool = False) -> dict[UnitId, set[UnitId]]:
-    """Caller, or callee → those of the units that it calls, or that call it; without the units themselves."""
+    """Map each caller of the units to the units that it calls, or each callee to its callers among them; without the units."""
     known, neighbours = frozenset[int](units), dict[UnitId, set[UnitId]]()
     for edge in (store.edges.find_outgoing if callees else store.edges.find_incoming)(known, CALLS, MOST_EDGES):
         unit, other = (edge.source, edge.target) if callees else (edge.target, edge.source)
@@ -105,7 +105,7 @@ def find_neighbours(store: Store, units: Collection[UnitId], callees: bool = Fal
 
 
 def walk_around(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) -> dict[UnitId, float] | None:
-    """Unit → its mass as a share of the walk's largest, without seeds; None if the profile does not walk."""
+    """Walk from the seeds: unit → its mass as a share of the largest, without seeds; None if the profile does not walk."""
     profile, seed_ids = load_profile(options), {row.id for row in seeds}
     if profile.composite:
         walked = knowing.walk_with_restart(
@@ -132,7 +132,7 @@ Scoring = Callable[[UnitRow, float, int], float]
 
 
 def _make_scoring(store: Store, rows: Sequence[UnitRow], now: int | None, notices: list[Notice]) -> Scoring:
-    """The scores of these units by their edges and by run-time traces; a damaged file of traces adds a notice."""
+    """Make a function that scores these units by edges and run-time traces; a damaged file of traces adds a notice."""
     confidences: dict[int, float] = {}  # Unit → the highest of the edges that lead to it
     for edge in store.edges.find_incoming([row.id for row in rows], limit=MOST_EDGES):
         confidences[edge.target] = max(confidences.get(edge.target, 0.0), edge.confidence)
@@ -151,13 +151,13 @@ def _make_scoring(store: Store, rows: Sequence[UnitRow], now: int | None, notice
 
 
 POOL = 300
-"""Most candidates of a pack; the text of each is read. The bodies of 300 symbols fill 50,000 tokens in most trees."""
-NEXT = 0.5  # Share of a unit one edge away if there is no walk: 1 / (1 + hops), as knowing's distance
+"""Most candidates of a pack, since the text of each is read. The bodies of 300 symbols fill 50,000 tokens in most trees."""
+NEXT = 0.5  # Share of a unit one edge away if there is no walk: 1 / (1 + hops), as in knowing's distance
 NO_GRAPH = Notice("no-graph", "the index holds no edges: callers are not known")
 
 
 def find_for_task(request: ContextRequest, store: Store, settings: Settings) -> WantedUnits:
-    """The best results of a search."""
+    """Find the best results of a search for the task."""
     ranking = rank(request.query, store, request.options, settings)
     best = ranking.candidates[: min(request.options.limit, POOL)]
     notices = (notice for notice in ranking.run.notices if notice.code != UNKNOWN_WORDS)  # a task has words of its own
@@ -165,9 +165,9 @@ def find_for_task(request: ContextRequest, store: Store, settings: Settings) -> 
 
 
 def find_for_files(request: ContextRequest, store: Store) -> WantedUnits:
-    """The symbols of the files in `options.paths`, and their callers. Raises TargetError for a file that is not indexed.
+    """Find the symbols of the files in `options.paths`, and their callers. Raises TargetError for a file that is not indexed.
 
-    Units local to a function are left out, since its text includes them.
+    Units local to a function are left out, since the function's text includes them.
     """
     options, notices = request.options, list[Notice]()
     for path in options.paths:
@@ -185,7 +185,7 @@ def find_for_files(request: ContextRequest, store: Store) -> WantedUnits:
 
 
 def find_for_change(request: ContextRequest, store: Store, texts: Texts) -> WantedUnits:
-    """The symbols that a diff changes, and those that a walk from them reaches; without a walk, those one edge away."""
+    """Find the symbols that a diff changes, and the symbols that a walk from them reaches, or without a walk one edge reaches."""
     options, trace_notices = request.options, list[Notice]()
     changed_ids, diff_notices = find_changed_units(request.change, store, texts)
     changed = _read_in_scope(store, changed_ids, options)

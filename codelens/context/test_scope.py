@@ -36,15 +36,15 @@ from codelens.store.documents import DocumentRow
 from codelens.store.texts import Texts
 
 _TEST_NAME = re.compile(r"(?i:test)|(?:Benchmark|Example|Fuzz)(?![a-z])|.*Tests?$")
-"""pytest and unittest, Go, JUnit 3, XCTest; and classes of tests."""
+"""Names of tests in pytest and unittest, Go, JUnit 3 and XCTest, and of classes of tests."""
 _TEST_MARK = re.compile(r"(?<![A-Za-z])test|Test|\b(?i:fact|theory|bench|benchmark|rstest|scenario)\b")
-"""JUnit's and NUnit's @Test, xUnit's [Fact] and [Theory], Rust's #[test]; not @pytest.fixture."""
+"""Marks of tests: JUnit's and NUnit's @Test, xUnit's [Fact] and [Theory], Rust's #[test]; not @pytest.fixture."""
 _TEST_FILE = re.compile(r"(?i:(?:^|[._-])(?:tests?|specs?)[._-])|(?:Tests?|Specs?)\.")
-"""test_x.py, x_test.go, x.spec.ts, XTest.java; not conftest.py."""
+"""Names of test files: test_x.py, x_test.go, x.spec.ts, XTest.java; not conftest.py."""
 
 
 class RunnableTests:
-    """Recognises tests. Reads each file's units at most once."""
+    """Recognises tests. The units of each file are read at most once."""
 
     def __init__(self, view: GraphView) -> None:
         self._view = view
@@ -52,7 +52,7 @@ class RunnableTests:
         self._marks: dict[Node, tuple[str, ...]] = {}
 
     def test_around(self, node: Node) -> Node | None:
-        """The outermost test function or innermost test class that is or contains a node; None if there is neither."""
+        """Find the test that is or contains a node: the outermost test function, or else the innermost test class; or None."""
         found, place = None, node
         while is_unit(place):
             unit = self._view.find_unit(place)
@@ -64,7 +64,7 @@ class RunnableTests:
         return found
 
     def is_test(self, unit: UnitRow) -> bool:
-        """True if a unit is a test by its name or a mark before it."""
+        """Decide if a unit is a test, by its name or a mark before it."""
         if unit.kind not in (*TYPE_KINDS, "function", "method"):
             return False
         node = Node(unit.id)
@@ -73,7 +73,7 @@ class RunnableTests:
         return bool(_TEST_NAME.match(unit.name)) or any(_TEST_MARK.search(mark) for mark in self._marks[node])
 
     def is_test_file(self, document: DocumentRow) -> bool:
-        """True if a test runner would take a file: by its name, or because it has tests."""
+        """Decide if a test runner would run a file, by its name or because it contains tests."""
         if document.id not in self._holds:
             units = self._view.store.units.list_in_document(document.id)
             by_name = _TEST_FILE.search(document.path.rpartition("/")[2])
@@ -86,7 +86,7 @@ _IMPLIED = TIERS["implied"]
 
 
 class Fixtures:
-    """Finds the tests that use a fixture. Reads the signatures of each test file at most once."""
+    """Finds the tests that use a fixture. The signatures of each test file are read at most once."""
 
     def __init__(self, view: GraphView) -> None:
         self._view = view
@@ -94,7 +94,7 @@ class Fixtures:
         self._test_files: list[DocumentRow] | None = None
 
     def find_takers(self, node: Node) -> list[Link]:
-        """The tests and fixtures that take a fixture as parameter; empty for other nodes."""
+        """Find the tests and fixtures that have a fixture as parameter; empty if the node is not a fixture."""
         view, unit = self._view, self._view.find_unit(node)
         language = languages().get(unit.language) if unit is not None else None
         if unit is None or "test" not in unit.roles or language is None or not language.fixtures:
@@ -114,7 +114,7 @@ class Fixtures:
         return [Link(Edge(n, "calls", node, 0, _IMPLIED.provenance, _IMPLIED.confidence), n) for n in takers]
 
     def _read_takers(self, document: DocumentRow) -> dict[str, list[Node]]:
-        """Parameter name → functions of a file that have it: the first name of each part of the outermost parentheses."""
+        """Map each parameter's name, the first word of a part in the outermost parentheses, to the file's functions with it."""
         if document.id in self._taking:
             return self._taking[document.id]
         taking = self._taking[document.id] = dict[str, list[Node]]()
@@ -134,12 +134,12 @@ class Fixtures:
 
 
 KINDS = ("calls", "tests", "references", "extends", "implements", "inherits", "overrides", "decorates", "throws")
-"""Kinds of edges by which one thing runs, replaces or passes on another. `imports` also counts, from a changed file."""
-DEPTH = 6  # Most hops
+"""Kinds of edges by which one symbol runs, replaces or passes on another. `imports` also counts, from a changed file."""
+DEPTH = 6  # Default for the most hops from the change to a test
 
 
 def find_tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> ReachingTests:
-    """The tests for a change, or for targets as `impact` takes them.
+    """Find the tests that reach a change, or targets as `impact` takes them.
 
     Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read.
     """
@@ -151,7 +151,7 @@ def find_tests_reaching(view: GraphView, targets: Change | Sequence[str], depth:
 
 
 def find_unresolved_calls(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> RelationAnswer:
-    """The calls that linking could not follow and that may reach more tests. Raises the errors of `find_tests_reaching`."""
+    """Find calls that linking could not resolve, by which more tests may reach the change. Raises as `find_tests_reaching`."""
     touched, reached, notices = _find_reach(view, targets, depth)
     unresolved = UnresolvedUses(view, KINDS, listed=True)
     relations = tuple(unresolved.list_relations(unresolved.find_uses_of(reached.links)))
@@ -161,9 +161,9 @@ def find_unresolved_calls(view: GraphView, targets: Change | Sequence[str], dept
 def _find_reach(
     view: GraphView, targets: Change | Sequence[str], depth: int | None
 ) -> tuple[tuple[NamedNode, ...], Reach, tuple[Notice, ...]]:
-    """(the changed or named code, all that it reaches, notices about the change).
+    """Find what reaches the change or targets: (the changed or named code, the nodes that reach it, notices).
 
-    One step goes over all KINDS, to importers of a changed file, and from a fixture to its tests.
+    Each step follows all KINDS, goes to importers of a changed file, and from a fixture to its tests.
     """
     notices: tuple[Notice, ...] = ()
     if isinstance(targets, Change):
@@ -188,8 +188,8 @@ def _find_reach(
 
 
 def _list_tests(view: GraphView, reached: Reach) -> tuple[ReachingTest, ...]:
-    """Each test once, at its smallest depth. A file is left out if a test in it was found, unless its own code, outside of
-    functions, reaches the change by more than an import."""
+    """List each test once, at its smallest depth. A file is left out if a test in it was found, unless its own code, outside
+    of functions, reaches the change by other edges than imports."""
     runnable = RunnableTests(view)
     functions: dict[Node, Node] = {}  # Test → the node by which it reaches the change
     files: dict[Node, Node] = {}

@@ -111,7 +111,7 @@ class Evidence:
         self.related_names: dict[UnitId, float] = {}
         """Unit → share of the query's words, by rarity, of which its name and container have only related words."""
         self._shares: dict[tuple[int, ...], tuple[float, float]] = {}
-        """Places of the terms that a unit or name contains → its values in `said` and `related_names`."""
+        """Places of the terms that a unit or name contains → the last two values for it."""
         self._scales = [_Scales(weight) for weight in self._weights]
         self.cosine: dict[UnitId, float] = {}
         self.files: dict[DocumentId, float] = {}

@@ -112,7 +112,7 @@ class Recollection:
         return {unit.id: recalled.find(place_of(unit)) for unit in wanted} if recalled and recalled.places else {}
 
     def _read(self, ask: Callable[[Memory], T], nothing: T) -> T:
-        """Return what `ask` reads from the memory, or `nothing` if there is none; add a notice if it cannot be read."""
+        """Return what `ask` reads from the memory, or `nothing` if the file is missing or, with a notice, damaged."""
         if not self._path.is_file():
             return nothing
         try:

@@ -60,7 +60,7 @@ def select_channels(profile: Profile) -> Mapping[str, Channel]:
 
 
 def choose_channels(run: SearchRun) -> list[Channel]:
-    """Choose the channels of the mode that the profile uses. Raises UsageError if there are none."""
+    """Choose the channels of the mode that the profile uses. Raises UsageError if it uses no channel of the mode."""
     profile, mode = run.profile, run.options.mode
     if mode not in MODES:
         raise UsageError(f"no mode '{mode}'", f"modes: {', '.join(MODES)}")

@@ -354,7 +354,7 @@ def _is_letter(character: str) -> bool:
 
 
 def _find_tokens(tokens: Sequence[str], document: _Document) -> Iterator[Place]:
-    """Find the places of each token as a whole word; if there are none, in another case; else within longer words."""
+    """Find the places of each token as a whole word; or else as one in another case; or else within longer words."""
     for token in tokens:
         lowered = token.lower()
         for text, whole, exact, value in (

@@ -1,4 +1,4 @@
-"""The ways to find units. Each channel ranks by itself and knows nothing of the others; a ranker joins them."""
+"""Channels: the ways to find units. Each channel ranks units independently of the others, and a ranker joins the rankings."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from codelens.search.verbatim import VerbatimMatch
 
 
 class TextEvidence(NamedTuple):
-    """Facts about the units that hold the query, or words of it, as they were typed, or nearly."""
+    """Units that contain the query, or words of it, exactly or nearly as typed."""
 
-    verbatim: Mapping[UnitId, VerbatimMatch] = {}  # Unit → what of the query it holds as it was typed
-    resembling: Mapping[UnitId, float] = {}  # Unit → how near its name is to one of the query's, below 1
+    verbatim: Mapping[UnitId, VerbatimMatch] = {}  # Unit → the best part of the query that it contains as typed
+    resembling: Mapping[UnitId, float] = {}  # Unit → likeness of its name to a name of the query, below 1
     fragments: Mapping[UnitId, Match] = {}
-    """Units that hold the query as a part of their name or a line; in the mode `fuzzy` any of its words."""
+    """Units with the query as a part of their name or of a line; in the mode `fuzzy`, with any word of the query."""
 
 
 class ChannelResult(NamedTuple):
-    """The matches of a channel, best first, each unit once; and what features read, if they read more than ranks."""
+    """The matches of a channel, best first, each unit once, with evidence that features use in addition to ranks."""
 
     matches: Sequence[Match]
     evidence: TextEvidence = TextEvidence()
@@ -33,7 +33,7 @@ class Channel(NamedTuple):
     name: str  # weights.toml has its weight and its cut
     modes: Sequence[str]  # The values of --mode with which it runs
     retrieve: Callable[[SearchRun, int], ChannelResult]
-    """Run and limit → the best matches, at most so many."""
+    """A function of a run and a limit that finds the best matches, at most `limit`."""
 
 
 class Findings(NamedTuple):
@@ -42,14 +42,14 @@ class Findings(NamedTuple):
     matches: Mapping[str, Sequence[Match]] = {}  # Channel → its matches, best first, after its cut
     evidence: TextEvidence = TextEvidence()
     literal: frozenset[UnitId] = frozenset()
-    """Units that are found because they satisfy the conditions, whatever their words; empty unless that suffices."""
-    left_out: Mapping[UnitId, int] = {}  # Unit → its place, of those that satisfy the conditions and had no room
+    """Units that are found because they satisfy the conditions, regardless of words; empty if words are needed."""
+    left_out: Mapping[UnitId, int] = {}  # Unit → its place, if it satisfies the conditions but exceeds the limit
     targets: Mapping[UnitId, QueryTarget] = {}
-    """Units that the query points at: the place or the mark that it is; empty for a query of words."""
+    """Units that the query points at, by a place such as PATH:LINE or a mark such as TODO; empty for a query of words."""
 
     @property
     def channels(self) -> tuple[str, ...]:
-        """The channels that ran."""
+        """Names of the channels that ran, sorted."""
         return tuple(sorted(self.matches))
 
     @property

@@ -1,8 +1,8 @@
-"""Concepts: units named as code usually names what the query's phrases mean. A class has the phrases that people say for a concept
-and the names that programs give it.
+"""The channel for concepts: finds units by names that programs usually give to what the query's phrases mean. An equivalence class
+has the phrases that users write for a concept and the names that programs give it.
 
-Phrases are looked for word by word, by their stems and without stop words. So a verb before a phrase changes nothing: "find
-blast radius" and "compute the blast radius" hold "blast radius", and no product of phrases and verbs need be written down.
+Phrases are compared by their words' stems, without stop words. A verb before a phrase does not matter: "find blast radius"
+and "compute the blast radius" both contain "blast radius", so that no class has to list phrases with verbs.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.notation import parse_toml, read_own_file
 from codelens.text.terms import tokens
 
-SHORTEST_TARGET = 4  # Letters. Shorter names are borne by hundreds of unrelated units.
+SHORTEST_TARGET = 4  # Fewest letters of a target; hundreds of unrelated units have shorter names
 GENERIC = frozenset(("get", "set", "do", "new", "run", "put", "post", "call", "add", "pop"))
-"""Names that say nothing by themselves."""
+"""Names that are too common to be targets."""
 
 
 @dataclass(frozen=True, slots=True)
 class EquivalenceClass:
-    """Phrases and names treated as one concept. `targets` are names as a program spells them, in any of its styles."""
+    """Phrases and names treated as one concept. `targets` are names in any style of spelling that programs use."""
 
     name: str
     phrases: tuple[str, ...]
     targets: tuple[str, ...]
     weight: float
-    languages: tuple[str, ...] = ()  # Only documents in these languages hold its targets; empty means any
+    languages: tuple[str, ...] = ()  # Languages of the documents that are searched for targets; empty for any
     own: bool = False  # True for a class from the user's own file
 
 
 @dataclass(frozen=True, slots=True)
 class ClassMatch:
-    """A class and the phrases of it that the query says, longest first."""
+    """A class with those of its phrases that the query contains, longest first."""
 
     concept: EquivalenceClass
     phrases: tuple[str, ...]
@@ -51,32 +51,32 @@ class ClassMatch:
 
     @property
     def strong(self) -> bool:
-        """Two phrases, or one of several words: a single word belongs to too many concepts."""
+        """True if the query contains two phrases, or one of several words; a single word belongs to too many concepts."""
         return len(self.phrases) > 1 or self.words > 1
 
     @property
     def score(self) -> float:
-        """The weight of the class, or a share of it for a weak match."""
+        """The weight of the class, reduced for a weak match."""
         return self.concept.weight * (1.0 if self.strong else WEAK)
 
 
 def split_into_stems(texts: Sequence[str]) -> list[list[str]]:
-    """The words of each text, split as names are, without stop words and endings."""
+    """Split each text into words, as names are split, without stop words and endings."""
     stop = load_words().stop
     words = ((word for token in tokens(text) for word in split_identifier(token)) for text in texts)
     return [[strip_ending(word) for word in of_one if word not in stop] for of_one in words]
 
 
 def select_targets(concept: EquivalenceClass) -> list[str]:
-    """The folded targets that are looked up: none that is short or says nothing, each once."""
+    """Select the folded targets to look up, each once, without short and too common ones."""
     folded = dict.fromkeys(fold_identifier(target) for target in concept.targets)
     return [name for name in folded if len(name) >= SHORTEST_TARGET and name not in GENERIC]
 
 
 def match_classes(words: Sequence[Sequence[str]], classes: Iterable[EquivalenceClass]) -> list[ClassMatch]:
-    """The classes with a phrase that one of these texts contains; `words` is `split_into_stems` the texts.
+    """Find the classes with a phrase that a text contains; `words` are the texts after `split_into_stems`.
 
-    Heaviest first, then by the longest phrase, then by the number of phrases. Phrases that differ in endings alone are one.
+    Heaviest first, then by the longest phrase, then by the number of phrases. Phrases that differ only in endings count once.
     """
     matches, runs = [], _Runs(words)
     for concept in classes:
@@ -91,7 +91,7 @@ def match_classes(words: Sequence[Sequence[str]], classes: Iterable[EquivalenceC
 
 
 class _Runs(dict[int, frozenset[tuple[str, ...]]]):
-    """Length → all runs of so many words in some texts: so a phrase is looked up, however many the texts are."""
+    """A cache: number of words → all runs of that many consecutive words in some texts."""
 
     def __init__(self, texts: Sequence[Sequence[str]]) -> None:
         self._texts = texts
@@ -105,21 +105,21 @@ class _Runs(dict[int, frozenset[tuple[str, ...]]]):
 SHIPPED = Path(__file__).parent.with_name("classes")
 SHIPPED_WEIGHT = 0.8  # Weight of the shipped classes
 USER_WEIGHT = 1.0  # Default weight of the user's own classes
-LARGEST = 1_000_000  # Bytes of such a file; the largest of those that are shipped has 28 000
+LARGEST = 1_000_000  # Most bytes of a file of classes; the largest shipped file has 28 000
 HINT = "a class is a table: phrases = 'blast radius, ripple effect' and targets = 'impact_of TransitiveCallers'"
 _QUOTE = "'"
 
 
 def load_shipped_classes(query_phrases: Sequence[Sequence[str]]) -> list[EquivalenceClass]:
-    """The shipped classes that may match: universal ones first, then by language.
+    """Load the shipped classes that may match: universal ones first, then by language.
 
-    Only tables with a phrase whose words all begin as words of the query do are parsed: all of them take 10 ms, a few take 1.
+    Only tables with a phrase whose words all begin with stems of the query are parsed: all take 10 ms, a few take 1.
     """
     stems = tuple(dict.fromkeys(word for words in query_phrases for word in words))
     stop = load_words().stop
 
     def may_match(phrases: str) -> bool:
-        """True if some phrase consists of words that begin with the stems, and stop words."""
+        """Decide if a phrase consists only of stop words and words that begin with a stem of the query."""
         return any(f" {word}" in phrases for word in stems) and any(
             all(word.startswith(stems) or word in stop for word in phrase.split()) for phrase in phrases.split(",")
         )
@@ -133,7 +133,7 @@ def load_shipped_classes(query_phrases: Sequence[Sequence[str]]) -> list[Equival
 
 @cache
 def _list_shipped_tables() -> list[tuple[Path, str, list[tuple[str, str]]]]:
-    """(file, the lines above its tables, (phrases with a blank before each, table) of each): read, and not parsed."""
+    """Read the shipped files without parsing: (file, lines above its tables, list of (phrases after a blank, table))."""
     files = []
     for file in sorted(SHIPPED.glob("*.toml"), key=lambda file: (file.stem != "universal", file.stem)):
         head, *tables = file.read_text(encoding="utf-8").split("\n[")
@@ -142,14 +142,14 @@ def _list_shipped_tables() -> list[tuple[Path, str, list[tuple[str, str]]]]:
 
 
 def load_user_classes(path: str) -> Sequence[EquivalenceClass]:
-    """The classes of a person's own file. Raises SettingsError for one that cannot be read, or says something else."""
+    """Load the classes of a user's file. Raises SettingsError if it cannot be read or is not a file of classes."""
     return _parse(read_own_file(path, "classes", HINT, LARGEST), path, USER_WEIGHT, own=True)
 
 
 def _parse(text: str, path: Path | str, weight: float, own: bool) -> list[EquivalenceClass]:
-    """A table for each class; `phrases` with commas between, `targets` with blanks between, as in words.toml.
+    """Parse a file with a table for each class: `phrases` separated by commas, `targets` by blanks, as in words.toml.
 
-    `weight` is that of a class that names none; `languages` stands in a class, or above all for the whole file.
+    `weight` is the default for classes; `languages` may be in a class, or at the top for the whole file.
     """
     try:
         table = parse_toml(text)
@@ -183,7 +183,7 @@ def _read_class(name: str, row: Any, weight: float, languages: tuple[str, ...], 
 
 
 def _read_languages(value: Any, own: bool) -> tuple[str, ...]:
-    """The languages as documents name them. Shipped files use these names: the table of all languages is slow to read."""
+    """Read languages as the names that documents have. Shipped files use these names, as checking them would be slow."""
     if not isinstance(value, str):
         raise ValueError(f"languages must be a string with spaces between the names, not {value!r}")
     if not own:
@@ -195,17 +195,17 @@ def _read_languages(value: Any, own: bool) -> tuple[str, ...]:
 
 
 NAMED_CAP = 20
-"""Units of one name that are taken: a third of what the symbol channel takes of a name that the query itself says; 3 measured no
-other than 20."""
+"""Most units that are taken for one name, a third of what the symbol channel takes for names in the query; 3 measured the same as
+20."""
 WEAK = 0.5
-"""Share of its weight that a user's own class keeps if a single word matches it: its targets are found, but not at the top."""
+"""Factor on the weight of a user's own class if only a single word matches; its targets are found, but not at the top."""
 
 
 def find_by_concept(run: SearchRun, limit: int) -> ChannelResult:
-    """Heaviest class first, and in it target by target. The raw score is the weight of the class, or of the learned unit.
+    """Find the targets of matching classes, heaviest class first, and learned units. The raw score is the weight.
 
-    The user's own classes count; the shipped ones too, if the profile gives the channel a weight, but these need a strong match.
-    Raises SettingsError for a file of classes with faults.
+    The user's own classes always count; shipped ones only if the channel has a weight in the profile and the match is strong.
+    Raises SettingsError for a faulty file of classes.
     """
     query, store, uses_shipped = run.terms, run.store, run.profile.channels.get("equivalence", 0.0) > 0
     own = load_user_classes(run.settings.classes) if run.settings.classes else ()

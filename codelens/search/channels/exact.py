@@ -1,7 +1,7 @@
-"""Names and words: units with a name of the query first, then BM25 over the weighted fields of units, and over to-do comments if
-the query asks for them.
+"""The channel for words: finds units with a name of the query first, then units by BM25 over their weighted fields, and to-do
+comments if the query asks for them.
 
-The index keeps stems. Where whole words are asked for, the texts of the units that it proposes are read.
+The index contains stems. To find whole words, the texts of the units with the right stems are read.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from codelens.store.texts import DocumentText, Texts
 from codelens.text.bm25 import score_text, weigh_length
 from codelens.text.terms import BEGINNING, MOST_REPEATS, index_terms, place_words
 
-MOST_READ = 1000  # Units that are read, those with the most of the stems first. Some .15 ms each.
-MOST_TODOS = 50_000  # Comments that are compared. Linux has some 20 000.
+MOST_READ = 1000  # Most units that are read for whole words, best by their stems first; each takes some .15 ms
+MOST_TODOS = 50_000  # Most to-do comments that are compared; Linux has some 20 000
 
 
 def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
-    """Units with any term of the query, except terms that too many units hold. The raw score is BM25, above 0, by the profile's
-    weights of the fields; text that is only in fields of weight 0 is not found.
+    """Find units with any term of the query, except common terms. The raw score is BM25, above 0, by the profile's weights of
+    the fields; text in fields of weight 0 is not found.
 
-    Stems are compared; in the mode `exact`, and for a profile that demands it, whole words, and no word stands for another
-    but by an alias.
+    Stems are compared. In the mode `exact`, and if the profile demands it, whole words are compared, and only aliases replace
+    words.
     """
     query, fields = run.terms, run.profile.fields
     whole = run.options.mode == "exact" or run.profile.as_written
@@ -59,7 +59,7 @@ def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
 
 
 def find_by_related_words(run: SearchRun, limit: int) -> ChannelResult:
-    """Units with any of the terms from the lexicon. The raw score is BM25."""
+    """Find units with any of the terms from the lexicon. The raw score is BM25."""
     terms = [term.text for term in run.terms.related]
     if not terms:
         return ChannelResult([])
@@ -69,7 +69,7 @@ def find_by_related_words(run: SearchRun, limit: int) -> ChannelResult:
 
 
 def put_names_first(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence[Match]:
-    """The matches after the units that have a name of the query: one written like code, or the word that is the whole query."""
+    """Put units with a name of the query before the matches: a name written like code, or the only word of the query."""
     terms = [term for term in run.terms.names if term.tier != "pair"]
     if not terms and len(run.terms.words) == 1:
         terms = list(run.terms.words)
@@ -82,10 +82,10 @@ def put_names_first(run: SearchRun, ranking: Sequence[Match], limit: int) -> Seq
 
 
 def add_todo_matches(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence[Match]:
-    """The matches together with those of to-do comments, best first.
+    """Add to-do comments with words of the query to the matches, best first.
 
-    The index of words leaves to-do comments out, so that no other figure counts them. They are few: their words are compared
-    here, by BM25 with the rarity that the words have in the index.
+    The index of words leaves to-do comments out, so that they change no other statistics. As they are few, their words are
+    compared here, by BM25 with the words' idf in the index.
     """
     units, query = run.store.units, run.terms
     rows = units.read_rows(units.select_todos(run.within, MOST_TODOS)) if run.within is not None and query.words else {}
@@ -104,13 +104,13 @@ def add_todo_matches(run: SearchRun, ranking: Sequence[Match], limit: int) -> Se
 
 
 def _bm25(counts: Mapping[str, float], idf: Mapping[str, float], length: float) -> float:
-    """`length`: the number of words, as a share of the mean one."""
+    """Compute BM25 from the counts of terms; `length` is the number of words divided by the mean number."""
     terms = ((idf[term], count) for term, count in counts.items() if count)
     return score_text(terms, weigh_length(length, 1.0, SATURATION, LENGTH_SHARE), SATURATION + 1)
 
 
 def rank_whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[Match]:
-    """Units with any of the terms as a whole word in a field that has a weight, best first."""
+    """Rank units with any of the terms as a whole word in a field that has a weight, best first."""
     fields, most = run.profile.fields, max(MOST_READ, limit)
     searched = [column for column, weight in fields.items() if weight]
     proposed = run.store.postings.bm25(terms, fields, run.within, most, searched)
@@ -132,7 +132,7 @@ def rank_whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[M
 def _count_words(
     store: Store, units: Sequence[UnitId], terms: Sequence[str], weights: Mapping[str, float], texts: Texts
 ) -> Part[tuple[Mapping[str, float], int]]:
-    """Unit with any of the terms → how often each stands in it, by the weights of the fields, and its number of words."""
+    """Map each unit with any of the terms to (term → its count, weighted by field; number of words in the unit)."""
     rows, marks, texts = store.units.read_rows(units), store.units.read_decorators(units), texts.for_store(store)
     documents = {d.id: d for d in store.documents.read_rows({row.document for row in rows.values()})}
     parts = [term.removesuffix(BEGINNING) for term in terms]
@@ -159,7 +159,7 @@ def _count_words(
 
 
 def _read_fields(row: UnitRow, decorators: Sequence[str], text: DocumentText) -> Mapping[str, str]:
-    """Column of the index → the text that its terms are made of; the body has those of the units inside it, too."""
+    """Read for each column of the index the text that its terms come from; the body includes the units inside it."""
     if row.is_quoted:
         return {"name": row.name}
     concepts, above = place_words(row.path)

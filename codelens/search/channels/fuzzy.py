@@ -1,5 +1,5 @@
-"""Parts, texts as typed, and typing mistakes, by trigrams: names that hold a part, code that holds words of the query as they were
-typed, and names that differ from one of the query by a few letters."""
+"""The channel for parts and typing mistakes, by trigrams: finds names that contain a part, code that contains words of the query as
+typed, and names that differ from a name of the query by a few letters."""
 
 from __future__ import annotations
 
@@ -29,33 +29,35 @@ from codelens.text.identifiers import fold_identifier, split_qualified
 from codelens.text.terms import BEGINNING
 
 MIN_NAME_LETTERS = 4
-"""Letters. Shorter words resemble too much: they are parts of too many names, and one slip makes `get` of `set`."""
-LONGEST_NAME = 200  # Letters. Longer ones are not names; SQLite takes 500 trigrams in one question.
+"""Fewest letters of a name that is compared; shorter ones are parts of too many names, and one mistake turns `set` into `get`."""
+LONGEST_NAME = 200  # Most letters of a name that is compared; SQLite takes 500 trigrams in one query
 RESEMBLING = 400
-"""Names that trigram overlap proposes to the edit distance, four for each match that the channel may give."""
+"""Most names that are selected by common trigrams to be compared letter by letter, four for each match of the channel."""
 OF_A_WORD = 0.1
-"""Certainty, of 1. A word of prose that is not a name is seldom a mistyped name; one that is written like code, or stands alone,
-is. It is below any slip in a name of the query, the worst of which has 1 / (1 + MOST_SLIPS_IN_A_NAME)."""
+"""Certainty that an unknown word of prose is a mistyped name; it is 1 for a word written like code, and for the only word of a
+query. It is below the value of any misspelled name of the query, which is at least 1 / (1 + MOST_SLIPS_IN_A_NAME)."""
 HOLDS = 1.0
-"""Raw score of a name that equals the query's. One that holds it has the mean of this and the share that it is of the name, and a
-resembling one its certainty / (1 + slips), hence at most half."""
-MOST_SLIPS_IN_A_NAME = 3  # However long a name is: LETTERS_PER_SLIP reaches it at twelve letters
-TRIGRAM = 3  # Letters of the shortest part that the trigram index finds; shorter ones are taken as beginnings
+"""Raw score of a name that equals the query's. A name that contains the query's has the mean of this and the part's share of its
+letters; a misspelled one has certainty / (1 + mistakes), so at most half."""
+MOST_SLIPS_IN_A_NAME = (
+    3  # Most typing mistakes in a name of any length; LETTERS_PER_SLIP allows them from twelve letters
+)
+TRIGRAM = 3  # Fewest letters of a part that the trigram index finds; shorter parts are only found as beginnings
 
 
 MOST_NAMED = 400
-"""Names that hold one part, where a unit counts by how many parts it holds: the shortest, for longer ones count less."""
-IN_TEXT = 0.5  # Share of a part that stands in the text of a unit, and not in its name
-OTHER_SPELLING = 0.9  # Value of a name, of 1, that holds a fragment but for case and separators
-IN_LINE = (0.5, 0.4)  # Value of a fragment in a line, of 1: at least the first, and the second in full for a short unit
-FRAGMENT = 1.0  # Added to the raw score of what holds the query as a fragment, so that nothing else goes before it
+"""Most names that are read for one part if units are scored by the number of parts; the shortest, as longer ones count less."""
+IN_TEXT = 0.5  # Factor on the value of a part in the text of a unit instead of its name
+OTHER_SPELLING = 0.9  # Value of a name that contains a fragment, apart from case and separators
+IN_LINE = (0.5, 0.4)  # Least value of a fragment in a line, and the most that is added, for a short unit
+FRAGMENT = 1.0  # Added to the raw score of units that contain the query as a fragment, so that they come first
 
 
 def find_nearly(run: SearchRun, limit: int) -> ChannelResult:
-    """Units that hold the query as a fragment first, then names that hold a name of it, then those that are it but for slips.
+    """Find units that contain the query as a fragment, then names that contain a name of it, then misspelled names.
 
-    The raw score is 1 at most, and for a fragment 2. In the mode `fuzzy`, and for a profile that demands it, names and texts that
-    hold a plain word are found, too; next to the other channels those would only be noise.
+    The raw score is at most 1, and at most 2 for a fragment. In the mode `fuzzy`, and if the profile demands it, names and texts
+    that contain a plain word are also found; together with other channels these would be noise.
     """
     parts = run.options.mode == "fuzzy" or run.profile.as_written
     unknown, typing = _find_unknown(run), run.profile.channels.get("fuzzy")
@@ -85,7 +87,7 @@ def find_nearly(run: SearchRun, limit: int) -> ChannelResult:
 
 
 def _find_named(run: SearchRun, unknown: Mapping[str, float], limit: int) -> dict[UnitId, Match]:
-    """Units whose names hold a name of the query, or a word that no unit has."""
+    """Find units whose names contain a name of the query, or a word of it that occurs in no unit."""
     matches: dict[UnitId, Match] = {}
     store = run.store
     terms = [term for term in run.terms.names if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS]
@@ -104,7 +106,7 @@ def _find_named(run: SearchRun, unknown: Mapping[str, float], limit: int) -> dic
 
 
 def _find_unknown(run: SearchRun) -> dict[str, float]:
-    """Folded names and words of the query that nothing in the index bears → how likely each is a mistyped name."""
+    """Map the query's folded names and words that the index does not have to the certainty that each is a mistyped name."""
     query, store = run.terms, run.store
     names = [t.text for t in query.names if t.tier not in ("pair", "prefix")]
     words = [t.text for t in query.words if t.tier == "component"]
@@ -120,7 +122,7 @@ def _find_unknown(run: SearchRun) -> dict[str, float]:
 
 
 def _name_question(term: Term, run: SearchRun, limit: int) -> Expected:
-    """The question which names hold a term, or begin with a short one."""
+    """Make the store call that finds names that contain a term, or begin with it if it is short."""
     part = fold_identifier(term.text)
     if len(part) < TRIGRAM:
         return "units.find_by_prefix", (part, run.within, limit)
@@ -128,12 +130,12 @@ def _name_question(term: Term, run: SearchRun, limit: int) -> Expected:
 
 
 def _share_of_name(part: str, letters: int) -> float:
-    """The raw score of a name of so many letters that holds a part."""
+    """Compute the raw score of a name with this number of letters that contains a part."""
     return HOLDS * (1.0 + len(part) / letters) / 2
 
 
 def _find_by_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
-    """Units whose name or text holds words of the query as parts: the raw score is the share of the words that they hold."""
+    """Find units whose name or text contains words of the query as parts; the raw score is the mean value of the words."""
     store, terms = run.store, {term.text: term for term in run.terms.words[:MOST_UNKNOWN]}
     parts_of: dict[UnitId, dict[str, tuple[float, str]]] = {}
     named: set[DocumentId] = set()
@@ -166,7 +168,7 @@ def _find_by_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
 
 
 def _match_fragment(run: SearchRun, typed: VerbatimMatches, bearing: dict[UnitId, float]) -> list[Match]:
-    """Units with a name or line of which the query is a part, where no unit has one of its words as a word."""
+    """Make matches for units that contain the query's fragment in a line, or in their name (`bearing`: unit → value)."""
     least, more = IN_LINE
     pasted = is_pasted(typed.fragment)  # its length says which text is meant; short and long units count alike
     values = {unit: find.share if pasted else find.value for unit, find in typed.of_fragment.items()}
@@ -183,7 +185,7 @@ def _match_fragment(run: SearchRun, typed: VerbatimMatches, bearing: dict[UnitId
 
 
 def _find_in_names(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]:
-    """Units with a name of which a text is a part → value of that."""
+    """Map units whose name contains a text to the value of the match."""
     dotted = re.sub("::|->|#", ".", text).lower()
     holder, _, last = dotted.rpartition(".")
     folded = fold_identifier(last)
@@ -200,7 +202,7 @@ def _find_in_names(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]
 
 
 def _find_resembling(word: str, run: SearchRun) -> list[tuple[UnitId, str, int]]:
-    """(unit, name, slips), fewest slips first. A swap of neighbours is one slip."""
+    """Find names like a word: (unit, name, typing mistakes), fewest first. A swap of neighbouring letters is one mistake."""
     store = run.store
     store.budget.check()
     proposed = store.postings.find_names_resembling(word, run.within, RESEMBLING)

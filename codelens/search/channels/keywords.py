@@ -1,12 +1,12 @@
-"""Keywords, as the system `knowing` reads them from a task: names that the task says or may mean, and single words.
+"""Extracts keywords from a task as the system `knowing` does: names that the task contains or may mean, and single words.
 
     exact        identifiers in back-ticks
     compounds    identifiers as written, and pairs of neighbouring words joined
-    components   words: the first noun behind a verb that opens the task, then the longest first
+    components   words: the first noun after a verb at the task's beginning, then the longest first
 
-Verbs of tasks (add, refactor) and words of programs (func, err) are left out. Abbreviations, and words of the clusters that
-a keyword belongs to, are further terms of the texts. For a profile that looks for keywords, the two channels here, names tier by
-tier and the texts of symbols, stand in the place of the channels `symbol` and `exact`. Tiers, limits and lists are knowing's.
+Verbs of tasks (add, refactor) and words of programs (func, err) are left out. Abbreviations, and words of the same clusters,
+are further terms. For a profile with keywords, two channels of this module replace `symbol` and `exact`: one finds names tier by
+tier, the other finds words in texts. Tiers, limits and lists are those of knowing.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from codelens.text.notation import parse_toml
 from codelens.text.terms import BEGINNING, split_prefix, split_token, tokens
 
 PRIORITY, COMPONENT, PAIR, THESAURUS = "priority", "component", "pair", "thesaurus"
-"""Tiers of terms; `priority` is the noun behind the verb."""
-SHORTEST_KEYWORD = 2  # Letters
-LONGEST_EXACT = 100  # Characters of an identifier in back-ticks
+"""Tiers of terms; `priority` is the noun after the verb."""
+SHORTEST_KEYWORD = 2  # Fewest letters of a keyword
+LONGEST_EXACT = 100  # Most characters of an identifier in back-ticks
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordLists:
-    """keywords.toml, with the stop words of words.toml."""
+    """The lists of keywords.toml, with the stop words of words.toml."""
 
     stop: frozenset[str]
     action: frozenset[str]
@@ -51,7 +51,7 @@ class KeywordLists:
 
 @cache
 def load_lists() -> KeywordLists:
-    """The lists, read once."""
+    """Read the lists, once for the process."""
     table = parse_toml(Path(__file__).parent.with_name("keywords.toml").read_text(encoding="utf-8"))
     stop = frozenset(f"{table['stop']} {table['programming']}".split()) | load_words().stop
     others: dict[str, dict[str, None]] = {}
@@ -63,14 +63,14 @@ def load_lists() -> KeywordLists:
 
 
 def _strip_plural_ending(word: str) -> str:
-    """The stem without a plural's ending: consumers, consumer → consum."""
+    """Strip the ending of a plural and then of the singular: consumers, consumer → consum."""
     return strip_ending(strip_ending(word))
 
 
 def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, clusters: bool = True) -> ExpandedQuery:
-    """The keywords as a query's terms. Arguments as of `terms.expand`; `clusters` adds words that stand for others.
+    """Extract a query's keywords as search terms. Arguments as for `terms.expand`; `clusters` adds words of the same clusters.
 
-    If nothing is left of a query, all of its words are looked for.
+    If no keywords remain, all words of the query are used.
     """
     lists = load_lists()
     names = {fold_identifier(split_qualified(i)[1]): Term("", "exact", f"`{i}`") for i in identifiers if _is_exact(i)}
@@ -114,12 +114,12 @@ def _is_exact(identifier: str) -> bool:
 
 
 def _split_identifier(token: str) -> list[str]:
-    """The whole identifier and its words, in lower case; of a dotted one, those of each part."""
+    """Split an identifier into itself and its words, in lower case; for a dotted one, do so for each part."""
     return list(dict.fromkeys(term for one in tokens(token) for term in split_token(one)))
 
 
 def _find_noun_behind_verb(said: Sequence[str], lists: KeywordLists) -> str:
-    """The first word behind a verb that opens the task, without stop words and verbs; empty for another beginning."""
+    """Find the first word, except stop words and verbs, after a verb at the task's beginning; empty for another beginning."""
     if not said or said[0].casefold() not in lists.action:
         return ""
     rest = (token.casefold() for token in said[1:])
@@ -128,7 +128,7 @@ def _find_noun_behind_verb(said: Sequence[str], lists: KeywordLists) -> str:
 
 
 def _find_compounds(said: Sequence[str], lists: KeywordLists) -> Iterator[tuple[str, Term]]:
-    """(folded name, term) of identifiers of several parts, and of neighbouring words joined."""
+    """Find identifiers of several parts, and pairs of neighbouring words joined, as (folded name, term)."""
     previous = ""
     for token in said:
         word = token.casefold()
@@ -143,20 +143,20 @@ def _find_compounds(said: Sequence[str], lists: KeywordLists) -> Iterator[tuple[
             previous = word
 
 
-FEW = 5  # Matches of the names below which single words are looked for as names
-PREFIX_BELOW, PREFIX_CAP = 15, 30  # A tier runs below the first number of matches so far, and fills up to the second
+FEW = 5  # Number of matches of names below which single words are also looked up as names
+PREFIX_BELOW, PREFIX_CAP = 15, 30  # A tier runs if there are fewer matches than the first, and stops at the second
 SUBSTRING_BELOW, SUBSTRING_CAP, SUBSTRING_LETTERS = 5, 20, 4
 PATH_BELOW, PATH_LETTERS = 30, 3
-SHORTEST_PATH_TERM = 4  # Letters of a word that may begin the name of a folder
+SHORTEST_PATH_TERM = 4  # Fewest letters of a word that is looked up as the beginning of a folder's name
 COMMON_ON_PATHS, FEW_FILES = 0.1, 3
-"""Share of all files, and as many in any tree: a word on the paths of more names the project, not a place in it."""
-IS_NAMED, BEGINS, HOLDS, ON_PATH = 4.0, 3.0, 2.0, 1.0  # Raw scores of the tiers 1 to 4. Only their order is meant.
+"""Share of all files, or this number if larger: a word on more paths names the project, and not a place in it."""
+IS_NAMED, BEGINS, HOLDS, ON_PATH = 4.0, 3.0, 2.0, 1.0  # Raw scores of the tiers 1 to 4; only their order counts
 
 
 def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
-    """Exact names, beginnings, parts of qualified names, and names of folders and files; each unit in the first tier it fits.
+    """Find units by exact names, beginnings, parts of qualified names, and paths; each unit counts in the first tier it fits.
 
-    Names of the query come first; its words alone as names only where these gave few. The raw score says the tier.
+    Names of the query come first; its single words count as names only if these find few. The raw score depends on the tier.
     """
     matches: dict[UnitId, Match] = {}
     units, within, folders = run.store.units, run.within, int(run.profile.keywords["folders"])
@@ -164,7 +164,7 @@ def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
     spellings = {text: term.origin for term in (*names, *words) for text in _list_spellings(term)}
 
     def add(units: Iterable[UnitId], score: float, reason: str, most: int) -> None:
-        """Add units that are not found yet, until there are `most`."""
+        """Add units that were not found before, until there are `most`."""
         for unit in units:
             if len(matches) >= most:
                 return
@@ -213,13 +213,13 @@ def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
 
 
 def _split_name(term: Term) -> tuple[str, str]:
-    """(name, what holds it) of a keyword as it is written; of a word of a name, or two words joined, the folded word alone."""
+    """Split a keyword as written into (name, holder); for a part of a name or joined words, (the folded term, "")."""
     holder, name = split_qualified(term.origin.strip("`"))
     return (name, holder) if fold_identifier(name) == term.text else (term.text, "")
 
 
 def _list_spellings(term: Term) -> list[str]:
-    """A keyword in lower case as it may stand in a path or a qualified name: a pair joined, and with an underscore."""
+    """List spellings of a keyword in paths and qualified names, in lower case: for a pair, joined and with an underscore."""
     if term.tier == PAIR:
         return [term.text, "_".join(term.origin.casefold().split())]
     written = term.origin.strip("`").removesuffix("()").casefold()
@@ -227,7 +227,7 @@ def _list_spellings(term: Term) -> list[str]:
 
 
 def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
-    """BM25 of words in all texts, of compounds in names, of pairs as phrases, and of beginnings of folders in paths."""
+    """Find units by BM25 of words in all texts, compounds in names, pairs as phrases, and beginnings of folders in paths."""
     query, fields = run.terms, run.profile.fields
     words = dict.fromkeys(t.text for t in (*query.words, *query.extra) if t.text not in query.common)
     compounds = (t.origin.strip("`") for t in query.names if t.tier != PAIR)
@@ -241,13 +241,13 @@ def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
 
 
 def select_path_terms(run: SearchRun) -> list[str]:
-    """The words of the query that may begin the name of a folder or file, without the project's own name."""
+    """Select the words of the query that may begin the name of a folder or file, without the project's own name."""
     words = [t.text for t in run.terms.words if len(t.text) >= SHORTEST_PATH_TERM and t.text.isalpha()]
     run.store.foresee(*(("documents.count_on_paths", (word,)) for word in words))
     return [word for word in words if is_name_of_place(word, run)]
 
 
 def is_name_of_place(text: str, run: SearchRun) -> bool:
-    """True if not too many files have it at the beginning of their name or of a folder's."""
+    """Decide if a text names a place in the project: it begins names on the paths of some files, but not of too many."""
     most = max(FEW_FILES, COMMON_ON_PATHS * run.store.occurrences.count_files())
     return run.store.documents.count_on_paths(text) <= most

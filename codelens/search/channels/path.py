@@ -1,4 +1,4 @@
-"""Places: units in files and folders that the query's words name, and the place that a query like PATH:LINE is."""
+"""The channel for places: finds units in files and folders that the query's words name, and units at a query like PATH:LINE."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from codelens.search.terms import choose_rarest
 from codelens.store.documents import DocumentRow
 from codelens.text.counts import quantity
 
-COMMON_ON_PATHS = 0.1  # Share of all units. A word on the paths of more names the project, not a place in it.
+COMMON_ON_PATHS = 0.1  # Share of all units: a word on the paths of more names the project, and not a place in it
 COLUMNS: Mapping[str, float] = {"path": 1.0, "concepts": 1.0}
-"""Column → weight in BM25: the folders above, and the file's name with its folder. Neither goes first."""
+"""Column → weight in BM25: `path` has the folders above, `concepts` the file's name with its folder; both count the same."""
 _PLACE = re.compile(r"(?P<path>\S*?[^\s:#])(?:(?::|#L)(?P<line>\d{1,9})(?::(?P<column>\d{1,9}))?)?:?")
-MOST_FILES = 20  # Files of the same name that a query names by it
+MOST_FILES = 20  # Most files whose paths end in the query's path
 AROUND, IN_FILE = 0.9, 0.5
-"""Values of a unit around the one at the line, of 1, and of any other in the file. Only their order counts."""
-OTHER_FILE = 0.9  # Factor for a file of which the query has only the end of the path
+"""Factor for each step outward from the innermost unit at the line, and most value of other units of the file; order counts."""
+OTHER_FILE = 0.9  # Factor for a file if the query has only the end of its path
 
 
 def find_by_path(run: SearchRun, limit: int) -> ChannelResult:
-    """Units at the place that the query is, then those whose path holds any word of it that tells places apart.
+    """Find units at the place that the query names, then units whose path contains a word of the query that is not too common.
 
-    The raw score is BM25, above 0, and above all of those for a place.
+    The raw score is BM25, above 0; for units at a place it is above all of these.
     """
     query, store = run.terms, run.store
     most = COMMON_ON_PATHS * store.units.count()
@@ -42,9 +42,9 @@ def find_by_path(run: SearchRun, limit: int) -> ChannelResult:
 
 
 def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
-    """The units of the files that a query like PATH, PATH:LINE or PATH:LINE:COLUMN names; empty for any other query.
+    """Find the units of the files that a query like PATH, PATH:LINE or PATH:LINE:COLUMN names; empty for any other query.
 
-    A file fits by its path, or the end of it. A PATH without a line has a dot or a slash, as names have not.
+    A PATH may be a file's path or the end of it. Without a line it must contain a dot or a slash, to be no name.
     """
     texts = [part.text for part in run.query.ranking_texts]
     asked = _PLACE.fullmatch(texts[0]) if len(texts) == 1 and not run.likeness else None
@@ -70,7 +70,7 @@ def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
 
 
 def _find_files(path: str, run: SearchRun) -> list[tuple[DocumentRow, str]]:
-    """(document, the path below its root that the query has) of the files that fit."""
+    """Find files by a path or the end of one: (document, the query's path below the root)."""
     for row in run.store.documents.list_repositories():
         if path.startswith(f"{row.root.as_posix()}/"):
             path = path.removeprefix(f"{row.root.as_posix()}/")
@@ -79,7 +79,7 @@ def _find_files(path: str, run: SearchRun) -> list[tuple[DocumentRow, str]]:
 
 
 def _place_units(line: int, units: Sequence[UnitRow]) -> list[tuple[UnitRow, float, str]]:
-    """(unit, value from 0 to 1, reason): the innermost at the line, those around it, then the others by distance."""
+    """Value the units of a file by a line, 0 for none: (unit, value from 0 to 1, reason). The innermost at the line is best."""
     if not line:
         return [(unit, 1.0, f"the query is {unit.path}") for unit in units]
     around = sorted((u for u in units if u.start_line <= line <= u.end_line), key=lambda u: (-u.start_line, u.end_line))

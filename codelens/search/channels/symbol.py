@@ -1,6 +1,6 @@
-"""Names: exact, then those that begin with the query's names, then those that hold them.
+"""The channel for names: finds names that equal a name of the query, then names that begin with one, then names that contain one.
 
-The tiers and their limits are those of the system `knowing`: compounds first, and single words only where those find little.
+The tiers and limits are those of the system `knowing`: compounds come first, and single words only if those find few.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from codelens.search.terms import EXACT_CAP, describe_name, name_lookup
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING
 
-FEW_PRIMARY = 5  # Matches. Single words are looked up as whole names only where the names of the query gave fewer.
+FEW_PRIMARY = 5  # Single words are looked up as names only if the names of the query have fewer matches than this
 PREFIX_BELOW, PREFIX_CAP = (
     15,
     30,
-)  # Beginnings are looked for below the first number of matches, and fill up to the second
+)  # Beginnings are looked up if there are fewer matches than the first, up to the second
 SUBSTRING_BELOW, SUBSTRING_CAP, SUBSTRING_LETTERS = (
     5,
     20,
     4,
-)  # The same for parts of names, of words with so many letters
+)  # The same for parts of names, with the fewest letters of a word that is looked up as a part
 IS_NAMED, BEGINS, HOLDS = 3.0, 2.0, 1.0
-"""Raw scores of the tiers. Only their order is meant; with --fusion weighted or minmax they count as they stand."""
+"""Raw scores of the tiers. Only their order counts, except with --fusion weighted or minmax."""
 
 
 def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
-    """Each unit once, in the first tier that it fits, and each tier only if those before found little. The raw score is the
-    tier's. Of namesakes those go first that are spelled as the query has it.
+    """Find units by name, each in the first tier that it fits; a tier runs only if those before it found few. The raw score is
+    the tier's. Units with the same folded name are ordered by spelling: the query's first.
     """
     matches: dict[UnitId, Match] = {}
     query, units, within = run.terms, run.store.units, run.within

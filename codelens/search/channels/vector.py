@@ -1,4 +1,4 @@
-"""Nearness: units whose embedding lies near the query's."""
+"""The channel for meaning: finds units whose vectors are near the query's."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from codelens.search.run import SearchRun
 from codelens.store.vectors import cosine, select_first_with_ties
 
 OVERFETCH = (1.25, 3.0)
-"""Times the limit. Long units have several vectors, so what fills the limit with vectors may not fill it with units; only
-then more are fetched. Three times is the marketplace's figure; a quarter more is chosen."""
+"""Numbers of vectors to fetch, as multiples of the limit. Long units have several vectors, so the second number is fetched if
+the first gives too few units. The second is the marketplace's figure, the first is chosen."""
 
 
 def find_by_meaning(run: SearchRun, limit: int) -> ChannelResult:
-    """Units by their nearest piece, with the embedder of the index. The raw score is the cosine, its least or more."""
+    """Find units by their nearest vector, with the index's embedder. The raw score is the cosine, at least the embedder's least."""
     store, (vector, least) = run.store, query_vector(run)
     if not vector:
         return ChannelResult([])
@@ -34,8 +34,8 @@ def find_by_meaning(run: SearchRun, limit: int) -> ChannelResult:
 
 
 def query_vector(run: SearchRun) -> tuple[bytes, float]:
-    """(the query's vector, the cosine below which nothing is near). The vector is empty if neither embedder nor index knows any
-    word of the query: every vector has a nearest one, even that of an unknown word. Raises EmbedderFault.
+    """Compute (the query's vector, the least cosine of a match). The vector is empty if neither embedder nor index knows a word
+    of the query, because a vector of unknown words would find something, too. Raises EmbedderFault.
     """
     embedder, terms = run.find_embedder(), run.terms
     if embedder is None:
@@ -50,9 +50,9 @@ def query_vector(run: SearchRun) -> tuple[bytes, float]:
 
 
 def _drop_far(pieces: Sequence[tuple[UnitId, float]], wanted: int, least: float) -> tuple[dict[UnitId, float], bool]:
-    """(unit → its least distance, True if no others are near enough), from the nearest pieces in order.
+    """Drop pieces whose cosine is below `least`: (unit → its least distance, True if no further pieces are near enough).
 
-    A full page is cut somewhere among the pieces that lie as far as its last; none of those is taken, or chance would choose.
+    If the list is full, more pieces may tie with its last; all with that distance are dropped, so that no chance decides.
     """
     near = [(unit, distance) for unit, distance in pieces if cosine(distance) >= least]
     cut = near[-1][1] if len(near) == wanted and near[0][1] < near[-1][1] else math.inf
@@ -64,7 +64,7 @@ def _drop_far(pieces: Sequence[tuple[UnitId, float]], wanted: int, least: float)
 
 
 def _order_units(best: Mapping[UnitId, float], run: SearchRun, limit: int) -> list[UnitId]:
-    """By distance; only units that lie equally far are asked for their content, which breaks the tie."""
+    """Order units by distance; ties are broken by content, which is read only for units that tie."""
     best = select_first_with_ties(best, limit)
     sharing = Counter(best.values())
     run.prefetch(best)

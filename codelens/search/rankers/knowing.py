@@ -3,11 +3,11 @@
 .35 blast radius + .20 confidence + .15 recency + .15 distance + authority and hub    with HITS
 .40 blast radius + .25 confidence + .20 recency + .15 distance                        without
 
-Both add a little for a recent commit, if git's history is known: knowing names that part without its weight.
+Both add a small part for a recent commit, if git's history is known; knowing mentions this part but not its weight.
 
-The seeds are the channels' rankings: fused, filtered, ordered and counted by the size of the graph. A walk from few units that
-belong together finds more than one from many that are scattered, so the largest folder goes first. Figures and lists
-are those of the system `knowing`.
+The seeds are the best units of the channels' fused rankings, without noise; their number depends on the size of the graph. A walk
+from few units that belong together finds more than a walk from many scattered ones, so the largest folder goes first. Figures
+and lists are those of the system `knowing`.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ from codelens.search.walk import describe_walk
 from codelens.store.store import Store
 from codelens.text.identifiers import fold_identifier, split_identifier
 
-WALK = "walk"  # Stage in the trace's events
-TOLD = 500  # Units under the walk's threshold that get an event in the trace. Beyond them mass says nothing.
+WALK = "walk"  # Stage of the trace's events for units with too little mass
+TOLD = 500  # Most units under the walk's threshold that get an event in the trace, those with most mass
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +64,15 @@ class WalkSettings:
     hops: int
     steps: int
     nodes: int  # Most nodes whose edges are read
-    faint: float  # Share of the most mass under which a unit is dropped
+    faint: float  # Least mass of a unit that is kept, as a share of the largest mass
     backward: float  # Weight of an edge against its direction, as a share of its weight along it
-    precise: float  # The same of an edge from a language server's index
+    precise: float  # Weight of an edge from a language server's index, as a share of that of other edges of its kind
     kinds: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class NumberedWalk:
-    """The result of the walk. Nodes are numbered by content (`nodes`): ids would let an index's history decide ties."""
+    """The result of the walk. Nodes are numbered by content (`nodes`), so that ties do not depend on how the index was built."""
 
     mass: Mapping[int, float]
     rows: Adjacency
@@ -81,14 +81,14 @@ class NumberedWalk:
     nodes: ContentNumbering
 
     def sum_mass_by_unit(self) -> dict[UnitId, float]:
-        """Unit → its mass."""
+        """Map each node's id, of a unit or other node, to its mass."""
         return {self.nodes.unit[node]: held for node, held in self.mass.items()}
 
 
 def rank(run: SearchRun, findings: Findings) -> Ranking:
-    """Seeds → walk → HITS → candidates with the parts of their scores. If there is no time to walk, the ranks of the channels
-    decide. Units that the walk does not reach are not candidates, however well their words fit; the trace has an event for each.
-    Matches of a user's own class, and literal matches, are candidates wherever the walk went.
+    """Rank by seeds → walk → HITS → composite score. If there is no time to walk, the ranks of the channels decide. Units that
+    the walk does not reach are not candidates, even if their words match; the trace has an event for each. But matches of a
+    user's own class and literal matches always are candidates.
     """
     evidence, sections, store, trace = Evidence(run, findings), run.profile.composite, run.store, run.trace
     with run.budget.part(WALK_SHARE, "the walk was left out, so that ranks of channels alone decide"):
@@ -130,7 +130,7 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
 
 
 def walk_with_restart(seeds: Mapping[UnitId, float], walking: WalkSettings, store: Store) -> NumberedWalk:
-    """The walk with restart over what lies within some hops of the seeds, given with their weights. Without seeds it is nowhere."""
+    """Walk with restart over all nodes within `walking.hops` of the seeds (unit → weight). Without seeds no node has mass."""
     around = WholeGraph(store, walking.kinds, walking.backward, walking.precise)
     nodes = ContentNumbering(around, store)
     numbers = nodes.number_nodes(seeds)
@@ -143,7 +143,7 @@ def walk_with_restart(seeds: Mapping[UnitId, float], walking: WalkSettings, stor
 def _collect_pool(
     run: SearchRun, walked: NumberedWalk, walking: WalkSettings, seeds: Seeds, certain: Collection[UnitId]
 ) -> dict[UnitId, UnitRow]:
-    """The units that hold enough mass and may take part, and those that are certain, in order of content."""
+    """Collect the units with enough mass that may be found, and the `certain` ones, in order of content."""
     least = walking.faint * max(walked.mass.values(), default=0.0)
     unit, may_be_found = walked.nodes.unit, run.make_scope_test()
     held_by_units = {n: held for n, held in walked.mass.items() if held > 0 and is_unit(unit[n])}
@@ -160,7 +160,7 @@ def _collect_pool(
 
 
 def _read_confidences(units: Collection[UnitId], store: Store) -> dict[int, float]:
-    """Unit → confidence of the surest edge that leads to it, those between a container and its members included."""
+    """Map each unit to the confidence of the surest edge that leads to it, including edges to containers and members."""
     members = ("edges.find_outgoing", (units, {"member_of"}))
     store.foresee(("edges.find_best_confidences", (units,)), ("edges.find_nested", (units,)), members)
     surest = store.edges.find_best_confidences(units)
@@ -172,7 +172,7 @@ def _read_confidences(units: Collection[UnitId], store: Store) -> dict[int, floa
 
 
 def _compute_hits(walked: NumberedWalk, walking: WalkSettings, store: Store) -> HitsScores:
-    """Authorities and hubs among the units with most mass, by the edges as they point."""
+    """Compute authorities and hubs among the units with most mass, over directed edges."""
     units = {node: held for node, held in walked.mass.items() if is_unit(walked.nodes.unit[node])}
     among = [walked.nodes.unit[node] for node in find_heaviest(units, POOL)]
     return compute_hits(read_directed_edges(among, [kind for kind, weight in walking.kinds.items() if weight], store))
@@ -181,7 +181,7 @@ def _compute_hits(walked: NumberedWalk, walking: WalkSettings, store: Store) -> 
 def _describe_ways(
     pool: Mapping[UnitId, UnitRow], walked: NumberedWalk, walking: WalkSettings, store: Store
 ) -> dict[UnitId, str]:
-    """How the walk came to each unit, in words."""
+    """Describe in words how the walk came to each unit."""
     unit, numbers = walked.nodes.unit, walked.nodes.number_nodes(pool)
     trails = Trails(walked.rows, walked.restarts, walking.restart, walking.hops)
     ways = {unit[node]: [unit[station] for station in trails.find_trail(node)] for node in numbers.values()}
@@ -195,10 +195,10 @@ def _describe_ways(
 
 
 def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most: int) -> dict[Node, list[Neighbour]]:
-    """The rows of all nodes up to `hops` - 1 steps from a seed, so that a walker can take `hops`; of at most `most` nodes.
+    """Read the neighbours of all nodes up to `hops` - 1 steps from a seed, so that a walk can take `hops`; of `most` nodes at most.
 
-    A node at the border has no row: a walker turns back there. Where a round has too many, those go first to which the
-    rounds before give most weight.
+    Nodes at the border have no neighbours, and the walk turns back there. If a round has too many nodes, those with the most
+    weight from earlier rounds go first.
     """
     rows_of: dict[Node, list[Neighbour]] = {}
     arriving = dict.fromkeys(sorted(seeds), 1.0)
@@ -216,7 +216,7 @@ def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most
 
 
 def read_directed_edges(nodes: Sequence[Node], kinds: Collection[str], store: Store) -> Adjacency:
-    """The edges of these kinds among these nodes as they point, stored ones and the nesting of units, each of weight 1."""
+    """Read the directed edges of these kinds among these nodes, including the nesting of units; each has weight 1."""
     among, stored = frozenset(nodes), [kind for kind in kinds if kind not in ("contains", "member_of")]
     store.foresee(("edges.find_outgoing", (among, stored)), ("edges.find_nested", (among,)))
     targets: dict[Node, set[Node]] = {node: set() for node in sorted(among)}
@@ -229,38 +229,38 @@ def read_directed_edges(nodes: Sequence[Node], kinds: Collection[str], store: St
     return {node: [(target, 1.0) for target in sorted(others)] for node, others in targets.items()}
 
 
-STATIC = 0.3  # Recency of what no run-time trace has seen
-LEAST_SURE = 0.5  # Confidence of a unit that no edge or only a weaker one leads to
-CONTAINED = 0.7  # Confidence of the edges between a container and its members: found by syntax
-STEPS = 100  # knowing keeps the walk's mass as a whole number from 0 to 100
+STATIC = 0.3  # Recency of a unit that no run-time trace has seen
+LEAST_SURE = 0.5  # Least confidence of a unit, even if no edge leads to it
+CONTAINED = 0.7  # Confidence of the edges between a container and its members, which are found by syntax
+STEPS = 100  # Steps that mass is rounded down to; knowing stores it as a whole number from 0 to 100
 
 
 @dataclass(frozen=True, slots=True)
 class Composite:
-    """A profile's weights of the parts, from weights.toml."""
+    """A profile's weights of the parts of the composite score, from weights.toml."""
 
     blast_radius: float
     confidence: float
     recency: float
     distance: float
-    commits: float  # Weight of how recent the last commit of its lines is, if a history is known
-    hits: bool  # True if authority and hub take part
+    commits: float  # Weight of the recency of the last commit that changed its lines, if the history is known
+    hits: bool  # True if authority and hub count
 
 
 @dataclass(frozen=True, slots=True)
 class GraphSignals:
-    """Signals of one candidate."""
+    """The signals of one candidate for its composite score."""
 
-    share: float  # Its mass, as a share of the most that a candidate holds
-    way: str
+    share: float  # Its mass, as a share of the largest mass of a candidate
+    way: str  # Description of the walk's path to it
     confidence: float | None  # Confidence of the surest edge that leads to it; None without edges
-    seed: str  # Why it is a seed; empty for what only the walk found
+    seed: str  # Why it is a seed; empty for a unit that only the walk found
     running: RuntimeSignals | None = None  # Observations in run-time traces; None without any
-    changed: ExplainedValue | None = None  # How recent the last commit of its lines is; None where no history says it
+    changed: ExplainedValue | None = None  # Recency of the last commit that changed its lines; None if unknown
 
 
 def add_composite(candidate: Candidate, standing: GraphSignals, weights: Composite, hits: HitsScores) -> None:
-    """Write the parts of one candidate's score, in place."""
+    """Add the parts of the composite score to a candidate, in place."""
     radius = math.floor(standing.share * STEPS + 1e-9) / STEPS
     reason = f"{radius:.0%} as close as the closest: {standing.way}"
     if (node := int(candidate.unit.id)) in hits.authority:
@@ -294,15 +294,15 @@ def add_composite(candidate: Candidate, standing: GraphSignals, weights: Composi
 
 # Seeds
 
-AROUND = 10  # Matches by name whose neighbours are read
-NAMED_CAP = 20  # Units of one name that are taken, as in the equivalence channel
-MOST_EDGES = 2000  # Calls that are read around them. What all code calls says little of any one.
+AROUND = 10  # Most matches by name whose neighbours are read
+NAMED_CAP = 20  # Most units that are taken for one name, as in the equivalence channel
+MOST_EDGES = 2000  # Most calls that are read around these matches; functions that all code calls say little
 
 
 def rank_by_neighbours(run: SearchRun, named: Sequence[Match]) -> list[Match]:
-    """Units that bear the name of one of `named` whose callers or callees are named as the query speaks.
+    """Rank units with the names of those of `named` whose callers or callees have words of the query in their names.
 
-    The raw score is the class's weight. Every phrase is of two words, so every match is a strong one.
+    The raw score is the weight of the derived class. Every phrase has two words, so every match is strong.
     """
     query, store = run.terms, run.store
     best = list(dict.fromkeys(match.unit for match in named))[:AROUND]
@@ -332,9 +332,9 @@ def rank_by_neighbours(run: SearchRun, named: Sequence[Match]) -> list[Match]:
 
 
 DOUBLES = frozenset(("mock", "mocks", "mocked", "fake", "fakes", "stub", "stubs"))
-"""Words of a name that make a double of it; knowing looks for `mock`, `fake` and `stub` in the name of the type."""
-SHORT_NAMES = frozenset(("id", "ok", "db", "ip", "io", "go", "do"))  # Names of two letters that mean something
-SHORTEST_NAME = 3
+"""Words in the names of test doubles; knowing looks for `mock`, `fake` and `stub` in the name of the type."""
+SHORT_NAMES = frozenset(("id", "ok", "db", "ip", "io", "go", "do"))  # Names of two letters that do not count as noise
+SHORTEST_NAME = 3  # Fewest letters of other names that do not count as noise
 PATHS: Mapping[str, re.Pattern[str]] = {
     "build": re.compile(r"(?:^|/)(?:dist|build|node_modules)/"),
     "vendor": re.compile(r"(?:^|/)(?:vendor|third_party)/"),
@@ -345,10 +345,10 @@ ROLES = ("vendored", "generated")
 
 
 def find_noise(unit: UnitRow, words: Collection[str]) -> str:
-    """The reason why a unit is noise; empty if it is not. `words`: the query's words and folded names."""
+    """Return the reason why a unit is noise; empty if it is not. `words` are the query's words and folded names."""
 
     def is_asked(word: str) -> bool:
-        """True if the query contains the word or its plural: 'vendor' asks for what is vendored."""
+        """Decide if the query asks for a word: it contains the word, its plural, or its form without -ed ('vendor')."""
         return bool({word, f"{word}s", word.removesuffix("ed")} & set(words))
 
     for role in ROLES:
@@ -370,50 +370,50 @@ def find_noise(unit: UnitRow, words: Collection[str]) -> str:
 
 NOISE = "noise filter"
 NO_SEED = "seeds"
-FOCUS = "focus"  # Stages in the trace's events
-AROUND_NAMES = "neighbours"  # The name of the ranking by classes that the graph's neighbours make
+FOCUS = "focus"  # The last of three stages of the trace's events
+AROUND_NAMES = "neighbours"  # Name of the ranking by classes derived from neighbours in the graph
 
 
 @dataclass(frozen=True, slots=True)
 class SeedSettings:
     """A profile's settings for the seeds, from weights.toml."""
 
-    candidates: int  # Candidates of the fusion that may become seeds
-    fewest: int  # Candidates below which others are taken in
-    filled: int  # How many candidates there may be then
-    neighbours: float  # Weight of the ranking by classes that the neighbours' names make; 0 for none
-    implementors: bool  # True if all that implements a type among the candidates joins
+    candidates: int  # Most candidates of the fusion that may become seeds
+    fewest: int  # Number of candidates below which others are added
+    filled: int  # Most candidates after others are added
+    neighbours: float  # Weight of the ranking by classes derived from neighbours' names; 0 for no such ranking
+    implementors: bool  # True to add all implementations of the types among the candidates
     focus: bool  # True if the largest folder goes first
-    seeds: Mapping[str, int]  # From this number of units on (as text, TOML's keys) → so many seeds
-    dense: int  # Units from which on types go first
+    seeds: Mapping[str, int]  # Fewest units of an index (as text, as keys of TOML are) → number of seeds
+    dense: int  # Indexes with more units have types first among the seeds
     first_weight: float
-    last_weight: float  # Restart weights of the first and the last seed; those between lie evenly between
-    paths: int  # Most symbols that join because their path is named
+    last_weight: float  # Restart weights of the first and last seed; weights between are linear
+    paths: int  # Most symbols that are added because the query names their path
     path_weight: float
 
 
 @dataclass(frozen=True, slots=True)
 class Seed:
-    """A unit that a walk restarts at."""
+    """A unit at which the walk starts and restarts."""
 
     unit: UnitRow
     weight: float
     reason: str
-    direct: bool  # True if the query led to it; types in a folder that the query names only help the walk
+    direct: bool  # True if a match of the query; False for symbols added by their path, which only help the walk
 
 
 @dataclass(frozen=True, slots=True)
 class Seeds:
-    """The seeds of the walk, and all other finds of the channels."""
+    """The seeds of the walk, and all other matches of the channels."""
 
     seeds: Mapping[UnitId, Seed]
-    fused: Mapping[UnitId, Candidate]  # Every unit of the fusion, in the fusion's order
+    fused: Mapping[UnitId, Candidate]  # All units of the fusion, in the fusion's order
     losses: Mapping[UnitId, tuple[str, str]]
-    """Unit of the fusion that did not become a seed → the stage that lost it and how. Those too far down are left out."""
+    """Unit of the fusion that did not become a seed → (stage that lost it, explanation); other units are too far down."""
 
 
 def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: SeedSettings) -> Seeds:
-    """Fuse, fill where that is little, leave noise out, order, cut, and add what joins without competing."""
+    """Choose the seeds: fuse the rankings, add units if there are few, drop noise, order, cut, add implementations and paths."""
     query, store, trace = run.terms, run.store, run.trace
     fused = _fuse_rankings(run, rankings, seeding)
     symbols = [c.unit for c in fused if c.unit.kind not in CHUNK_KINDS]
@@ -459,7 +459,7 @@ def choose_seeds(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seedin
 
 
 def _fuse_rankings(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seeding: SeedSettings) -> list[Candidate]:
-    """All channels with weight, and the ranking by the neighbours of the best names, joined by their ranks."""
+    """Fuse by rank all channels with a weight, and the ranking by the neighbours of the best matches by name."""
     weighing = {**run.profile.channels, AROUND_NAMES: seeding.neighbours}
     taking_part = {name: matches for name, matches in rankings.items() if weighing.get(name)}
     if seeding.neighbours and "symbol" in taking_part:
@@ -477,7 +477,7 @@ def _fuse_rankings(run: SearchRun, rankings: Mapping[str, Sequence[Match]], seed
 
 
 def put_largest_folder_first(units: Sequence[UnitRow]) -> list[UnitRow]:
-    """The units of the folder that holds most of them first, of several such folders the one with the best; each in order."""
+    """Put the units of the folder with most of them first; of several such folders, the one with the best unit."""
     folders: dict[tuple[str, str], list[UnitRow]] = {}
     for unit in units:
         folders.setdefault((unit.repository, str(PurePosixPath(unit.path).parent)), []).append(unit)
@@ -487,7 +487,7 @@ def put_largest_folder_first(units: Sequence[UnitRow]) -> list[UnitRow]:
 
 
 def _find_implementors(units: Sequence[UnitRow], store: Store) -> list[UnitRow]:
-    """Implementations of the types among these units: type by type, each by path and place."""
+    """Find the implementations of the types among these units, type by type, each by path and place."""
     interfaces = {unit.id: place for place, unit in enumerate(units) if unit.kind in TYPE_KINDS}
     edges = [e for e in store.edges.find_incoming(interfaces, {"implements"}) if is_unit(e.source)]
     rows = store.units.read_rows({UnitId(e.source) for e in edges})
@@ -498,9 +498,9 @@ def _find_implementors(units: Sequence[UnitRow], store: Store) -> list[UnitRow]:
     return sorted(rows.values(), key=lambda row: (first[row.id], row.content_order()))
 
 
-RICH, LEAN, OTHER = 5, 10, 15  # Most types with members, types without, and other symbols that join for one word
+RICH, LEAN, OTHER = 5, 10, 15  # Most types with members, types without, and other symbols that one word adds
 CAPS = {1: RICH, 2: LEAN, 3: OTHER}  # Group of `Units.grouped` → most of it for one word
-MOST_FILES = 300  # Files that are looked at for one word. A word on more paths names the project, not a place in it.
+MOST_FILES = 300  # Most files that are searched for one word; a word on more paths names the project, not a place in it
 
 
 def _read_groups(word: str, words: Sequence[str], store: Store) -> Sequence[tuple[UnitId, int]]:
@@ -509,8 +509,8 @@ def _read_groups(word: str, words: Sequence[str], store: Store) -> Sequence[tupl
 
 
 def find_on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
-    """Symbols in folders and files whose names begin with a word of the query, with the reason: types with a method that the query
-    speaks of first, then those with members, then those without, then other symbols; `most` in all."""
+    """Find at most `most` symbols in folders and files whose names begin with a word of the query, each with the reason. Types with
+    a method that the query names come first, then types with members, types without members, and other symbols."""
     words, groups = select_path_terms(run) if most else [], dict[UnitId, tuple[int, int, str]]()
     may_be_found = run.make_scope_test()
     grouped = run.store.at_once(*(partial(_read_groups, word, words, run.store) for word in words))
@@ -525,17 +525,17 @@ def find_on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
     return [(rows[unit], f"where the path says {groups[unit][2]}") for unit in best]
 
 
-DERIVED_WEIGHT = 0.7  # Below shipped classes, which a person wrote
-SHORTEST_PAIRED = 3  # Fewest letters of a word that has a meaning in a pair
+DERIVED_WEIGHT = 0.7  # Weight of derived classes, below that of shipped classes, which were written by hand
+SHORTEST_PAIRED = 3  # Fewest letters of a word in a pair
 
 
 def derive_classes(
     seed_names: Mapping[UnitId, str], neighbours: Mapping[UnitId, Sequence[str]]
 ) -> list[EquivalenceClass]:
-    """For each seed with a telling neighbour one class, whose phrases are pairs of consecutive meaningful words of a neighbour.
+    """Derive a class from each seed: its target is the seed's name, its phrases are pairs of words in the neighbours' names.
 
-    `neighbours` are the names of a unit's callers and callees. A pair that is in the seed's own name is left out: it is found
-    without a class. The target is the seed's name; classes stand in the order of the seeds, phrases in that of the neighbours.
+    `neighbours` are the names of a unit's callers and callees. Pairs in the seed's own name are left out, because they are found
+    without a class; seeds without pairs have no class. Classes are in the order of the seeds, phrases in that of the neighbours.
     """
     classes = []
     for unit, name in seed_names.items():
@@ -550,7 +550,7 @@ def derive_classes(
 
 
 def _pair_words(name: str) -> list[tuple[str, str]]:
-    """Neighbouring words of a name once those that mean nothing are left out: handle_the_blast_radius → blast radius."""
+    """List pairs of neighbouring words of a name, without stop words and generic words: handle_the_blast_radius → blast radius."""
     nothing = load_words().generic | load_words().stop
     words = [word for word in split_identifier(name) if word not in nothing]
     return list(pairwise(word for word in words if len(word) >= SHORTEST_PAIRED and not word.isdigit()))

@@ -21,13 +21,13 @@ from codelens.search.retrieve import ALONE
 from codelens.search.run import SearchRun
 from codelens.search.walk import WALK, SpreadSettings, WalkPaths, add_walk, join_by_mass, measure_nearness, spread
 
-Explainers = dict[str, Callable[[UnitRow], str]]  # Feature that is not in FEATURES → the reason of its value
+Explainers = dict[str, Callable[[UnitRow], str]]  # Feature that is not in FEATURES → function that explains its value
 
 
 def rank(run: SearchRun, findings: Findings) -> Ranking:
-    """score = Σ weight / (k + rank) + Σ weight · feature, also of the walk and of the company of the best hits.
+    """Score by Σ weight / (k + rank) + Σ weight · feature, with features of the walk and of the company of the best hits.
 
-    If the profile has no features, or there is no time to measure them, the ranks alone decide.
+    If the profile has no features, or there is no time to measure them, only the ranks count.
     """
     if not findings.units:
         return Ranking(run, findings, [])
@@ -59,7 +59,7 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
 def _add_walk(
     run: SearchRun, candidates: list[Candidate], evidence: Evidence, explainers: Explainers
 ) -> tuple[list[Candidate], WalkPaths | None]:
-    """Add the walk's contributions to the candidates that it reached, and candidates that only the walk found."""
+    """Add the walk's feature to candidates that it reached, and new candidates that only the walk found."""
     weights = run.weights
     if not run.profile.graph or not weights.get(WALK):
         return candidates, None

@@ -1,10 +1,10 @@
 """The ranker of the profile `marketplace`: .50 of the fused ranks, and six signals of quality, each a contribution.
 
-.15 rating / 10 + .10 ln(1 + stars) / ln(1 + most) + .08 the same of uses + .07 success + .05 exp(-.005 days) + .05 if pinned
+.15 rating / 10 + .10 ln(1 + stars) / ln(1 + most) + .08 the same for uses + .07 success + .05 exp(-.005 days) + .05 if pinned
 
-A signal comes from the user's table of metadata, else from memory, else from the index and git's history. If the table has a
-column of stars or installs, nothing else counts for that signal: a number of files and a number of stars have no common scale.
-The present is the time of the indexed commit, or --now. Without vectors the score is 1 / (60 + rank) alone.
+Signals come from the user's table of metadata, from memory, or from the index and git's history. If the table has a column of
+stars or installs, only the table counts for that signal, because numbers of files and of stars cannot be compared.
+The present is the time of the indexed commit, or --now. Without vectors the score is only 1 / (60 + rank).
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from codelens.store.store import Store
 MEANING, WORDS = "vector", "exact"  # The two channels that the formula joins
 BEST_RATING = 10.0
 NEUTRAL = 0.5  # Success of units without feedback
-POOL = "pool"  # A stage in the trace's events: what the fusion ranks below those that are weighed
+POOL = "pool"  # Stage of the trace's events for candidates that the fusion ranks too low to be weighed
 
 
 class Signal(NamedTuple):
-    """The raw value of a signal, and in a person's words where it is from."""
+    """The raw value of a signal with a sentence about its source."""
 
     value: float
     reason: str
 
 
 class UnitQuality(NamedTuple):
-    """The raw signals of one unit; None for what nothing says."""
+    """The raw signals of one unit; None for unknown ones."""
 
     rating: Signal | None = None  # From 0 to 10
     stars: Signal | None = None
@@ -51,7 +51,7 @@ class UnitQuality(NamedTuple):
 
 
 def rank(run: SearchRun, findings: Findings) -> Ranking:
-    """Nothing but an error notice if neither channel could run; without vectors, the ranks by words alone."""
+    """Rank by fused ranks and signals of quality; without vectors only by words. If neither could run, only add a notice."""
     matches = findings.matches
     if not {MEANING, WORDS} & matches.keys():
         run.notice(NOTHING_ASKED, "neither words nor vectors could be searched: the result is empty")
@@ -73,9 +73,9 @@ def weigh(
     read_quality: Callable[[Sequence[UnitRow]], Mapping[UnitId, UnitQuality]],
     trace: Trace,
 ) -> list[Candidate]:
-    """The best `pool` candidates by fused ranks, with all parts of their scores.
+    """Select the best candidates by fused ranks, `weights["pool"]` of them, and add all parts of their scores.
 
-    The greatest fused score, and the most stars and uses, are those of the pool.
+    Fused scores, stars and uses are divided by the largest of this pool.
     """
     ordered = rank_candidates(fused)
     pool = ordered[: int(weights["pool"])]
@@ -100,7 +100,7 @@ def _add_parts(
     most_stars: float,
     most_uses: float,
 ) -> None:
-    """Write the parts of a score; a rank's part counts as a share of the best fused score."""
+    """Add the parts of a candidate's score; a rank counts as a share of the best fused score."""
 
     def add(source: str, amount: float, reason: str, rule: str, **operands: float) -> None:
         candidate.recorded.append(Contribution(source, amount, reason, rule, operands))
@@ -141,7 +141,7 @@ def read_signals(
     recorded: Mapping[UnitId, PlaceRecord],
     now: int | None = None,
 ) -> dict[UnitId, UnitQuality]:
-    """Unit → its signals. `now` is the value of --now, in unix seconds."""
+    """Read the signals of each unit. `now` is the value of --now, in unix seconds."""
     columns = metadata.columns
     using = {} if "stars" in columns else store.edges.count_using_files([u.id for u in units])
     histories = store.history.find_changes({unit.document for unit in units})
@@ -177,7 +177,7 @@ def read_signals(
 
 
 def _read_column(row: Mapping[str, Scalar], name: str, reason: str) -> Signal | None:
-    """The value of the user's table, which stands in the reason, too."""
+    """Read a value of the user's table as a signal, with the value filled into the reason; None if there is no value."""
     if name not in row:
         return None
     value = float(row[name])
