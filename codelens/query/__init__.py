@@ -1,1 +1,1 @@
-"""The query language: text → tokens → a tree of terms and filters, and which documents satisfy it."""
+"""The query language: parses a text to tokens and a tree of terms and filters, and decides which units satisfy the tree."""

@@ -53,7 +53,7 @@ from codelens.text.terms import fold
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The value of a condition, None if more facts are needed. `blame` is the smallest node that caused a False: a leaf, a
+    """The value of a condition; None if more facts are needed. `blame` is the smallest node that made it False: a leaf, a
     negation, or an Or whose parts all failed."""
 
     value: bool | None
@@ -62,7 +62,7 @@ class Verdict:
 
 TRUE, UNKNOWN = Verdict(True), Verdict(None)
 MANY_ALTERNATIVES = 4
-"""Most words tested one by one. On Flask's 216 files, 4, 16 and 400 took .17, .37 and 2.8 CPU s that way, joined .10, .14, 1.4."""
+"""Least words of an OR to test together. Flask (216 files), 4, 16, 400 words: .17, .37, 2.8 CPU s singly; .10, .14, 1.4 together."""
 
 
 def evaluate(node: Node | None, facts: Facts, matching: Matching) -> Verdict:
@@ -91,7 +91,7 @@ def find_undecided(node: Node | None, facts: Facts, matching: Matching) -> Node 
 
 @dataclass(frozen=True, slots=True)
 class AnyWord:
-    """Alternative words, decided together: the text is split into words once for all of them."""
+    """A node for alternative words, of which one must occur. All are tested together, so that a text is split only once."""
 
     words: frozenset[str]  # Folded if case is ignored
 
@@ -104,8 +104,8 @@ def join_alternatives(node: Node | None, matching: Matching) -> Any:
         case Not(part):
             return Not(join_alternatives(part, matching))
         case Or(parts):
-            rest: list[Any] = [join_alternatives(part, matching) for part in parts if not _is_plain(part)]
-            words = [part.text for part in parts if isinstance(part, Word | Identifier) and _is_plain(part)]
+            rest: list[Any] = [join_alternatives(part, matching) for part in parts if not _is_plain_word(part)]
+            words = [part.text for part in parts if isinstance(part, Word | Identifier) and _is_plain_word(part)]
             if len(words) < MANY_ALTERNATIVES:
                 return Or(tuple(join_alternatives(part, matching) for part in parts))
             joined: Any = AnyWord(frozenset(words if matching.case == "yes" else map(fold, words)))
@@ -113,13 +113,13 @@ def join_alternatives(node: Node | None, matching: Matching) -> Any:
     return node
 
 
-def _is_plain(node: Node) -> bool:
-    """True for one word of letters, digits and underscores, which cannot span a dotted name."""
+def _is_plain_word(node: Node) -> bool:
+    """True for a word or identifier of letters, digits and underscores only, so that it cannot span a dotted name."""
     return isinstance(node, Word | Identifier) and not getattr(node, "prefix", "") and is_one_word(node.text)
 
 
 def has_many_alternatives(node: Node) -> bool:
-    """True if searching a document's whole text first is faster than testing unit by unit."""
+    """True if a required OR has so many parts that searching a document's whole text first is faster than unit by unit."""
     return any(isinstance(part, Or) and len(part.parts) >= MANY_ALTERNATIVES for part in list_required_parts(node))
 
 
@@ -187,7 +187,7 @@ def _list_known_texts(facts: Facts) -> list[str]:
 
 
 def _is_mentioned(word: str, beginning: str, facts: Facts, matching: Matching) -> bool | None:
-    """True if the path, name or text has the word, or one with the beginning if that is not empty; None if that is unknown.
+    """True if path, name or text has the word, or if `beginning` is set, a word that starts with it; None if unknown.
     Case counts only with `case:yes`."""
     ignore, texts = matching.case != "yes", _list_known_texts(facts)
     if any(
@@ -199,7 +199,7 @@ def _is_mentioned(word: str, beginning: str, facts: Facts, matching: Matching) -
 
 
 def demands_text(node: Node | None) -> bool:
-    """True if a query demands a text: a phrase, a pattern, `content:`, or a word that is not only there to rank."""
+    """True if a query has a condition on text: a phrase, a pattern, `content:`, or a word that does not only rank."""
     conditions = (part for part in list_required_parts(node) if not isinstance(part, Word | Identifier))
     leaves = (leaf for part in conditions for leaf in find_positive_leaves(part))
     return any(is_exact(leaf) or isinstance(leaf, Word | Identifier | AnyWord) for leaf in leaves)
@@ -371,6 +371,8 @@ def _add_by_text(
 
 
 class _UnitDecider(NamedTuple):
+    """Decides which units of a document satisfy a condition."""
+
     node: Node
     matching: Matching
     matchings: Mapping[UnitId, Matching]  # For units with a last change of their own

@@ -283,7 +283,7 @@ def find_pattern(text: str, source: str, matching: Matching, limit: int = 0) -> 
 class LastChanges:
     """Time and author of the last change of files and units, from git.
 
-    If the indexed file differs from the commit (someone is editing it), or its lines were not read, every unit gets the file's
+    If the indexed file differs from its last commit (someone is editing it), or its lines were not read, units get the file's
     last change. Reads the commits of a repository once, the lines of a file on demand.
     """
 

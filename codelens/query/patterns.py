@@ -37,7 +37,7 @@ _POSIX_CLASS = re.compile(r"\[:\^?\w+:\]")
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """The tree from Python's private parser `re._parser`: (operator name, argument) pairs. `items_of` opens nested
+    """The tree from Python's private parser `re._parser`: (operator name, argument) pairs. `read_items` reads nested
     sequences. Code that walks it must treat an unknown operator as "matches anything"."""
 
     items: tuple[tuple[str, Any], ...]
@@ -180,7 +180,7 @@ def _preparing_subject(compiled: CompiledPattern, text: str, budget: TimeBudget)
 
 
 class LineReach(Enum):
-    """The line breaks that a pattern may match."""
+    """Tells whether matches of a pattern may contain line breaks."""
 
     IN_LINE = 1  # No line break: searching the text finds the same as searching each line
     MAY_CROSS = 2
@@ -250,26 +250,26 @@ MOST_ALTERNATIVES = 64  # Most literals of an alternation in a plan. More cost m
 
 @dataclass(frozen=True, slots=True)
 class Anything:
-    """A plan without a requirement."""
+    """A plan that every text fulfils."""
 
 
 @dataclass(frozen=True, slots=True)
 class Substring:
-    """A folded text of at least SHORTEST characters."""
+    """A plan that requires a substring: a case-folded text of at least SHORTEST characters."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Every part must hold; made by `require_all`, which keeps it flat."""
+    """A plan whose parts must all hold; made by `require_all`, which keeps it flat."""
 
     parts: tuple[Plan, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """One part must hold; made by `require_any`, which keeps it flat."""
+    """A plan of whose parts one must hold; made by `require_any`, which keeps it flat."""
 
     parts: tuple[Plan, ...]
 

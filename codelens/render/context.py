@@ -1,7 +1,7 @@
-"""A context pack → Markdown, XML, JSON or a line a symbol.
+"""Writes a context pack as Markdown, XML, JSON or a line for each symbol.
 
-Text of files is made visible: no control character and no half of a surrogate pair remains, so what is written has as
-many characters as what was counted, on a terminal and in a pipe.
+Control characters and halves of surrogate pairs in texts of files are escaped, so that the output has as many characters as
+were counted for the budget, on a terminal and in a pipe.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class OutputOptions(NamedTuple):
 
     @property
     def path_style(self) -> PathStyle:
-        """The style of paths, without quotes where a NUL byte follows."""
+        """The style of paths, without quotes if a NUL byte follows each path."""
         return self.paths.drop_quotes() if self.null else self.paths
 
     def format_file_path(self, file: FileLines) -> str:

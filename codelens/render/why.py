@@ -93,6 +93,8 @@ SAME_PLACE = SearchPlace()
 
 @dataclass(frozen=True, slots=True)
 class WhyView:
+    """How the answer of `why` is shown."""
+
     paths: PathStyle
     every_part: bool = False  # A line for each part of a score; otherwise for each family
     side_by_side: bool = False  # Compare two targets

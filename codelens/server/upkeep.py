@@ -214,7 +214,7 @@ class WatchedUpkeep(Upkeep):
     _watch: WatchProcess | None = None
 
     def tend(self, seconds: float) -> None:
-        """Start the watch on the first call with an index. Check the trees as usual while no watch runs."""
+        """Start the watch on the first call with an index. Check the trees then, and whenever the watch does not run."""
         if self._watch is not None and self._watch.is_alive():
             return
         with self._lock:  # at most once: a watch that ended by itself is not restarted, and checks go on without it

@@ -133,7 +133,7 @@ class FleetState:
 
 
 class QueryDesk:
-    """Answers questions about one index file or fleet. Close it."""
+    """Answers questions about one index file or fleet. It must be closed."""
 
     def __init__(
         self, index: Path | FleetPlace, settings: Settings, workers: int = 0, answers: AnswerCache | None = None

@@ -33,6 +33,8 @@ STATUS: Mapping[type[CodelensError], int] = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
+    """An error as the server answers it."""
+
     status: int
     error: str
     hint: str = ""

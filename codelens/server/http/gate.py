@@ -71,6 +71,8 @@ OPEN = ("/static/",)  # Paths that need no key: files of the program, which reve
 
 @dataclass(frozen=True, slots=True)
 class Rules:
+    """The conditions under which a server admits requests."""
+
     keys_needed: bool
     hosts: frozenset[str] | None  # Names that a Host header may have, without a port; None for any
 

@@ -26,6 +26,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
+    """A stored key: its name, its hash, and what it gives access to."""
+
     name: str
     sha256: str  # Hexadecimal
     repositories: tuple[str, ...] = EVERY  # Globs of the names of repositories that the key may see
