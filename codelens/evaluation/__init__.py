@@ -1,1 +1,1 @@
-"""Measure the ranking, make evaluation tasks from a git history, and learn weights."""
+"""Measure the ranking, make evaluation tasks from a git history, and learn feature weights."""

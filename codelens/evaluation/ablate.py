@@ -1,6 +1,6 @@
-"""List the ablations of a profile: the profile as it is, then each part left out in turn.
+"""List the ablations of a profile: the unchanged profile, then the profile without each of its parts.
 
-The parts are read from the profile, so that a new signal has its row as soon as it has a weight.
+The parts are read from the profile, so that a new signal has an ablation as soon as it has a weight.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "references and type_hint_of": ("references", "type_hint_of"),
     "bases and overrides": ("extends", "implements", "overrides", "inherits"),
 }
-"""Groups of similar edge kinds."""
+"""Name of an ablation → the edge kinds that it leaves out together."""
 
 COMPOSITE: Mapping[str, Edit] = {
     "words of a cluster": (("keywords", "clusters"), False),
@@ -38,39 +38,39 @@ COMPOSITE: Mapping[str, Edit] = {
     "edges against their direction": (("composite", "walk", "backward"), 0.0),
     "HITS": (("composite", "composite", "hits"), False),
 }
-"""Stages of a composite profile."""
+"""Name of an ablation → the edit that turns off a stage of a composite profile."""
 
 SINGULAR: Mapping[str, str] = {"factors": "factor", "features": "feature"}
 FIELDS = ("fields", "bm25f")  # Sections with weights of full-text columns
 NOT_LISTED = frozenset({"channels", "cuts", *FIELDS, "graph", "composite", "expansion", "minimum", "keywords"})
-"""Sections whose rows are listed one by one below."""
+"""Sections without an ablation for each name: they are ablated as a whole or by code below, or not at all."""
 WALK = "walk"  # The walk's feature; profiles with a graph have a row for the walk instead
 
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """One line of the table: edits of the profile."""
+    """An ablation: a line of the table, with its edits of the profile."""
 
     name: str
     edits: tuple[Edit, ...] = ()
 
     def __call__(self, profile: Profile) -> Profile:
-        """Return the profile with the edits applied."""
+        """Apply the edits to a profile."""
         for (section, *keys), value in self.edits:
-            profile = replace(profile, **{section: _edit(getattr(profile, section), keys, value)})
+            profile = replace(profile, **{section: _replace_value(getattr(profile, section), keys, value)})
         return profile
 
 
-def _edit(section: Any, keys: Sequence[str], value: Any) -> Any:
+def _replace_value(section: Any, keys: Sequence[str], value: Any) -> Any:
     if not keys:
         return {} if value is GONE else value
     if len(keys) == 1 and value is GONE:
         return {name: content for name, content in section.items() if name != keys[0]}
-    return {**section, keys[0]: _edit(section[keys[0]], keys[1:], value)}
+    return {**section, keys[0]: _replace_value(section[keys[0]], keys[1:], value)}
 
 
 def list_ablations(profile: Profile, options: SearchOptions) -> list[Ablation]:
-    """The ablations that apply to this profile; the first changes nothing."""
+    """List the ablations that apply to a profile; the first changes nothing."""
     ablations = [
         Ablation(options.profile),
         *_list_weight_ablations(profile, options),
@@ -84,10 +84,10 @@ def list_ablations(profile: Profile, options: SearchOptions) -> list[Ablation]:
 
 
 def _list_weight_ablations(profile: Profile, options: SearchOptions) -> Iterator[Ablation]:
-    """A row for each channel, each field, and each weighted name of the remaining sections.
+    """Yield an ablation for each channel, each field, and each weighted name of the remaining sections.
 
-    A channel that is left out gives neither ranks nor candidates, nor features computed from it. A field is left out of the
-    channel's BM25 and of the candidates' BM25.
+    Without a channel, its ranks, candidates and features are missing. A field is left out of the BM25 of the channel and of
+    the candidates.
     """
     channels = [name for name in MODES.get(options.mode, ()) if profile.takes(name)]
     for name in sorted(channels) if len(channels) > 1 else ():

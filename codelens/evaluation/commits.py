@@ -1,7 +1,7 @@
 """Turn commits into tasks: the message is the query, the changed definitions are the answers.
 
-The searched tree is that of a base commit before all of them, so it contains nothing of the answers. The base is the nearest
-first parent with the wanted number of usable commits after it.
+The searched tree is that of a base commit before all of them, so that it does not reveal the answers. The base is the nearest
+first-parent ancestor with the wanted number of usable commits after it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from codelens.training.histories import strip_subject
 from codelens.worktree.commits import Message, diff_commits, list_commits_between, list_first_parents, read_messages
 
 FEWEST_WORDS, MOST_WORDS = 8, 60
-"""Words of a commit's explanation: the least that makes a task, and the most that are used. Chosen: a sentence and a paragraph."""
+"""Minimum and maximum number of words used from a commit's explanation. Chosen: a sentence and a paragraph."""
 _NUMBER = re.compile(r"(?:\s*\((?:#|GH-)\d+\)|\s+#\d+)+\s*$")
 _BOT = re.compile(
     r"\[bot\]|\bbot\b|dependabot|renovate|greenkeeper|github-actions|pre-commit-ci|weblate|transifex|mergify|crowdin|snyk-",
@@ -45,7 +45,7 @@ _MERGED = (
     r"(?:remote-tracking |the )?(?:pull|branch|tag|commit|pr\b)|[#'\"]|\S+ (?:in)?to \S+$|(?:\S+ )?from \S+$"
     r"|[\w./-]*[/_.-]\S*$|\w+$"
 )
-"""Git's own messages and branch names. "Merge the two overloads" is a change."""
+"""Words after "merge" in git's own messages for merges. "Merge the two overloads" is a change."""
 _KINDS = (
     ("a merge", re.compile(rf"merge[sd]?:? (?:{_MERGED})", re.IGNORECASE)),
     (
@@ -63,11 +63,11 @@ _URL = re.compile(r"<?\bhttps?://\S+")
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _FORM = re.compile(r"#+ |[-+] \[[ xX]\]|\* ")
-"""Lines of a pull request template (headings, check boxes), and the subjects of squashed commits."""
+"""Start of a line from a pull request template (heading, check box), or of a squashed commit's subject."""
 
 
 def find_refusal(message: Message) -> str:
-    """Why a commit makes no task, judged by its message and its list of files; empty if it may make one."""
+    """Find the reason why a commit makes no task, from its message and paths; empty if it may make a task."""
     if _BOT.search(message.author):
         return "by a bot"
     for why, shape in _KINDS:
@@ -84,12 +84,12 @@ def find_refusal(message: Message) -> str:
 
 
 def make_subject_query(message: Message) -> str:
-    """The subject without its pull request number."""
+    """Make a query of a commit's subject, without its pull request number."""
     return _NUMBER.sub("", message.subject).strip()
 
 
 def make_explained_query(message: Message) -> str:
-    """Subject and first paragraph of the body on one line; empty if that paragraph adds too little."""
+    """Make a query of the subject and the body's first paragraph; empty if that paragraph adds too little."""
     subject = make_subject_query(message)
     words = _find_first_paragraph(message.body).removeprefix(subject).lstrip(".… ").split()
     if len(words) < FEWEST_WORDS or set(words) <= set(subject.split()):
@@ -98,7 +98,7 @@ def make_explained_query(message: Message) -> str:
 
 
 def _find_first_paragraph(body: str) -> str:
-    """The first paragraph with words, without trailers and addresses; empty if code comes first."""
+    """Find the body's first paragraph of prose, without trailers and URLs; empty if code comes first."""
     texts: list[str] = []
     for line in map(str.strip, _COMMENT.sub("", body).splitlines()):
         if _FENCE.match(line) or (not line and texts):
@@ -110,14 +110,14 @@ def _find_first_paragraph(body: str) -> str:
 
 
 LOOKED_AT = 10  # Maximum number of commits examined per wanted task
-MOST_FILES = MOST_DEFINITIONS = 8  # Limits of one commit. A larger change says little about each part.
-STEP = 1.25  # Growth of the search window. At most a quarter of the commits is read in vain.
-AT_ONCE = 40  # Commits whose files are read from git batch
+MOST_FILES = MOST_DEFINITIONS = 8  # Limits on one commit. The message of a larger change says little about each part.
+STEP = 1.25  # Growth factor of the search window. At most a quarter of the commits are read needlessly.
+AT_ONCE = 40  # Number of commits whose files are read from git at once
 
 
 @dataclass(frozen=True, slots=True)
 class ChangingCommit:
-    """A usable commit and the definitions it changed, as they are in the base."""
+    """A usable commit, and those definitions of the base that it changed."""
 
     message: Message
     places: tuple[Place, ...]
@@ -125,7 +125,7 @@ class ChangingCommit:
 
 @dataclass(frozen=True, slots=True)
 class ChosenCommits:
-    """A base and the usable commits after it, nearest first."""
+    """A base commit and the usable commits after it, nearest first."""
 
     base: str
     head: str
@@ -135,7 +135,7 @@ class ChosenCommits:
 
 
 def choose_commits(reader: GitReader, head: str, wanted: int, progress: ProgressSink | None = None) -> ChosenCommits:
-    """Choose the base; if the history has too few commits, the base with the most of them.
+    """Choose the base and the commits; if the history has too few usable commits, the base with most of them after it.
 
     `head` is a commit id. Raises GitError.
     """
@@ -158,7 +158,7 @@ def choose_commits(reader: GitReader, head: str, wanted: int, progress: Progress
 
 
 class _FirstParents:
-    """The first-parent history, newest first, and the commits after each of its members."""
+    """The first-parent history of a commit, newest first."""
 
     def __init__(self, reader: GitReader, head: str) -> None:
         self._reader, self._head = reader, head
@@ -166,13 +166,13 @@ class _FirstParents:
         self._after: dict[int, list[str]] = {}
 
     def list_commits_after(self, at: int) -> list[str]:
-        """The commits after the one at this index, newest first."""
+        """List the commits after the commit at index `at`, newest first."""
         if at not in self._after:
             self._after[at] = list_commits_between(self._reader.repository, self.commits[at], self._head)
         return self._after[at]
 
     def find_nearest(self, wanted: float, among: Container[str] | None) -> int:
-        """Index of the nearest member with this many commits (of those `among`) after it; else of the last."""
+        """Find the index of the nearest commit with at least `wanted` commits, of those in `among`, after it; else the last."""
         index = bisect_left(
             range(len(self.commits)),
             wanted,
@@ -182,7 +182,7 @@ class _FirstParents:
 
 
 class _CommitSearch:
-    """Finds what commits changed, and reads only as many of them as needed."""
+    """A search for the definitions that commits changed. It reads only as many commits as needed."""
 
     def __init__(self, reader: GitReader, history: Sequence[Message], progress: ProgressSink | None) -> None:
         self._reader, self._progress = reader, progress
@@ -200,7 +200,7 @@ class _CommitSearch:
                 self.accepted[message.id] = message
 
     def select_usable(self, base: str, commits: Sequence[str]) -> list[ChangingCommit]:
-        """The commits, in order, that changed definitions of the base."""
+        """Select the commits, in order, that changed a suitable number of the base's definitions."""
         return [
             ChangingCommit(self.accepted[commit], places)
             for commit, places in self._find_base_places(base, commits)
@@ -208,7 +208,7 @@ class _CommitSearch:
         ]
 
     def count_left_out(self, base: str, commits: Sequence[str]) -> Counter[str]:
-        """Reason → number of commits that make no task."""
+        """Count the commits that make no task, by reason."""
         counts = Counter(self._refused[commit] for commit in commits if commit in self._refused)
         for commit, places in self._find_base_places(base, commits):
             if self._places[commit] is None:
@@ -219,13 +219,13 @@ class _CommitSearch:
 
     def _find_base_places(self, base: str, commits: Sequence[str]) -> Iterator[tuple[str, tuple[Place, ...]]]:
         accepted = [commit for commit in commits if commit in self.accepted]
-        self._read([commit for commit in accepted if commit not in self._places])
+        self._read_places([commit for commit in accepted if commit not in self._places])
         paths = sorted({path for commit in accepted for path, _ in self._places[commit] or ()})
         names = self._reader.find_names(base, paths)
         for commit in accepted:
             yield commit, tuple(p for p in self._places[commit] or () if p[1] in names.get(p[0], ()))
 
-    def _read(self, commits: Sequence[str]) -> None:
+    def _read_places(self, commits: Sequence[str]) -> None:
         for start in range(0, len(commits), AT_ONCE):
             batch = commits[start : start + AT_ONCE]
             if self._progress:
@@ -233,7 +233,7 @@ class _CommitSearch:
             self._places |= dict(zip(batch, self._find_changed_places(batch), strict=True))
 
     def _find_changed_places(self, commits: Sequence[str]) -> Iterator[tuple[Place, ...] | None]:
-        """The definitions that each commit changed, by file and position, as they were in its parent."""
+        """Yield the definitions of its parent that each commit changed; None if git lacks the files."""
         parents = [self.accepted[commit].parents[0] for commit in commits]
         changes = diff_commits(self._reader.repository, commits)
         files_of_commits = [
@@ -257,7 +257,7 @@ class _CommitSearch:
 
 
 def _explain_unusable(places: Sequence[Place]) -> str:
-    """Why these definitions make no task."""
+    """Explain why these definitions make no task; empty if they can make a task."""
     if not places:
         return "changes only what the base does not have"
     return f"more than {MOST_DEFINITIONS} definitions" if len(places) > MOST_DEFINITIONS else ""

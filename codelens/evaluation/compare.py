@@ -1,7 +1,7 @@
 """Compare two saved runs over the same tasks: paired differences, p values and intervals.
 
-A run is a file written by `codelens eval --out` or `score.py --out`. The test is a two-sided paired sign-flip permutation test
-on the differences per task, the interval a percentile bootstrap over tasks. Both are seeded.
+A run is a file written by `codelens eval --out` or `score.py --out`. The p value is that of a two-sided
+paired sign-flip permutation test on the differences per task; the interval is a percentile bootstrap. Both are seeded.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from codelens.text.notation import parse_json
 
 TRIALS = 10_000
 SEED = 20_261_121
-PLACES = 6  # Decimals of figures that are printed or saved
+PLACES = 6  # Decimal places of printed and saved figures
 SCORE_NAMES = {"sP@10": "strict_p@10", "sR@10": "strict_r@10", "sMRR": "strict_mrr", "snDCG@10": "strict_ndcg@10"}
-"""Metrics as the files of `score.py` name them, and our names."""
+"""Metric's name in the files of `score.py` → name here."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Means of two runs over their common tasks, and the significance of the difference."""
+    """A comparison of two runs over their common tasks: the means, and the significance of their difference."""
 
     tasks: int
     before: float
@@ -38,7 +38,7 @@ class Comparison:
     worse: int
 
     def make_record(self) -> dict[str, float]:
-        """The mean difference with its interval and p value, rounded for output."""
+        """Return the mean difference with its interval and p value, rounded for output."""
         figures = {"difference": self.after - self.before, "low": self.low, "high": self.high, "p": self.p_value}
         return {name: round(value, PLACES) for name, value in figures.items()}
 
@@ -48,14 +48,14 @@ Values = Mapping[str, float]  # Task key → value of one metric
 
 @dataclass(frozen=True, slots=True)
 class SavedRun:
-    """A saved run."""
+    """A run read from a file."""
 
-    about: Mapping[str, Any]  # The keys of the file other than rows
+    about: Mapping[str, Any]  # All keys of the file except `rows`
     repositories: Mapping[str, str]  # Task key → repository
-    values: Mapping[str, Values]  # By metric
+    values: Mapping[str, Values]  # Metric → values of the tasks
 
     def average(self, metric: str, keys: Iterable[str]) -> float:
-        """The mean over the repositories of these tasks."""
+        """Compute the mean of a metric over repositories, each with the mean of its tasks among `keys`."""
         by_repository: dict[str, list[float]] = {}
         for key in keys:
             by_repository.setdefault(self.repositories[key], []).append(self.values[metric][key])
@@ -93,7 +93,7 @@ def compare_runs(before: SavedRun, after: SavedRun) -> dict[str, Comparison]:
 
 
 def compare(before: Values, after: Values) -> Comparison:
-    """Compare the common tasks. Raises UsageError without a common task."""
+    """Compare two runs by one metric over their common tasks. Raises UsageError if they have no task in common."""
     common = sorted(before.keys() & after.keys())
     if not common:
         raise UsageError("the runs have no task in common")
@@ -115,7 +115,7 @@ def compare(before: Values, after: Values) -> Comparison:
 
 
 def bootstrap(values: Sequence[float]) -> tuple[float, float]:
-    """The 95 % interval of a mean, by percentiles of the means of samples drawn with replacement (Efron 1979)."""
+    """Compute the 95 % interval of a mean by a percentile bootstrap (Efron 1979)."""
     generator, count = random.Random(SEED), len(values)
     means = sorted(sum(generator.choices(values, k=count)) / count for _ in range(TRIALS // 5))
     return means[int(0.025 * len(means))], means[int(0.975 * len(means))]

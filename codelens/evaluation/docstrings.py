@@ -1,8 +1,8 @@
-"""Measure how well the first sentence of a definition's documentation finds it, with the documentation removed.
+"""Measure how well the first sentence of a definition's documentation finds it in a tree without documentation.
 
 Comments above definitions are blanked and doc strings emptied, so that all other lines keep their numbers. Up to CANDIDATES
-documented definitions of a tree are drawn, and up to QUESTIONS of their sentences are searched: MRR of the first ten, for each
-channel alone, for their fusions, and for the whole search.
+documented definitions of a tree are drawn, and up to QUESTIONS of their sentences are searched. MRR@10 is computed for each
+channel alone, for fusions of both, and for the whole search.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ANNOTATION = re.compile(r"\s*(?:@\w|\[|#\[)")
 
 
 def remove_documentation(text: str, language: str) -> tuple[str, dict[int, str]]:
-    """The text without documentation, and line of a definition's name → first sentence of its documentation."""
+    """Remove the documentation from a text; return the text, and name line → first sentence of each definition's documentation."""
     before = map_text(text)
     units = [unit for unit in extract_definitions(before, language) if unit.doc]
     bare = blank_documentation(before, units)
@@ -48,7 +48,7 @@ def remove_documentation(text: str, language: str) -> tuple[str, dict[int, str]]
 
 
 def find_questions(units: Sequence[Unit], bare: str, language: str) -> Iterator[tuple[int, str]]:
-    """(line of the name, sentence) of documented `units` that are still found in `bare` and have no documentation left there."""
+    """Yield (name line, first sentence) of documented units that `bare` still defines, but without their documentation."""
     after = {unit.name_line: unit for unit in extract_definitions(map_text(bare), language)}
     lowered = bare.lower()
     for unit in units:
@@ -61,7 +61,7 @@ def find_questions(units: Sequence[Unit], bare: str, language: str) -> Iterator[
 
 
 def blank_documentation(text: TextMap, units: Sequence[Unit]) -> str:
-    """The text without the documentation of these definitions, all of which have one."""
+    """Blank the documentation of these definitions, each of which must have some, in a text."""
     lines = text.utf8.decode("utf-8").split("\n")
     for unit in units:
         wanted = _list_stripped_lines(unit.doc)
@@ -96,7 +96,7 @@ def write_undocumented_tree(name: str, texts: Sequence[TreeText], into: Path, wa
     """Write a tree without documentation to a new folder, and make tasks of the documentation. Raises OSError.
 
     A task asks for a definition by the first sentence of its documentation. Sentences that two definitions share, or that
-    can still be read in the tree, are dropped.
+    the written tree still contains, are dropped.
     """
     drafts: list[TaskDraft] = []
     bare_files: dict[str, tuple[str, str]] = {}  # Path → text and language of a file that had documentation
@@ -129,16 +129,16 @@ def _fold_words(text: str) -> str:
     return f" {words} "
 
 
-CANDIDATES, QUESTIONS = 2000, 150  # Limits per tree. The second is chosen for the time that searching takes.
+CANDIDATES, QUESTIONS = 2000, 150  # Limits per tree. The second is chosen to limit the time of searching.
 CUTOFF = 10
-# Name → fusion of the word and vector channels, and their weights
+# Name → method of fusion, and the weights of the word channel and the vector channel
 FUSED = {"rrf 1:1": ("rrf", 1.0, 1.0), "rrf 1:2": ("rrf", 1.0, 2.0), "minmax .4:.6": ("minmax", 0.4, 0.6)}
 
 Questions = dict[tuple[str, int], str]  # (path, line of a definition's name) → query
 
 
 def write_code_without_documentation(tree: Path, into: Path, settings: Settings) -> Questions:
-    """Write the code of a tree, without its documentation, to a new folder. `settings` decide which files are read.
+    """Write the code of a tree without its documentation to a new folder. `settings` select the files.
 
     Returns at most CANDIDATES questions, drawn by hash, without sentences that two definitions share.
     """
@@ -160,7 +160,7 @@ def write_code_without_documentation(tree: Path, into: Path, settings: Settings)
 
 
 def ask_questions(questions: Questions, index: Path, settings: Settings) -> dict[str, list[float]]:
-    """Way of ranking → reciprocal rank of each answer, 0 below the first ten."""
+    """Search the questions; return, for each way of ranking, the reciprocal ranks of the answers, 0 below rank ten."""
     reciprocal_ranks: dict[str, list[float]] = {}
     options = SearchOptions(limit=CUTOFF)
     with Store.read(index) as store, store.reading():

@@ -1,9 +1,9 @@
 """Fit the weights of ranking features to tasks whose answers are known.
 
-A task is sampled: each candidate of its search becomes a row of feature values. The fit is listwise: for each query the cross
-entropy between the relevance of the candidates and the softmax of their scores (ListNet's top-one loss, Cao et al. 2007), with
-an L2 pull towards the starting weights. A query belongs to several sets of weights by shares, and all sets are fitted together.
-The score is linear, so the loss is convex and the result does not depend on where the search begins. Known signs are bounds.
+Each task is sampled: every candidate of its search becomes a row of feature values. The loss is listwise: the cross entropy
+between the candidates' relevance and the softmax of their scores (ListNet's top-one loss, Cao et al. 2007), plus an L2 pull
+towards the starting weights. A query has shares in several sets of weights, which are fitted together. The score is linear, so
+the loss is convex and the result does not depend on the starting point. Known signs of weights are bounds.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ Floats = np.ndarray[Any, np.dtype[np.float32]]
 Numbers = np.ndarray[Any, np.dtype[np.int16]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
-# The column of the fused channel ranks, in units of the best possible value. Its weight is 1 and not learned.
+# The column of the fused channel ranks, divided by their best possible value. Its weight is fixed at 1.
 RANKS = "rrf"
 COLUMNS = (*FEATURES, WALK, *COMPANY, RANKS)  # The feature columns of a sample
-# A weight for features that have none, so that their values are computed. It is too small to change an order.
+# A weight for features without a weight, so that they are computed. It is too small to change the order.
 TINY = 1e-9
 ASIDE = frozenset(("test", "docs", "example"))  # Roles of files that commits often change along with the code
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One task with the feature values of its candidates, in ranked order; without candidates if none is an answer."""
+    """A task with the feature values of its candidates, in ranked order. It is empty if no candidate is an answer."""
 
     task: str  # The task's key
     repository: str
@@ -54,7 +54,7 @@ class Sample:
     shares: tuple[float, ...]  # Share of each set of weights, in the order of SHAPES
     entries: int  # Number of relevant entries of the task
     values: Floats  # Candidates × COLUMNS
-    credits: Numbers  # For each candidate the index of the relevant entry it matches, or -1
+    credits: Numbers  # For each candidate the index of the relevant entry that it matches, or -1
     aside: Flags  # True for candidates in tests, documentation or examples
     loosely_right: Flags  # True for candidates that the loose rule accepts
 
@@ -67,18 +67,20 @@ class Sample:
 def sample_tasks(
     tasks: Sequence[Task], index: Path, settings: Settings, on_done: Callable[[int], None] | None = None
 ) -> list[Sample]:
-    """Sample the tasks of one index. A query that fails has no candidates; `on_done` is called with the number of finished
+    """Sample the tasks of one index. A failed query has no candidates; `on_done` is called with the number of finished
     tasks.
 
-    The settings name the weights that the features are measured under: they decide where the walk starts and what it finds. Raises
-    NoIndex, IndexCorrupt, SchemaTooNew and SettingsError.
+    The weights in the settings influence the features, because they decide where the graph walk starts. Raises NoIndex,
+    IndexCorrupt, SchemaTooNew and SettingsError.
     """
     options = SearchOptions()
-    settings = replace(settings, query_seconds=0.0)  # what is learned must not depend on how busy the machine is
+    settings = replace(
+        settings, query_seconds=0.0
+    )  # no time limit, so that results do not depend on the machine's load
     profile = load_profile(options, settings.weights)
     features: dict[
         str, float | Mapping[str, float]
-    ] = {}  # with a weight for each in every set, so that all are computed
+    ] = {}  # each feature has a weight in every set, so that all are computed
     for name in (*FEATURES, WALK, *COMPANY):
         weight = profile.features.get(name, {})
         if isinstance(weight, float | int):
@@ -96,14 +98,14 @@ def sample_tasks(
                 raise
             except CodelensError:
                 pass
-            samples.append(_sample(task, ranking))
+            samples.append(_sample_task(task, ranking))
             if on_done:
                 on_done(len(samples))
     return samples
 
 
-def _sample(task: Task, ranking: Ranking | None) -> Sample:
-    """The sample of a task; `ranking` is None for a query that failed."""
+def _sample_task(task: Task, ranking: Ranking | None) -> Sample:
+    """Make the sample of a task; `ranking` is None if the query failed."""
     intent = ranking.run.trace.intent if ranking else None
     shares = tuple(intent.shares.get(shape, 0.0) if intent else 0.0 for shape in SHAPES)
     candidates = ranking.candidates if ranking else []
@@ -129,8 +131,8 @@ def _sample(task: Task, ranking: Ranking | None) -> Sample:
     return Sample(task.key, task.repository, task.kind, shares, len(task.relevant), *arrays)
 
 
-# Kind of task → total weight of all its tasks, whatever their number. Chosen among eight such tables by nDCG@10 of the
-# development tasks, within .01 of each other. Explained commits weigh little: their answers are those of the commits' subjects.
+# Kind of task → total weight of its tasks, whatever their number. Chosen among eight such tables by nDCG@10 of the development
+# tasks, which differed by less than .01. `task` weighs little, because `commit` has the same answers.
 KINDS: Mapping[str, float] = {
     "commit": 4.0,
     "topic": 4.0,
@@ -143,27 +145,27 @@ KINDS: Mapping[str, float] = {
     "namesake": 0.3,
     "qualified": 0.3,
 }
-# Number of tasks made from the user's repository. Takes a few minutes.
+# Number of tasks made from the user's repository, which takes a few minutes.
 OWN_TASKS = TaskCounts(commits=150, docs=60, identifiers=30, topics=40, queries=10)
 FEWEST_OF_A_KIND = 30  # A kind with fewer tasks than this weighs proportionally less
 # Factor of the squared distance from the shipped weights, divided by the number of tasks: few tasks move the weights little.
 OWN_PULL = 10.0
-# Relevance of code that is right only by the loose rule, such as another method of an answer's class: it belongs to the theme.
-# P@10 and nDCG@10 of the development tasks after learning the set `task`: .497 and .454 with .3 for topics and tasks alone, .499
-# and .457 with .1 for all kinds. With topics weighing 1 and nothing for such code .474 and .450.
+# Relevance of code that is right only by the loose rule, such as another method of an answer's class, because it is related.
+# P@10 and nDCG@10 of the development tasks after learning the set `task`: .499 and .457 with .1 for all kinds; .497 and .454 with
+# .3 for topics and tasks only; .474 and .450 with 0, and weight 1 for topics.
 LOOSE = 0.1
 # Relevance of an answer in tests, documentation or examples if the query also has answers in code. nDCG@10 of the development
 # commits after learning from 540: .404; with .2 .401, with 1 .396.
 SIDE = 0.0
 
-# Features that generated tasks cannot teach, and why. Their weights stay as they are.
+# Features whose weights are not learned → the reason.
 UNTAUGHT: Mapping[str, str] = {
     "own_class": "no generated task uses the user's own classes",
     "fragment": "it goes before all that is learned",
     "resemblance": "few generated tasks have typing mistakes",
 }
-# Features whose weights have a known sign, so that habits of the generated tasks cannot reverse their meaning: such a path or
-# chunk is never right because of what it is, unless the query asks for it; a stronger match never speaks against a candidate.
+# Features whose weights have a known sign, which peculiarities of generated tasks must not reverse: being a test or a chunk never
+# makes a candidate better, unless the query asks for it; a stronger match never makes it worse.
 NEVER_POSITIVE = frozenset(("test", "example", "docs", "local", "chunk"))
 NEVER_NEGATIVE = frozenset(
     (
@@ -184,25 +186,25 @@ NEVER_NEGATIVE = frozenset(
 )
 
 
-Bounds = tuple[float | None, float | None]  # The least and the most that a weight may be in each set; None for no limit
+Bounds = tuple[float | None, float | None]  # Minimum and maximum of a weight in each set; None for no limit
 
 
 def select_bounds(feature: str) -> Bounds:
-    """Limits of a feature's weight in each set."""
+    """Select the bounds of a feature's weight, which are the same in each set."""
     if feature == RANKS:
-        return 1.0, 1.0  # the unit
+        return 1.0, 1.0  # fixed, as the unit of the other weights
     if feature in UNTAUGHT:
         return 0.0, 0.0
     return 0.0 if feature in NEVER_NEGATIVE else None, 0.0 if feature in NEVER_POSITIVE else None
 
 
-STEPS = 300  # Limit of L-BFGS-B iterations; it converges after about 100
+STEPS = 300  # Maximum number of L-BFGS-B iterations; about 100 suffice
 ROWS = 200_000  # Candidates per block: a matrix of 50 MB
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingQuery:
-    """One query: `values` is candidates × features, `relevance` one number per candidate, 0 for a wrong answer."""
+    """A query to learn from: `values` is [candidates × features], `relevance` has a number per candidate, 0 if it is wrong."""
 
     values: Floats
     relevance: Floats
@@ -213,7 +215,7 @@ class TrainingQuery:
 def fit(
     questions: Sequence[TrainingQuery], start: Sequence[Sequence[float]], pull: float, bounds: Sequence[Bounds]
 ) -> tuple[list[list[float]], float]:
-    """Fitted weights, features × sets, and the loss. Queries without an answer among their candidates are ignored.
+    """Fit weights; return them as [features × sets], and the loss. Queries without a relevant candidate are ignored.
 
     `start` has a row for each feature and a column for each set. `pull` times the squared distance from it is added to the mean
     loss. Raises ValueError if no query has an answer.
@@ -249,7 +251,7 @@ def fit(
 
 
 class _QueryBlock:
-    """Several queries in one matrix."""
+    """Several queries in one matrix, for fast computation of their loss."""
 
     def __init__(self, questions: Sequence[TrainingQuery]) -> None:
         sizes = np.array([len(q.relevance) for q in questions])
@@ -261,7 +263,7 @@ class _QueryBlock:
         self.shares = np.repeat(np.array([q.shares for q in questions], np.float32), sizes, axis=0)
 
     def loss(self, weights: Any) -> tuple[float, Any]:
-        """The weighted sum of the losses, and its gradient, features × sets."""
+        """Compute the weighted sum of the queries' losses, and its gradient [features × sets]."""
         scores = ((self.values @ weights.astype(np.float32)) * self.shares).sum(axis=1)
         highest = np.maximum.reduceat(scores, self.begins)
         powers = np.exp(scores - np.repeat(highest, self.sizes))
@@ -273,13 +275,13 @@ class _QueryBlock:
         return float(losses.astype(np.float64) @ self.counts), slope.astype(np.float64)
 
 
-Weights = Mapping[str, float | Mapping[str, float]]  # Feature → weight, or weight by set, as in `[codelens.features]`
+Weights = Mapping[str, float | Mapping[str, float]]  # Feature → weight, or set → weight, as in `[codelens.features]`
 TOPIC, SECTION = "topic", COLUMNS.index("section")
 
 
 @dataclass(frozen=True, slots=True)
 class FittedWeights:
-    """Learned weights, and the number of tasks they come from."""
+    """Learned weights, with the number of tasks that they were learned from."""
 
     weights: Weights
     loss: float  # Mean over queries, including the pull
@@ -295,7 +297,7 @@ def require_scipy() -> None:
 
 
 def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> FittedWeights:
-    """Fit weights, with an L2 pull towards `start`. Raises UsageError if no task teaches anything."""
+    """Fit weights to samples, with an L2 pull towards `start`. Raises UsageError if no sample can be learned from."""
     require_scipy()
     taught = [sample for sample in samples if sample.has_answer and KINDS.get(sample.kind)]
     counts = Counter(sample.kind for sample in taught)
@@ -320,7 +322,7 @@ def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> Fitte
 
 
 def score_candidates(sample: Sample, weights: Weights) -> Floats:
-    """Score of each candidate, in units of the best score that ranks alone can give."""
+    """Compute the score of each candidate; 1 is the best score that channel ranks alone can give."""
     weights, shares = {**weights, RANKS: 1.0}, dict(zip(SHAPES, sample.shares, strict=True))
     mixed = [
         math.fsum(share * _select_weight(weights, name, shape) for shape, share in shares.items()) for name in COLUMNS
@@ -335,8 +337,8 @@ def _select_weight(weights: Weights, name: str, shape: str) -> float:
 
 
 def compute_relevance(sample: Sample) -> Floats:
-    """Relevance of each candidate: 1 for an answer, SIDE for one outside the code if there are answers in code, and LOOSE for
-    code that the loose rule accepts."""
+    """Compute each candidate's relevance: 1 for an answer, but SIDE for answers in tests, documentation and examples if others are
+    in code; LOOSE for code that only the loose rule accepts."""
     answers = sample.credits >= 0
     in_code = answers & ~sample.aside
     beside = SIDE if in_code.any() else 1.0

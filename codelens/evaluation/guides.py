@@ -1,7 +1,7 @@
-"""Turn sections of guides into tasks: heading and first sentence are the query, the definitions they name are the answers.
+"""Make tasks of sections of guides: heading and first sentence are the query, the definitions named are the answers.
 
-A section's names are its words in backticks or roles. A name shared by several definitions counts only if its qualifier tells
-them apart (`UnitsByName`).
+A section's names are its words in backticks or roles. A name that several definitions share counts only if its qualifier
+distinguishes them (`UnitsByName`).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from codelens.text.identifiers import split_identifier
 from codelens.training.phrases import is_askable, remove_markup
 from codelens.worktree.classify import find_roles
 
-MOST_NAMESAKES = 2  # Most definitions that a name may mean
+MOST_NAMESAKES = 2  # Maximum number of definitions that a name may mean
 SHORTEST = 3  # Minimum length of a name
-FEWEST_ANSWERS, MOST_ANSWERS = 2, 8  # Fewer belong to documentation tasks, more are lists of everything
-FEWEST_WORDS, MOST_WORDS = 6, 32  # Words of the query
-MOST_HEADING = 6  # Words of a heading that may precede the sentence
-PARAGRAPHS = 3  # Paragraphs searched for the sentence
+FEWEST_ANSWERS, MOST_ANSWERS = 2, 8  # Documentation tasks cover single answers; sections with more answers are lists
+FEWEST_WORDS, MOST_WORDS = 6, 32  # Limits on the words of the sentence
+MOST_HEADING = 6  # Maximum number of words of a heading in the query
+PARAGRAPHS = 3  # Number of paragraphs searched for the sentence
 _UNASKED = re.compile(
     r"chang(?:e|log)|history|histories|news|release|upgrad|migrat|contribut|licen[cs]e|copying|roadmap|security|conduct"
     r"|deprecat|authors|credits|thanks|governance|support|sponsor|whatsnew|what-s-new|announce|install|readme.+\.md$",
     re.IGNORECASE,
 )
-"""Paths of documents about versions and people."""
+"""Paths of documents that give no tasks, such as change logs and installation guides."""
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+)[^\n]*\n(?:.*?^[ \t]*\1|.*\Z)", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->|\{#.*?#\}|\{%.*?%\}", re.DOTALL)
 _NO_PROSE = re.compile(r"[ \t]|[#|+*=~.:<>\[!{}^-]|\d+[.)]\s|[A-Za-z][.)]\s|\w+::")
@@ -46,20 +46,20 @@ _POINTS = re.compile(
     r"|(?:^|[(,;] ?)see\b|:$",
     re.IGNORECASE,
 )
-"""Sentences about the document itself, or that lead to what follows."""
+"""Sentences about the document itself, or that introduce the text below."""
 _LEANS = re.compile(
     r"(?:it|they|these|those|there|here|such|this (?:is|are|was|can|will|may|must|should|has|does|allows|means|makes|lets|gives"
     r"|also|holds|ensures|enables|provides|includes|works|happens|\w+ed))\b",
     re.IGNORECASE,
 )
-"""Start of a sentence that needs its heading."""
+"""Start of a sentence that cannot be understood without its heading."""
 _FOLLOWS = re.compile(
     r"(?:moreover|however|therefore|thus|hence|also|otherwise|so|then|but|and|or|besides|furthermore|additionally|instead"
     r"|in (?:this|that|these|both|such|other|addition)\b|okay|perfect|now|as (?:you|we|mentioned|seen|in)|by doing"
     r"|with (?:this|that)|finally|similarly|likewise|next|again|let'?s|first|second|of course|unfortunately|luckily|yes|no)\b",
     re.IGNORECASE,
 )
-"""Start of a sentence that needs the previous one."""
+"""Start of a sentence that cannot be understood without the previous sentence."""
 _EMPTY_HEADING = re.compile(
     r"(?:\W*\b(?:introduction|overview|usage|examples?|notes?|basics?|basic|about|summary|details?|api|reference|faq|options?"
     r"|methods?|properties|description|getting started|motivation|background|advanced|more|see also|the|and|of)\b)+\W*",
@@ -70,7 +70,7 @@ _NAME_ALONE = re.compile(r"[a-z]\S*|[A-Z]+|.*[`(){}<>=\[\]|@$\\].*|.*\w[._]\w.*|
 
 
 class UnitsByName:
-    """The definitions of a tree that prose may mean, by name."""
+    """The definitions of a tree that prose may mention, by name."""
 
     def __init__(self, texts: Sequence[TreeText]) -> None:
         self._by_name: dict[str, dict[Place, PlacedUnit]] = {}
@@ -81,7 +81,7 @@ class UnitsByName:
                     self._by_name.setdefault(unit.name, {}).setdefault(placed.place, placed)
 
     def find(self, name: str, receiver: str = "") -> tuple[PlacedUnit, ...]:
-        """The definitions that a name may mean. `receiver` is the text before its last dot."""
+        """Find the definitions that a name means; empty if too many. `receiver` is the text before its last dot."""
         namesakes = tuple(self._by_name.get(name, {}).values())
         before = "".join(name_parts(receiver)[-1:]).casefold()
         if before and before not in ("self", "this", "cls"):
@@ -97,7 +97,7 @@ class UnitsByName:
 
 
 def contains_name(query: str, answers: Iterable[PlacedUnit]) -> bool:
-    """True if a query contains one of the names, in one word or several: `json parsers` contains JsonParser."""
+    """Test whether a query contains the name of an answer, as one word or several: `json parsers` contains JsonParser."""
     words = [word for token in re.findall(r"\w+", query) for word in split_identifier(token)]
     text = f" {' '.join(words)} "
     names = {" ".join(split_identifier(answer.unit.name)) for answer in answers}
@@ -105,7 +105,7 @@ def contains_name(query: str, answers: Iterable[PlacedUnit]) -> bool:
 
 
 def make_topic_rows(name: str, texts: Sequence[TreeText], wanted: int) -> list[Row]:
-    """Topic tasks; a query shared by two sections is dropped."""
+    """Make topic tasks of a tree's guides. A query that two sections share is dropped."""
     units = UnitsByName(texts)
     drafts = [
         draft
@@ -135,8 +135,8 @@ def _draft_topics(text: TreeText, units_by_name: UnitsByName) -> Iterator[TaskDr
 
 
 def make_section_query(section: Unit, body: str, answers: Sequence[PlacedUnit]) -> str:
-    """The query of a section: its heading, if that adds to the sentence, and the first sentence without any of the names. Empty
-    if there is no such sentence."""
+    """Make a section's query: the first sentence without any answer's name, after the heading if that adds words. Empty if each
+    sentence has one."""
     heading = _select_heading(section.name, answers)
     for first in _split_sentences(body):
         if not contains_name(first, answers) and (heading or not _LEANS.match(first)):
@@ -146,24 +146,24 @@ def make_section_query(section: Unit, body: str, answers: Sequence[PlacedUnit]) 
 
 
 def _select_heading(title: str, answers: Sequence[PlacedUnit]) -> str:
-    """The title, or '' if it says nothing or contains one of the names."""
+    """Return the cleaned title; empty if it is too general or too long, or contains an answer's name."""
     title = title.strip(" .:?!#*_")
     empty = _NAME_ALONE.fullmatch(title) or _EMPTY_HEADING.fullmatch(title)
     return "" if empty or len(title.split()) > MOST_HEADING or contains_name(title, answers) else title
 
 
 def _split_sentences(body: str) -> Iterator[str]:
-    """Plain sentences of the first paragraphs."""
+    """Yield the plain sentences of the first PARAGRAPHS paragraphs."""
     prose = _COMMENT.sub("", _FENCE.sub("\n\n", body))
     paragraphs = [paragraph.strip("\n") for paragraph in re.split(r"\n[ \t]*\n", prose)]
     for paragraph in [p for p in paragraphs if p and not _NO_PROSE.match(p)][:PARAGRAPHS]:
         for sentence in _SENTENCE.split(" ".join(_TEXT_ROLE.sub(r"\1", paragraph).split())):
             words = " ".join(_LINK_MARK.sub("", remove_markup(sentence)).split()).rstrip(" .!")
-            if "`" not in sentence and FEWEST_WORDS <= len(words.split()) <= MOST_WORDS and _is_plain(words):
+            if "`" not in sentence and FEWEST_WORDS <= len(words.split()) <= MOST_WORDS and _is_plain_sentence(words):
                 yield words
 
 
-def _is_plain(words: str) -> bool:
+def _is_plain_sentence(words: str) -> bool:
     if _CODE.search(words) or _POINTS.search(words) or _FOLLOWS.match(words) or words.count("(") != words.count(")"):
         return False
     return is_askable(words) and words[:1].isalpha() and words[:1].isupper()

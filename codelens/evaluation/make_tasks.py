@@ -1,7 +1,7 @@
-"""Make evaluation tasks, and the trees they search, from a git history.
+"""Make evaluation tasks, and the trees to search, from a git history.
 
-Files of earlier runs are recognised by their rows; nothing else is overwritten. Trees lie outside any work tree, whose ignore
-rules would apply to them.
+Files of earlier runs are recognised by their rows; no other files are overwritten. The trees must be outside of git work trees,
+whose ignore rules would apply to them.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ KINDS = ("commits", "tasks", "docs", "names", "topics", *QUERY_KINDS)
 TREES = ("commits", "docs")
 LONGEST_NAME = 80
 SHORT_ID = 10  # Digits of a commit id in a task id
-SHORTEST = 3  # Minimum length of a name that is asked for
+SHORTEST = 3  # Minimum length of a name that a task looks up
 _NAME = re.compile(r"\w[\w.+-]*")
 _OWN = re.compile(rf"(\w[\w.+-]*)-({'|'.join(KINDS)})(\.jsonl)?")
 
 
 def find_repository(place: Path) -> Repository:
-    """The repository that contains a folder, or a bare one at it. Raises UsageError."""
+    """Find the repository that contains a folder, or the bare repository in it. Raises UsageError."""
     hint = "name a clone with its history, as codelens eval make-tasks ../clone --out ../tasks"
     if not place.is_dir():
         raise UsageError(f"no such folder: {place}", hint)
@@ -51,7 +51,7 @@ def find_repository(place: Path) -> Repository:
 
 
 def name_of(repository: Repository, name: str = "") -> str:
-    """The repository's name in tasks and files: the given one, or its folder's. Raises UsageError."""
+    """Return the repository's name in tasks and file names: `name` if given, else its folder's. Raises UsageError."""
     if name:
         if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
             raise UsageError(
@@ -63,7 +63,7 @@ def name_of(repository: Repository, name: str = "") -> str:
 
 
 def prepare_folder(folder: Path, name: str) -> None:
-    """Create the folder, or remove what an earlier run made there under this name. Raises UsageError and CannotWrite."""
+    """Create the folder, or remove the files that an earlier run with this name made. Raises UsageError and CannotWrite."""
     if find_enclosing_repository(folder.resolve()) is not None:
         hint = (
             "name one outside, as --out ~/tasks: the ignore rules around it would decide what of the trees is indexed"
@@ -80,19 +80,19 @@ def prepare_folder(folder: Path, name: str) -> None:
         for tree in TREES:
             if (folder / f"{name}-{tree}").is_dir():
                 shutil.rmtree(folder / f"{name}-{tree}")
-        for kind in KINDS:  # empty, so that what an interruption leaves is known as our own
+        for kind in KINDS:  # empty files, so that an interrupted run can be recognised later
             (folder / f"{name}-{kind}.jsonl").write_bytes(b"")
     except OSError as fault:
         raise write_error(folder, fault) from None
 
 
 def write_error(folder: Path, fault: OSError) -> CannotWrite:
-    """An error with the system's message about the path it names, or about the folder."""
+    """Make an error with the system's message and the path that it names, or else the folder."""
     return CannotWrite(f"{fault.filename or folder}: {fault.strerror or fault}", "name a writable folder")
 
 
 def _is_own(entry: Path) -> bool:
-    """True for a task file of our own, or the tree next to one."""
+    """Test whether an entry is a task file that make-tasks wrote, or the tree of such a file."""
     match = _OWN.fullmatch(entry.name)
     if not match or entry.is_symlink():
         return False
@@ -109,7 +109,7 @@ def _is_own(entry: Path) -> bool:
 
 
 def make_commit_rows(repository: str, base: str, commits: Sequence[ChangingCommit], kind: str) -> list[Row]:
-    """A task for each commit: of the kind `commit` its subject is the query, of the kind `task` with its explanation, if any."""
+    """Make a task of each commit. Its query is the subject for kind `commit`, and subject and explanation for kind `task`."""
     rows = []
     for commit in commits:
         message, infix = commit.message, "task-" if kind == "task" else ""
@@ -121,7 +121,7 @@ def make_commit_rows(repository: str, base: str, commits: Sequence[ChangingCommi
 
 
 def name_rows(repository: str, texts: Sequence[TreeText], wanted: int) -> list[Row]:
-    """Tasks that look up unique names; every second one with its container, if it has one."""
+    """Make tasks that look up unique names, every second with its container."""
     counts = Counter(unit.name for text in texts if text.defined for unit in text.defined.units if unit.name)
     drafts = [
         TaskDraft(unit.name, (PlacedUnit(text.path, unit),), f"names {text.path} {unit.qualified_name}")
@@ -141,26 +141,26 @@ def name_rows(repository: str, texts: Sequence[TreeText], wanted: int) -> list[R
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """How many tasks to make of each kind."""
+    """The number of tasks to make of each kind."""
 
     commits: int = 60
     docs: int = 40
     identifiers: int = 40
     topics: int = 40
-    queries: int = 15  # The number for each kind of short query (`evaluation.queries`)
+    queries: int = 15  # Number of tasks for each kind of short query (`evaluation.queries`)
     max_files: int = 3000
-    """Files of a tree. A larger tree is reduced to the files with answers and a sample of the rest."""
+    """Maximum number of files in a tree. A larger tree is reduced to files with answers and a sample of the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class MadeTasks:
-    """A report of a run: the base, the number of tasks of each kind, and why commits were left out."""
+    """A report of make-tasks: the base, the number of tasks of each kind, and why commits were left out."""
 
     base: str
     head: str
     files: int  # Number of files that an index of the tree would hold
-    not_drawn: int  # Number of files that are too large, or more than wanted
-    not_written: int  # Number of files that this file system cannot hold
+    not_drawn: int  # Number of files left out because they are too large or too many
+    not_written: int  # Number of files that this file system cannot store
     tasks: dict[str, int]
     looked_at: int
     left_out: dict[str, int]  # Reason → number of commits, most first
@@ -174,9 +174,9 @@ def make_tasks(
     head: str = "HEAD",
     progress: ProgressSink | None = None,
 ) -> MadeTasks:
-    """Write the trees NAME-commits/ and NAME-docs/ and their tasks, NAME-KIND.jsonl, to a folder, in place of earlier ones.
+    """Write the trees NAME-commits/ and NAME-docs/ and the tasks NAME-KIND.jsonl to a folder, replacing earlier ones.
 
-    docs belong to the second tree, all other kinds to the first. Raises UsageError, CannotWrite, GitError and OSError.
+    Tasks of the kind `docs` search the second tree, all others the first. Raises UsageError, CannotWrite, GitError and OSError.
     """
     last = resolve_commit(repository, head)
     prepare_folder(folder, name)
@@ -218,7 +218,7 @@ def make_tasks(
 
 
 def format_summary(name: str, tasks: MadeTasks) -> Iterator[str]:
-    """Lines that report what was made of which commit, and what was left out and why."""
+    """Yield the lines of a report: the tasks made, their commit, and what was left out and why."""
     yield f"{name}: {', '.join(f'{count} {kind}' for kind, count in tasks.tasks.items())}"
     commits, files = quantity(tasks.looked_at, "commit"), quantity(tasks.files, "file")
     yield f"{name}: the tree is that of {tasks.base[:12]}, {commits} before {tasks.head[:12]}: {files}"

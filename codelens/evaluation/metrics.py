@@ -1,15 +1,15 @@
 """Judge hits against the relevant entries of a task, and compute metrics with ir-measures.
 
-The loose rule is that of the published figures of the benchmark: it compares names, ignores case and place, and several hits
-may match one entry. The strict rule credits each entry once.
+The loose rule is that of the benchmark's published figures: it compares names, ignores case and place, and several hits may
+match one entry. The strict rule credits each entry once.
 
-TREC metrics know documents, ours know entries that several hits may match. So runs and qrels are built from judgements, in four
+TREC metrics count documents, but here several hits may match one entry. So runs and qrels are built from judgements, in four
 ways:
 
-* strict: a hit appears as the entry it is credited with, or as an unjudged document. The qrels are the entries.
-* loose: each hit is a document, and the right ones are the qrels. For recall the entries found are the run.
-* files: like loose, for hits in a relevant file.
-* candidates: the entries found anywhere in the order are the run.
+* strict: each hit is the entry that it is credited with, or an unjudged document. The qrels are the entries.
+* loose: each hit is a document, and the qrels are the right hits. For recall, the run is the entries found.
+* files: as loose, but a hit is right if it is in a relevant file.
+* candidates: the run is the entries that any candidate matches.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CUTOFF = 10  # Number of judged hits, the cutoff of all published figures
 
 @dataclass(frozen=True, slots=True)
 class NamedHit:
-    """Qualified name and path of a hit."""
+    """A hit's qualified name and path."""
 
     qualified_name: str
     path: str
@@ -40,14 +40,14 @@ Rule = Callable[[NamedHit, Relevant], bool]
 
 @lru_cache(maxsize=4096)
 def name_parts(name: str) -> tuple[str, ...]:
-    """Foo::Bar#baz<T> → (Foo, Bar, baz)"""
+    """Split a qualified name into its parts: Foo::Bar#baz<T> → (Foo, Bar, baz)."""
     for _ in range(3):
         name = re.sub(r"<[^<>]*>", "", name)
     return tuple(part for part in re.split(r"::|[.#/:$]", name) if part)
 
 
 def split_hit_name(hit: NamedHit) -> tuple[str, ...]:
-    """Names of a hit from the outside in, without leading package parts that only repeat its path."""
+    """Split a hit's name into parts, outermost first, without leading package parts that only repeat its path."""
     names = name_parts(hit.qualified_name) or (hit.qualified_name,)
     if len(names) == 1:
         return names
@@ -62,18 +62,18 @@ def split_hit_name(hit: NamedHit) -> tuple[str, ...]:
 
 
 def loose(hit: NamedHit, truth: Relevant) -> bool:
-    """True if the last names agree and either is bare or they share an enclosing one, or if one contains the other. Ignores
-    case."""
+    """Test a hit by the loose rule: the last names agree, and one has no container or they share an enclosing name; or one name
+    contains the other. Ignores case."""
     if not truth.symbol or (truth.pinned and hit.path not in truth.files):
         return not truth.symbol and hit.path in truth.files
     a, b = [part.lower() for part in split_hit_name(hit)], [part.lower() for part in name_parts(truth.symbol)]
     if a[-1:] == b[-1:] and (len(a) == 1 or len(b) == 1 or set(a[:-1]) & set(b[:-1])):
         return True
-    return _holds(a, b) or _holds(b, a)
+    return _contains_run(a, b) or _contains_run(b, a)
 
 
 def strict(hit: NamedHit, truth: Relevant) -> bool:
-    """True for the same name, and the same enclosing name if the entry has one."""
+    """Test a hit by the strict rule: it has the entry's name, and the entry's enclosing name if there is one."""
     if not truth.symbol or (truth.pinned and hit.path not in truth.files):
         return not truth.symbol and hit.path in truth.files
     a, b = split_hit_name(hit), name_parts(truth.symbol)
@@ -81,30 +81,30 @@ def strict(hit: NamedHit, truth: Relevant) -> bool:
 
 
 def same_file(hit: NamedHit, truth: Relevant) -> bool:
-    """True for the same name in a relevant file: the strict rule for answers taken from commits."""
+    """Test a hit by the strict rule for answers from commits: it has the entry's name and is in a relevant file."""
     is_there = hit.path in truth.files
     return is_there and (not truth.symbol or split_hit_name(hit)[-1:] == name_parts(truth.symbol)[-1:])
 
 
-def _holds(outer: Sequence[str], inner: Sequence[str]) -> bool:
+def _contains_run(outer: Sequence[str], inner: Sequence[str]) -> bool:
     return any(outer[i : i + len(inner)] == inner for i in range(len(outer) - len(inner) + 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The judgement of one result list, with all that the metrics need. Only `among_candidates` looks beyond the first CUTOFF
+    """A judgement of one result list, with all that the metrics need. Only `among_candidates` goes beyond the first CUTOFF
     hits."""
 
     entries: int  # Number of relevant entries
-    credited: tuple[int | None, ...]  # For each hit the entry it is credited with by the strict rule, each entry once
+    credited: tuple[int | None, ...]  # For each hit the entry that the strict rule credits to it, each entry once
     loosely_right: tuple[bool, ...]  # True for hits that match any entry by the loose rule
-    loosely_found: tuple[int, ...]  # Entries that any hit matches by the loose rule
+    loosely_found: tuple[int, ...]  # Indices of entries that any hit matches by the loose rule
     in_files: tuple[bool, ...] | None  # True for hits in a relevant file; None if no file is named
-    among_candidates: tuple[int, ...]  # Entries that any candidate matches by the strict rule
+    among_candidates: tuple[int, ...]  # Indices of entries that any candidate matches by the strict rule
 
 
 def judge_hits(task: Task, hits: Sequence[NamedHit], rule: Rule) -> Judgement:
-    """Judge all candidates, best first; `rule` is `strict` or `same_file`."""
+    """Judge a task's candidates, best first; `rule` is `strict` or `same_file`."""
     top, truth = hits[:CUTOFF], task.relevant
     files = {file for entry in truth for file in entry.files}
     matches = [[loose(hit, entry) for entry in truth] for hit in top]
@@ -127,7 +127,7 @@ def judge_hits(task: Task, hits: Sequence[NamedHit], rule: Rule) -> Judgement:
 
 
 def match_filter(truth: Sequence[Relevant]) -> Callable[[NamedHit], bool]:
-    """A fast test: False for hits that share no name with an entry, and lie in no relevant whole file."""
+    """Make a fast test, false for hits that have no entry's name and are not in a file that is an entry itself."""
     names = {part for entry in truth for part in name_parts(entry.symbol)[-1:]}
     whole_files = {file for entry in truth if not entry.symbol for file in entry.files}
     return lambda hit: not names.isdisjoint(name_parts(hit.qualified_name)[-1:]) or hit.path in whole_files
@@ -138,7 +138,7 @@ METRICS = (
     *("strict_p@10", "strict_r@10", "strict_mrr", "strict_ndcg@10", "strict_hit@1", "strict_hit@3", "strict_hit@10"),
     *("file@10", "candidates", ABSENT),
 )
-"""Metrics of the loose rule, then those of the strict rule; `absent` is that of a task without an answer, 1 if there is no hit."""
+"""Metrics of the loose rule, then of the strict rule; `absent` is 1 if a task without an answer has no hit."""
 
 Values = dict[str, dict[str, float]]  # Task key → metric → value; file@10 only if the task names a file
 
@@ -146,7 +146,7 @@ Documents = Mapping[str, float]  # Document → gain in qrels, score in a run
 
 
 def load_ir_measures() -> Any:
-    """The ir-measures library. Raises UsageError if it is not installed."""
+    """Import the ir-measures library. Raises UsageError if it is not installed."""
     try:
         import ir_measures
     except ImportError:
@@ -182,22 +182,23 @@ def compute_metrics(judged: Mapping[str, Judgement]) -> Values:
 
 
 def _make_qrels(answer: Judgement) -> Iterator[tuple[str, tuple[dict[str, int], Documents]]]:
-    """Qrels and run of one task for each of the four ways."""
+    """Yield (way, (qrels, run)) of one task; recall by the loose rule is a way of its own."""
     entries = {f"entry {i}": 1 for i in range(answer.entries)}
     ranked = [f"hit {rank}" if i is None else f"entry {i}" for rank, i in enumerate(answer.credited)]
-    yield "strict", (entries, _run(ranked))
+    yield "strict", (entries, _make_run(ranked))
     yield "loose", _make_hit_qrels(answer.loosely_right)
-    yield "loose entries", (entries, _run([f"entry {i}" for i in answer.loosely_found]))
+    yield "loose entries", (entries, _make_run([f"entry {i}" for i in answer.loosely_found]))
     if answer.in_files is not None:
         yield "files", _make_hit_qrels(answer.in_files)
-    yield "candidates", (entries, _run([f"entry {i}" for i in answer.among_candidates]))
+    yield "candidates", (entries, _make_run([f"entry {i}" for i in answer.among_candidates]))
 
 
 def _make_hit_qrels(right: Sequence[bool]) -> tuple[dict[str, int], Documents]:
-    """Without a right hit the qrels name one that was not found: a topic without relevant documents would not be counted."""
+    """Make qrels and a run whose documents are the hits. Without a right hit, the qrels name a missing document, so that
+    the task counts."""
     qrels = {f"hit {rank}": 1 for rank, is_right in enumerate(right) if is_right}
-    return qrels or {"not found": 1}, _run([f"hit {rank}" for rank in range(len(right))])
+    return qrels or {"not found": 1}, _make_run([f"hit {rank}" for rank in range(len(right))])
 
 
-def _run(documents: Sequence[str]) -> Documents:
+def _make_run(documents: Sequence[str]) -> Documents:
     return {name: -float(rank) for rank, name in enumerate(documents)}

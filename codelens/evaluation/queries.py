@@ -1,10 +1,10 @@
-"""Turn names and strings of a tree into the short queries that people type, each with the definitions that answer it.
+"""Make short queries, as people type them, of a tree's names and strings, with the definitions that answer them.
 
 message     words of an error or log message, whole or in part → the definitions that print it
-literal     a flag, header, route, key or version → the definitions that hold it
-fragment    letters from inside a name that no other name has → its definition
-namesake    the name of a type after which other definitions are named → the type
-qualified   Container.name, where the name alone would mean several definitions → the one
+literal     a flag, header, route, key or version → the definitions that contain it
+fragment    letters inside a name that no other name contains → its definition
+namesake    the name of a type that other definitions share → the type
+qualified   Container.name, if several definitions have the name → that definition
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.training.mining import is_code
 from codelens.worktree.classify import find_roles
 
-MOST_ANSWERS = 3  # Definitions that may hold a text for it to ask for them
-FEWEST_WORDS, MOST_WORDS = 3, 9  # Words of a message
-FRAGMENT = (6, 10)  # Letters of a fragment
+MOST_ANSWERS = 3  # Maximum number of definitions that answer a query
+FEWEST_WORDS, MOST_WORDS = 3, 9  # Limits on the words of a message
+FRAGMENT = (6, 10)  # Minimum and maximum letters of a fragment
 LONGEST_LITERAL = 60
 _STRING = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`([^`\n]*)`")
 _PRINTS = re.compile(
@@ -39,7 +39,7 @@ _LITERALS = re.compile(
     r"|v?\d+\.\d+(?:\.\d+)*|[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+|[a-z]+/[a-z0-9.+-]+"
 )
 
-# Ending of the file of tasks → kind of the tasks
+# Ending of a task file's name → kind of its tasks
 KINDS = {
     "messages": "message",
     "literals": "literal",
@@ -50,7 +50,7 @@ KINDS = {
 
 
 def query_rows(name: str, texts: Sequence[TreeText], wanted: int) -> dict[str, list[Row]]:
-    """Ending of the file → tasks, for a tree as it is."""
+    """Make all tasks of short queries for a tree; returns ending of the task file → tasks."""
     code = [
         text
         for text in texts
@@ -68,7 +68,7 @@ def query_rows(name: str, texts: Sequence[TreeText], wanted: int) -> dict[str, l
 
 
 def _make_string_queries(texts: Sequence[TreeText]) -> Iterator[tuple[str, str, PlacedUnit]]:
-    """(kind, query, innermost definition around it) for the strings of code that are messages or literals."""
+    """Yield (kind, query, innermost definition around it) of strings in code that are messages or literals."""
     for text in texts:
         units = [unit for unit in text.answers if unit.kind in SYMBOL_KINDS]
         spans = [(unit, *text.defined.find_lines(unit)) for unit in units if text.defined]
@@ -84,7 +84,7 @@ def _make_string_queries(texts: Sequence[TreeText]) -> Iterator[tuple[str, str, 
                 piece = max((piece.strip(" .,:;!()[]'\"-") for piece in _PLACEHOLDER.split(string)), key=len)
                 words, is_plain = piece.split(), re.fullmatch(r"[\w ,.'/:()-]+", piece)
                 if is_plain and len(words) >= FEWEST_WORDS and _PRINTS.search(f"{before} {line}"):
-                    draw = _draw(f"part {piece}")
+                    draw = _draw_number(f"part {piece}")
                     length = max(FEWEST_WORDS, min(MOST_WORDS, len(words) - draw % 3))
                     first = (draw // 3) % (len(words) - length + 1)
                     yield "message", " ".join(words[first : first + length]), unit
@@ -93,7 +93,7 @@ def _make_string_queries(texts: Sequence[TreeText]) -> Iterator[tuple[str, str, 
 def _make_name_queries(
     texts: Sequence[TreeText], everything: Sequence[PlacedUnit]
 ) -> Iterator[tuple[str, str, PlacedUnit]]:
-    """(kind, query, answer) of fragments, namesakes and qualified names."""
+    """Yield (kind, query, answer) of fragments, namesakes and qualified names."""
     counts = Counter(placed.unit.name for placed in everything)
     namesakes: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
     for placed in everything:
@@ -104,7 +104,7 @@ def _make_name_queries(
         for unit in text.answers:
             name, placed = unit.name, PlacedUnit(text.path, unit)
             if unit.kind in SYMBOL_KINDS and len(name) >= FRAGMENT[1] + 2 and name.isidentifier():
-                draw = _draw(f"fragment {name}")
+                draw = _draw_number(f"fragment {name}")
                 size = FRAGMENT[0] + draw % (FRAGMENT[1] - FRAGMENT[0] + 1)
                 start = 1 + (draw // 8) % (len(name) - size - 1)
                 cut = name[start : start + size].strip("_")
@@ -121,5 +121,5 @@ def _make_name_queries(
                 yield "qualified", f"{around[0]}{'::' if has_colons else '.'}{name}", placed
 
 
-def _draw(text: str) -> int:
+def _draw_number(text: str) -> int:
     return xxhash.xxh3_64_intdigest(text.encode())

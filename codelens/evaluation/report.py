@@ -1,4 +1,4 @@
-"""Results of a run → records of groups with means, confidence intervals and times; records of runs.
+"""Summarise the results of a run: groups with means, confidence intervals and times, and the record of the run.
 
 ALL is the mean over tasks, MACRO the mean over repositories. Intervals are percentile bootstraps over tasks, for MACRO over the
 means of the repositories.
@@ -26,14 +26,14 @@ from codelens.search.profiles import load_profile
 
 # Metrics with a confidence interval. Bootstrapping all of them takes longer than searching some repositories.
 HEADLINES = ("P@10", "strict_ndcg@10", "strict_hit@10", "file@10", "candidates")
-SCHEMA = 1  # Version of the record, raised when a field is removed, renamed or changes its meaning
+SCHEMA = 1  # Version of the record, raised if a field is removed, renamed or redefined
 TIERS = ("easy", "medium", "hard")
 
 Record = dict[str, Any]
 
 
 def query_shape(query: str) -> str:
-    """The query's shape as the ranking sees it; 'conditions' for a query of filters only."""
+    """Return the query's shape as the ranking detects it; 'conditions' for a query of filters only."""
     intent = detect_intent(parse_query(query))
     return intent.name if intent else "conditions"
 
@@ -43,11 +43,11 @@ SPLITS: Mapping[str, Callable[[Task], str]] = {
     "repo": lambda task: task.repository,
     "kind": lambda task: task.kind,
     "shape": lambda task: query_shape(task.query),
-}  # Key of a split → name of a task's group; tasks with an empty name are in none
+}  # Key of a split → function that names a task's group; empty if it is in no group
 
 
 def summarise(results: Sequence[TaskResult], values: Values) -> list[Record]:
-    """Records of ALL and MACRO, then of the groups of each split, sorted by name.
+    """Make the records of ALL and MACRO, then of the groups of each split, sorted by name.
 
     `by` is all, macro, tier, repo, kind or shape, `n` the number of tasks, `metrics` each metric's mean with the interval of
     HEADLINES; `cpu_ms` and `wall_ms` have p50 and p95.
@@ -60,13 +60,13 @@ def summarise(results: Sequence[TaskResult], values: Values) -> list[Record]:
             parts.setdefault(name_of(result.task), []).append((result, metrics))
         if by == "repo":
             means = [mean_metrics([metrics for _, metrics in part]) for part in parts.values()]
-            groups.insert(0, _group("macro", "MACRO", results, means))
+            groups.insert(0, _make_group("macro", "MACRO", results, means))
         names = sorted(filter(None, parts), key=lambda name: (name in TIERS and TIERS.index(name), name))
-        groups += [_group(by, name, *zip(*parts[name], strict=True)) for name in names]
-    return [_group("all", "ALL", results, [metrics for _, metrics in by_task]), *groups]
+        groups += [_make_group(by, name, *zip(*parts[name], strict=True)) for name in names]
+    return [_make_group("all", "ALL", results, [metrics for _, metrics in by_task]), *groups]
 
 
-def _group(by: str, name: str, results: Sequence[TaskResult], rows: Sequence[Mapping[str, float]]) -> Record:
+def _make_group(by: str, name: str, results: Sequence[TaskResult], rows: Sequence[Mapping[str, float]]) -> Record:
     metrics: dict[str, dict[str, float]] = {}
     for metric, mean in mean_metrics(rows).items():
         column = [row[metric] for row in rows if metric in row]
@@ -82,20 +82,20 @@ def _group(by: str, name: str, results: Sequence[TaskResult], rows: Sequence[Map
 
 
 def mean_metrics(rows: Sequence[Mapping[str, float]], metrics: Sequence[str] = METRICS) -> dict[str, float]:
-    """The mean of each metric over the rows that have it."""
+    """Compute the mean of each metric over the rows that have it."""
     columns = {metric: [row[metric] for row in rows if metric in row] for metric in metrics}
     return {metric: statistics.mean(column) for metric, column in columns.items() if column}
 
 
 def compute_percentiles(values: Sequence[float]) -> dict[str, float]:
-    """p50 and p95 by the nearest rank, as in `score.py`, in tenths."""
+    """Compute p50 and p95 by the nearest rank, as in `score.py`, rounded to tenths."""
     ordered = sorted(values)
     ranks = {"p50": len(ordered) // 2, "p95": min(len(ordered) - 1, int(0.95 * len(ordered)))}
     return {name: round(ordered[rank], 1) for name, rank in ranks.items()}
 
 
 def hash_tasks(tasks: Sequence[Task]) -> str:
-    """A hash of the tasks that does not depend on their order or files."""
+    """Hash tasks independently of their order and files."""
     lines = sorted(json.dumps(asdict(task), ensure_ascii=True, sort_keys=True) for task in tasks)
     return xxhash.xxh3_64_hexdigest("\n".join(lines).encode())
 
@@ -107,7 +107,7 @@ def describe_run(
     command: Sequence[str],
     groups: Sequence[Record],
 ) -> Record:
-    """The JSON record of a run without its rows: what was asked, of which indexes, with every number of the profile."""
+    """Make the JSON record of a run without its rows: the tasks, the indexes, and all numbers of the profile."""
     tasks = [task for batch in batches for task in batch.tasks]
     options, defaults = setup.options, SearchOptions()
     changed = {
@@ -142,7 +142,7 @@ def describe_run(
 
 
 def make_task_rows(results: Sequence[TaskResult], values: Values) -> list[Record]:
-    """One object per task, in order, with metrics as keys, like the files of `score.py --out`."""
+    """Make a JSON object per task, in order, with metrics as keys, as in the files of `score.py --out`."""
     return [
         {
             "id": result.task.id,

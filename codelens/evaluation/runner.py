@@ -1,7 +1,7 @@
 """Run the queries of tasks against indexes, in this process or several, and judge the results.
 
-`search.pipeline.rank` is measured, the whole way from a query to its order, without rendering. The first query of a store runs
-once before it is measured, so that no figure includes the loading of a model.
+`search.pipeline.rank` is timed: a whole search without rendering. The first query of a store runs once before it is timed, so
+that times do not include the loading of a model.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from codelens.search.profiles import load_profile
 from codelens.search.run import Profile
 from codelens.store.store import Store
 
-Change = Callable[[Profile], Profile]  # A change of a profile; picklable if there are several processes
+Change = Callable[[Profile], Profile]  # A function that changes a profile; it must be picklable for several processes
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How tasks are searched and judged."""
+    """The options, settings and rule with which tasks are searched and judged."""
 
     options: SearchOptions
     settings: Settings
@@ -63,7 +63,7 @@ class TaskResult:
 
 
 def batch_one_index(tasks: Sequence[Task], index: Path, info: IndexInfo) -> list[TaskBatch]:
-    """All tasks in one index; if it holds several repositories, each task searches its own if that is among them."""
+    """Batch tasks for one index. If it has several repositories, each task searches only its own, if the index has it."""
     names = [row.name for row in info.repositories]
     by_scope: dict[tuple[str, ...], list[Task]] = {}
     for task in tasks:
@@ -73,7 +73,7 @@ def batch_one_index(tasks: Sequence[Task], index: Path, info: IndexInfo) -> list
 
 
 def batch_folder(tasks: Sequence[Task], folder: Path, suffix: str) -> tuple[list[TaskBatch], dict[str, int]]:
-    """Each repository's tasks in FOLDER/REPO{suffix}.db, and repository → number of tasks without an index."""
+    """Batch each repository's tasks for FOLDER/REPO{suffix}.db; also return repository → number of tasks without an index."""
     by_repository: dict[str, list[Task]] = {}
     for task in tasks:
         by_repository.setdefault(task.repository, []).append(task)
@@ -87,7 +87,7 @@ def batch_folder(tasks: Sequence[Task], folder: Path, suffix: str) -> tuple[list
 
 
 def index_infos(batches: Sequence[TaskBatch], settings: Settings) -> dict[str, IndexInfo]:
-    """File stem → info of each index. Raises IndexCorrupt and SchemaTooNew."""
+    """Read the info of each index, by the stem of its file name. Raises IndexCorrupt and SchemaTooNew."""
     infos = {}
     for place in dict.fromkeys(batch.index for batch in batches):
         with Index.open(place, settings) as index:
@@ -96,15 +96,15 @@ def index_infos(batches: Sequence[TaskBatch], settings: Settings) -> dict[str, I
 
 
 def open_workers(jobs: int) -> AbstractContextManager[WorkerPool | None]:
-    """A worker pool, or None for one job."""
+    """Open a worker pool; None for one job."""
     return nullcontext() if jobs == 1 else WorkerPool(jobs)
 
 
 def run_tasks(
     batches: Sequence[TaskBatch], setup: Setup, pool: WorkerPool | None, progress: ProgressSink | None = None
 ) -> list[TaskResult]:
-    """All results, in the order of batches and tasks."""
-    load_profile(setup.options, setup.settings.weights)  # a fault in the options is not that of the first task
+    """Run all tasks and return their results, in the order of batches and tasks."""
+    load_profile(setup.options, setup.settings.weights)  # raises early if the options have a fault
     if pool is None:
         results_by_batch = (run_batch(batch, setup) for batch in batches)
     else:
@@ -120,7 +120,7 @@ def run_tasks(
 
 
 def run_batch(batch: TaskBatch, setup: Setup) -> list[TaskResult]:
-    """Run the tasks of one index. A failed query has no hits and an error; an index that cannot be opened raises."""
+    """Run the tasks of one index. A failed query gives an error and no hits; an index that cannot be opened raises."""
     options = replace(setup.options, repositories=batch.repositories)
     with Store.read(batch.index, setup.settings.trust_indexes) as store, store.reading():
         for task in batch.tasks[:1]:
@@ -135,7 +135,7 @@ def _run_task(task: Task, store: Store, options: SearchOptions, setup: Setup) ->
     try:
         candidates = rank(task.query, store, options, setup.settings, profile).candidates
     except UsageError:
-        raise  # of the options, which are the same for all tasks
+        raise  # a fault of the options, which are the same for all tasks
     except CodelensError as error:
         fault = f"{type(error).__name__}: {error}"
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall

@@ -1,4 +1,4 @@
-"""Tasks: queries, and the definitions and files that answer them. Read from JSON Lines or TREC's topics and qrels, drawn, written.
+"""Read, draw and write tasks: queries with the definitions and files that answer them, in JSON Lines or TREC files.
 
 A TREC document is a path, or `path:Container.name`. Judgements are binary: anything above 0 is relevant.
 """
@@ -22,16 +22,16 @@ from codelens.text.notation import parse_json
 Place = tuple[str, str]  # Path and qualified name of a definition
 ABSENT, NOTHING = "absent", "nothing"
 UNANSWERED = (ABSENT, NOTHING)
-"""Kinds of tasks without an answer: queries of words that are absent, and questions about what the code does not do."""
+"""Kinds of tasks without an answer: queries of absent words, and questions about things that the code does not do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relevant:
-    """A relevant definition 'Container.name' (empty for the file itself) and the files that contain it (empty if unknown)."""
+    """An answer: a definition 'Container.name' (empty for a whole file) and the files that contain it (empty if unknown)."""
 
     symbol: str
     files: tuple[str, ...]
-    pinned: bool = False  # Only these files count, even for rules that compare names alone; true for TREC documents
+    pinned: bool = False  # True if hits must be in these files by every rule, as for TREC documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,9 @@ class Task:
     repository: str  # Empty if there is one index for all
     query: str
     relevant: tuple[Relevant, ...]
-    tier: str = ""  # Difficulty as the author sees it: easy, medium, hard
+    tier: str = ""  # Difficulty in the author's view: easy, medium, hard
     kind: str = ""
-    """Origin: commit, task, documentation, identifier or topic of made tasks; any word for those that people write."""
+    """Origin: for generated tasks commit, task, documentation, identifier or topic, for example; any word for others."""
 
     @property
     def key(self) -> str:
@@ -115,7 +115,7 @@ def _parse_relevant(entry: Any, place: str) -> Relevant:
 
 
 def read_trec(topics: Path, qrels: Path) -> tuple[list[Task], list[str]]:
-    """Tasks of the topics that have a relevant document, and notes on the others. Raises UsageError."""
+    """Read tasks from TREC files: topics with a relevant document become tasks, notes tell of the others. Raises UsageError."""
     queries, judged = read_topics(topics), read_qrels(qrels)
     tasks = [Task(topic, "", query, judged[topic]) for topic, query in queries.items() if judged.get(topic)]
     notes = []
@@ -127,7 +127,7 @@ def read_trec(topics: Path, qrels: Path) -> tuple[list[Task], list[str]]:
 
 
 def read_topics(path: Path) -> dict[str, str]:
-    """Topic → query, from lines with number, tab and query, or from objects with id and query. Raises UsageError."""
+    """Read topic → query, from lines of number, tab and query, or JSON objects with id and query. Raises UsageError."""
     topics: dict[str, str] = {}
     for number, line in _read_lines(path):
         if not line.strip():
@@ -148,7 +148,7 @@ def read_topics(path: Path) -> dict[str, str]:
 
 
 def read_qrels(path: Path) -> dict[str, tuple[Relevant, ...]]:
-    """Topic → relevant entries, from lines `topic iteration document judgement`. Raises UsageError."""
+    """Read topic → relevant entries, from lines `topic iteration document judgement`. Raises UsageError."""
     judged: dict[str, dict[Relevant, None]] = {}
     for number, line in _read_lines(path):
         if not line.strip():
@@ -168,20 +168,20 @@ Row = dict[str, object]  # A task as a JSON object
 
 @dataclass(frozen=True, slots=True)
 class PlacedUnit:
-    """A definition and its path."""
+    """A definition with the path of its file."""
 
     path: str
     unit: Unit
 
     @property
     def place(self) -> Place:
-        """(path, qualified name)"""
+        """The path and the qualified name."""
         return self.path, self.unit.qualified_name
 
 
 @dataclass(frozen=True, slots=True)
 class TaskDraft:
-    """A query and the definitions that answer it. Drafts are sampled in the order of a hash of their `seed`."""
+    """A query with the definitions that answer it. Drafts are sampled in the order of a hash of `seed`."""
 
     query: str
     answers: tuple[PlacedUnit, ...]
@@ -200,7 +200,7 @@ def sample_rows(
     fold: Callable[[str], str] = str,
     is_usable: Callable[[TaskDraft], bool] = lambda draft: True,
 ) -> list[Row]:
-    """Tasks of at most `wanted` drafts, drawn by hash. Queries that are equal after `fold` are dropped."""
+    """Make tasks of at most `wanted` drafts, drawn by hash. Queries that are equal after `fold` are dropped."""
     drafts = sorted(
         drafts, key=lambda draft: (xxhash.xxh3_64_intdigest(f"codelens made {draft.seed}".encode()), draft.query)
     )
@@ -220,7 +220,7 @@ def sample_rows(
 
 
 def make_row(identity: str, repository: str, query: str, relevant: Sequence[Mapping[str, object]], kind: str) -> Row:
-    """One task as a JSON object."""
+    """Make a task as a JSON object."""
     return {"id": identity, "repo": repository, "query": query, "relevant": relevant, "kind": kind}
 
 

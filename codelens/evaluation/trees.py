@@ -1,4 +1,4 @@
-"""Lay the tree of a commit in a folder, and read its files and definitions."""
+"""Write the tree of a commit to a folder, and read files and their definitions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from codelens.worktree.walk import walk_tree
 
 
 class GitReader:
-    """Reads files from git and caches their definitions by content, because neighbouring commits share most files."""
+    """A reader of files from git. It caches names of definitions by content, because near commits share most files."""
 
     def __init__(self, repository: Repository) -> None:
         self.repository = repository
@@ -36,17 +36,17 @@ class GitReader:
         self._trees: dict[str, dict[str, TreeFile]] = {}
 
     def list_files(self, commit: str) -> dict[str, TreeFile]:
-        """Path → file, in git's order. Raises GitError."""
+        """List the files of a commit as path → file, in git's order. Raises GitError."""
         if commit not in self._trees:
             self._trees[commit] = {file.path: file for file in list_tree_files(self.repository, commit)}
         return self._trees[commit]
 
     def read_texts(self, wanted: Sequence[tuple[str, str]]) -> list[bytes | None]:
-        """The bytes of each (commit, path); None for a missing file. Raises GitError."""
+        """Read the bytes of each (commit, path); None for a missing file. Raises GitError."""
         return list(read_texts(self.repository, wanted)) if wanted else []
 
     def find_names(self, commit: str, paths: Sequence[str]) -> dict[str, frozenset[str]]:
-        """Path → qualified names of its definitions, for paths that are regular files in the commit."""
+        """Find the qualified names of each path's definitions; paths that the commit lacks are left out."""
         present = [path for path in paths if path in self.list_files(commit)]
         names = {}
         for path, raw in zip(present, self.read_texts([(commit, path) for path in present]), strict=True):
@@ -58,7 +58,7 @@ class GitReader:
         return names
 
     def parse(self, path: str, raw: bytes | None) -> DefinedFile | None:
-        """A file's definitions; their names are cached."""
+        """Parse a file, and cache the names of its definitions."""
         if raw is None:
             return None
         file = parse_file(path, raw)
@@ -68,14 +68,14 @@ class GitReader:
 
 MAX_FILE = 400_000  # Bytes. A longer file is generated, or a whole library in one file.
 CERTAIN = 0.5  # Minimum confidence in a guessed encoding. Nearly all sources are UTF-8.
-# Definitions of a file that may share a qualified name, as overloads do; of more than these none can be meant.
+# Maximum number of a file's definitions with one qualified name, such as overloads, that can be answers.
 MOST_ALIKE = 4
 COUNTED = frozenset(SYMBOL_KINDS) - {"module"} | {"section"}
 
 
 @dataclass(frozen=True, slots=True)
 class DefinedFile:
-    """A text with its definitions in order of position, parents before children."""
+    """A file's text with its definitions in order of position, parents before children."""
 
     language: str
     text: TextMap
@@ -83,7 +83,7 @@ class DefinedFile:
 
     @property
     def answers(self) -> tuple[Unit, ...]:
-        """The definitions that a task may ask for."""
+        """Definitions that can be answers: named, not local, and of at most MOST_ALIKE with the same name."""
         units = [unit for unit in self.units if is_answer(unit)]
         counts = Counter(unit.qualified_name for unit in units)
         return tuple(unit for unit in units if counts[unit.qualified_name] <= MOST_ALIKE)
@@ -94,13 +94,13 @@ class DefinedFile:
         return frozenset(unit.qualified_name for unit in self.answers)
 
     def find_lines(self, unit: Unit) -> tuple[int, int]:
-        """First and last line of a definition, from 1."""
+        """Find the first and last line of a definition, from 1."""
         last = max(unit.span.start, unit.span.end - 1)
         return self.text.find_line_column(unit.span.start)[0], self.text.find_line_column(last)[0]
 
 
 def has_definitions(path: str) -> bool:
-    """True if files of this name have definitions or headings; change logs do not count."""
+    """Test whether a file of this name can have definitions or headings; false for change logs."""
     row = languages().get(detect_language(path))
     name = path.rpartition("/")[2].partition(".")[0].lower()
     is_log = any(word in name for word in ("changelog", "changes", "history", "news", "release"))
@@ -108,7 +108,7 @@ def has_definitions(path: str) -> bool:
 
 
 def parse_file(path: str, raw: bytes) -> DefinedFile | None:
-    """The definitions of a file; None if an index would hold none."""
+    """Parse the definitions of a file; None if an index would contain no definitions of it."""
     if len(raw) > MAX_FILE or not has_definitions(path) or classify_bytes(path, raw) or "vendored" in find_roles(path):
         return None
     decoded = decode(raw, CERTAIN)
@@ -122,23 +122,23 @@ def parse_file(path: str, raw: bytes) -> DefinedFile | None:
 
 
 def is_answer(unit: Unit) -> bool:
-    """True unless the unit is local to a function or has no name."""
+    """Test whether a unit can be an answer: a named symbol or section that is not local to a function."""
     return unit.kind in COUNTED and not unit.local and bool(name_parts(unit.name)) and unit.name.strip() != ""
 
 
-LEFT_OUT = frozenset({"test", "docs", "example", "vendored", "generated"})  # Roles of paths that prose does not mean
+LEFT_OUT = frozenset({"test", "docs", "example", "vendored", "generated"})  # Roles of paths that prose does not mention
 
 
 def can_be_meant(unit: Unit) -> bool:
-    """True unless the unit is a test or a constructor, which goes by its type's name."""
+    """Test whether prose can mean a unit: a symbol that is neither a test nor a constructor with its type's name."""
     around = name_parts(unit.container)
     return unit.kind in SYMBOL_KINDS and around[-1:] != (unit.name,) and {"test", "tests"}.isdisjoint(around)
 
 
 def find_changed_units(file: DefinedFile, hunks: Sequence[Hunk]) -> list[Unit]:
-    """The definitions that a change touches, by position; `hunks` count the file's lines as old ones, without context.
+    """Find the definitions that a change touches, by position. `hunks` have no context, and `file` is their old side.
 
-    A changed line belongs to the innermost definition, together with its documentation. A namespace around everything gets none.
+    A changed line belongs to the innermost definition, which includes its documentation. Modules are never returned.
     """
     places = _DefinitionLines(file)
     touched = {at for hunk in hunks for at in places.find_touched(hunk) if at is not None and is_answer(file.units[at])}
@@ -146,11 +146,11 @@ def find_changed_units(file: DefinedFile, hunks: Sequence[Hunk]) -> list[Unit]:
 
 
 class _DefinitionLines:
-    """The lines of each definition in a file."""
+    """The line ranges of the definitions in a file."""
 
     def __init__(self, file: DefinedFile) -> None:
         self._lines = file.text.utf8.split(b"\n")
-        # (first line including documentation, last line, index) of all units that are not part of a function
+        # (first line including documentation, last line, index) of each unit that is not local to a function
         self._spans: list[tuple[int, int, int]] = []
         for at, unit in enumerate(file.units):
             if not unit.local and (unit.kind in COUNTED or unit.kind == "module"):
@@ -160,7 +160,7 @@ class _DefinitionLines:
         self._firsts = [first for first, _, _ in self._spans]
 
     def find_touched(self, hunk: Hunk) -> Iterator[int | None]:
-        """Indices of definitions around the hunk's old lines; for added lines, of the definition that contains them."""
+        """Yield the index of the definition around each old line of a hunk, or around its insertion; None outside of all."""
         old = hunk.old
         if not old:
             yield self._find_around_insertion(hunk.old_start, hunk.new)
@@ -170,29 +170,29 @@ class _DefinitionLines:
             yield self._find_innermost(number, number)
 
     def _find_innermost(self, first: int, last: int) -> int | None:
-        """The smallest definition that contains all these lines; the last of equals."""
+        """Find the index of the smallest definition that contains these lines, the last of equals; None outside of all."""
         before = self._spans[: bisect_right(self._firsts, first)]
         around = [(end - start, -at) for start, end, at in before if end >= last]
         return -min(around)[1] if around else None
 
     def _find_around_insertion(self, above: int, new: Sequence[bytes]) -> int | None:
-        """The definition that lines inserted below `above` belong to: one that continues below it, or one that just ended there
-        and is less indented than they are, for languages whose blocks end without a mark."""
-        depth = next((_indent(line) for line in new if line.strip()), 0)
+        """Find the index of the definition that lines inserted below `above` belong to: it contains them, or it ends just above
+        and is less indented, as in languages with blocks by indentation."""
+        depth = next((_measure_indent(line) for line in new if line.strip()), 0)
         last = above
         while last and not self._lines[last - 1].strip():
             last -= 1
         ended = [
             (end - start, -at)
             for start, end, at in self._spans
-            if end == last and end > start and _indent(self._lines[start - 1]) < depth
+            if end == last and end > start and _measure_indent(self._lines[start - 1]) < depth
         ]
         if ended:
             return -min(ended)[1]
         return self._find_innermost(above, above + 1) if above else None
 
     def _find_documentation_start(self, first: int, unit: Unit) -> int:
-        """First line of a unit's documentation and decorators, or of the unit itself."""
+        """Find the first line of a unit's documentation and decorators, else of the unit itself."""
         documented = set(_split_words(" ".join((unit.doc, *unit.decorators))))
         while documented and first > 1:
             line = self._lines[first - 2].decode("utf-8", "replace").strip()
@@ -206,13 +206,13 @@ def _split_words(text: str) -> list[str]:
     return "".join(c if c.isalnum() else " " for c in text).split()
 
 
-def _indent(line: bytes) -> int:
+def _measure_indent(line: bytes) -> int:
     return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
 
 
 @dataclass(frozen=True, slots=True)
 class TreeText:
-    """One file of a tree; `defined` is None if nothing in it can be an answer."""
+    """A file of a tree; `defined` is None if it cannot contain answers."""
 
     path: str
     raw: bytes
@@ -221,12 +221,12 @@ class TreeText:
 
     @property
     def answers(self) -> tuple[Unit, ...]:
-        """Definitions that a task may ask for."""
+        """Definitions that can be answers."""
         return self.defined.answers if self.defined else ()
 
 
 def read_tree(root: Path, progress: ProgressSink | None = None, total: int = 0) -> Iterator[TreeText]:
-    """The files that an index with default settings would hold, in the walk's order."""
+    """Yield the files that an index with default settings would contain, in the walk's order."""
     settings = Settings()
     for number, seen in enumerate(walk_tree(root, settings)):
         if progress:
@@ -239,7 +239,7 @@ AT_ONCE = 400  # Files read at once, to bound memory
 
 
 def sample_paths(files: Mapping[str, TreeFile], needed: Collection[str], most: int) -> list[str]:
-    """At most `most` paths in git's order: the needed ones, then a sample by hash, known languages first."""
+    """Select at most `most` paths, in git's order: needed ones first, then known languages, then others, by hash."""
     small = [path for path, file in files.items() if file.size <= Settings().max_file_size]
     if len(small) <= most:
         return small
@@ -253,8 +253,8 @@ def sample_paths(files: Mapping[str, TreeFile], needed: Collection[str], most: i
 
 
 def write_tree(reader: GitReader, commit: str, paths: list[str], into: Path) -> int:
-    """Write files of a commit below a new folder, and return how many could not be written: file systems refuse paths that differ
-    only in case, or are too long. Raises GitError and OSError."""
+    """Write files of a commit to a new folder; return the number of files that could not be written, for example because paths
+    differ only in case. Raises GitError and OSError."""
     into.mkdir(parents=True)
     failed = 0
     for start in range(0, len(paths), AT_ONCE):
@@ -270,7 +270,7 @@ def write_tree(reader: GitReader, commit: str, paths: list[str], into: Path) -> 
 
 
 def write_new(place: Path, raw: bytes) -> None:
-    """Write a new file with its folders. Raises OSError."""
+    """Write a new file, and create its folders. Raises OSError, also if the file exists."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with place.open("xb") as file:
         file.write(raw)

@@ -1,6 +1,6 @@
 """`codelens eval tune`: learn weights from a repository's older tasks, and measure the gain on its newest ones.
 
-The kept weights are those that were measured: nothing is fitted again with the newest tasks.
+The kept weights are the measured ones: they are not fitted again with the newest tasks.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from codelens.text.notation import parse_toml
 from codelens.worktree.repository import Repository
 
 TABLE = "[codelens.features]"
-DECIMALS = 3  # Decimals of a weight. More would be noise.
+DECIMALS = 3  # Decimal places of a weight. More would be noise.
 NEWEST = 0.2  # Share of held-out tasks, as in `codelens model train`
-EXPLAINED = "-task-"  # Part of the id of a task made from a commit's explanation
+EXPLAINED = "-task-"  # Infix in the ids of tasks made from a commit's explanation
 METRICS: Mapping[str, str] = {"nDCG@10": "strict_ndcg@10", "hit@10": "strict_hit@10"}  # Column title → metric
 DECIDES = "nDCG@10"  # The metric that decides whether the weights are a gain
 FEWEST_TO_LEARN, FEWEST_TO_ASK = 24, 6  # Minimum number of tasks
@@ -38,24 +38,24 @@ ALL = "all"
 
 
 def format_features(weights: Weights) -> str:
-    """The TOML table of the weights; zeros are left out."""
+    """Format the weights as a TOML table without zeros."""
     lines = [TABLE]
     for name in NAMES:
         weight = weights.get(name, 0.0)
         if isinstance(weight, float | int):
-            if rounded := _round(weight):
+            if rounded := _round_weight(weight):
                 lines.append(f"{name} = {rounded}")
-        elif by_shape := {shape: value for shape in SHAPES if (value := _round(weight.get(shape, 0.0)))}:
+        elif by_shape := {shape: value for shape in SHAPES if (value := _round_weight(weight.get(shape, 0.0)))}:
             lines.append(f"{name} = {{ {', '.join(f'{shape} = {value}' for shape, value in by_shape.items())} }}")
     return "\n".join(lines) + "\n"
 
 
-def _round(weight: float) -> float:
-    return round(float(weight), DECIMALS) + 0.0  # no minus before a zero
+def _round_weight(weight: float) -> float:
+    return round(float(weight), DECIMALS) + 0.0  # turns -0.0 into 0.0
 
 
 def index_tasks(name: str, folder: Path, settings: Settings, progress: ProgressSink | None = None) -> list[TaskBatch]:
-    """Batches of tasks made earlier; their indexes are brought up to date."""
+    """Index the trees of tasks made earlier, and return the tasks in batches by index."""
     batches = []
     for tree in ("commits", "docs"):
         kinds = [kind for kind in KINDS if (kind == "docs") == (tree == "docs")]
@@ -68,10 +68,10 @@ def index_tasks(name: str, folder: Path, settings: Settings, progress: ProgressS
 
 
 def split_by_age(tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
-    """Older and newest tasks, each in the given order, which has the oldest commit first.
+    """Split tasks into older and newest ones, in the given order, in which the oldest commit is first.
 
-    A commit's subject and its explanation stay on one side, because they have the same answers. Tasks without a date are split
-    by their place in the file, which a hash decides.
+    Tasks from a commit's subject and from its explanation stay together, because they have the same answers. Tasks without a
+    date are split by their position in the file, which is random.
     """
     by_kind: dict[str, list[Task]] = {}
     for task in tasks:
@@ -88,31 +88,31 @@ def split_by_age(tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
 
 @dataclass(frozen=True, slots=True)
 class TunedWeights:
-    """Learned weights, the tasks they come from, and their gain."""
+    """Learned weights with their tasks and their gain on the newest tasks."""
 
     tasks: MadeTasks
     older: Mapping[str, int]
     newest: Mapping[str, int]  # Kind → number of tasks, sorted by name
     fitted: FittedWeights | None = None  # None if there are too few tasks
-    weights: Weights | None = None  # The weights as written, rounded; these were measured
+    weights: Weights | None = None  # The rounded weights that are written, which were measured
     groups: Mapping[str, Mapping[str, Comparison]] | None = None
-    """ALL or kind → title → shipped weights compared with learned ones on the newest tasks; None if there are too few tasks."""
+    """ALL or kind → column title → comparison of shipped and learned weights on the newest tasks; None if these are too few."""
 
     @property
     def has_gained(self) -> bool:
-        """True if the newest tasks rank better than with the shipped weights, significantly or not."""
+        """True if the learned weights rank the newest tasks better than the shipped ones, significantly or not."""
         return self.groups is not None and self.deciding_comparison.after > self.deciding_comparison.before
 
     @property
     def deciding_comparison(self) -> Comparison:
-        """The comparison that decides."""
+        """The comparison that decides whether the weights are a gain."""
         assert self.groups is not None
         return self.groups[ALL][DECIDES]
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureWeights:
-    """A change of a profile: other feature weights."""
+    """A change of a profile that replaces its feature weights."""
 
     features: Weights
 
@@ -128,8 +128,8 @@ def tune_weights(
     settings: Settings,
     progress: ProgressSink | None = None,
 ) -> TunedWeights:
-    """Make tasks, learn from the older and measure the newest. The caller removes `folder`. Raises GitError, OSError and
-    CodelensError."""
+    """Make tasks, learn from the older and measure on the newest ones. The caller removes `folder`. Raises GitError, OSError
+    and CodelensError."""
     settings = replace(settings, weights="", query_seconds=0.0)
     made = make_tasks(repository, name, folder / "tasks", OWN_TASKS, head, progress)
     batches = index_tasks(name, folder, settings, progress)
@@ -143,16 +143,16 @@ def tune_weights(
         if progress:
             progress(Progress("measure", before + done, len(older), index))
 
-    for batch in _select(batches, older):
+    for batch in _select_tasks(batches, older):
         samples += sample_tasks(batch.tasks, batch.index, settings, partial(report, len(samples), batch.index.name))
     answered = sum(sample.has_answer for sample in samples)
     fitted = fit_weights(samples, load_weights()["codelens"]["features"], OWN_PULL / max(1, answered))
     weights = parse_toml(format_features(fitted.weights))["codelens"]["features"]
-    groups = _compare_weights(_select(batches, newest), settings, weights, progress)
+    groups = _compare_weights(_select_tasks(batches, newest), settings, weights, progress)
     return TunedWeights(made, of_older, of_newest, fitted, weights, groups)
 
 
-def _select(batches: Sequence[TaskBatch], tasks: Sequence[Task]) -> list[TaskBatch]:
+def _select_tasks(batches: Sequence[TaskBatch], tasks: Sequence[Task]) -> list[TaskBatch]:
     keys = {task.key for task in tasks}
     selected = [replace(b, tasks=tuple(task for task in b.tasks if task.key in keys)) for b in batches]
     return [batch for batch in selected if batch.tasks]

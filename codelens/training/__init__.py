@@ -1,1 +1,1 @@
-"""Pairs of words and code from permissively licensed packages → the embedding that ships in the wheel, or a user's own."""
+"""Train embeddings on pairs of words and code: the model in the wheel, from licensed packages, or a user's own model."""

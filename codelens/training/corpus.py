@@ -1,8 +1,8 @@
-"""Encode training pairs as bags of words in flat arrays, and as rows of a vocabulary.
+"""Encode training pairs as bags of words in flat arrays, and map the words to rows of a vocabulary.
 
-Words are numbered in order of appearance; words that the vocabulary lacks are later replaced by their pieces, so that texts are
-read once for any number of vocabularies. A sparse matrix of the bags is multiplied by scipy, which takes a tenth of the time of
-numpy.
+Words are numbered in order of appearance, and mapped to a vocabulary later, so that texts are read once for any number of
+vocabularies. A word that the vocabulary lacks becomes its pieces. scipy multiplies the sparse matrix of bags in a tenth of
+numpy's time.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from codelens.errors import MissingExtra
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.terms import count_tokens
 
-KINDS = ("doc", "name", "comment", "history", "value")  # Origins of questions
+KINDS = ("doc", "name", "comment", "history", "value")  # Kinds of questions, by origin
 TEXTS = ("query", "name", "context", "signature", "body")
-"""Texts of a pair in row order: row 5 i is the query of pair i."""
-MOST_BODY = 6000  # Characters of a body: at most one window of the index, 512 tokens
+"""Texts of a pair, in order: bag 5 i is the query of pair i."""
+MOST_BODY = 6000  # Maximum characters of a body: about one window of the index, 512 tokens
 
 Ints = npt.NDArray[np.int32]
 
 
 @dataclass(slots=True)
 class Corpus:
-    """n pairs as 5 n bags: bag b has the words `ids[starts[b]:starts[b + 1]]` with their `counts`."""
+    """Training pairs: n pairs are 5 n bags, and bag b has the words `ids[starts[b]:starts[b + 1]]` with their `counts`."""
 
     words: list[str]
     starts: npt.NDArray[np.int64]
     ids: Ints
     counts: Ints
     packages: list[str]
-    package: Ints  # Package of each pair
+    package: Ints  # Package of each pair, an index into `packages`
     kinds: npt.NDArray[np.uint8]  # Kind of each pair, an index into KINDS
     alike: npt.NDArray[np.int64]  # A hash of each pair's query; pairs with equal hashes are not negatives of each other
 
@@ -45,7 +45,7 @@ class Corpus:
 
 
 class Encoder:
-    """Collects pairs into a corpus."""
+    """A builder that collects pairs into a corpus."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -55,7 +55,7 @@ class Encoder:
         self._package, self._kinds, self._alike = array("i"), array("B"), array("q")
 
     def add(self, package: str, pairs: Iterable[Mapping[str, Any]]) -> None:
-        """All pairs of one package."""
+        """Add all pairs of one package."""
         import xxhash
 
         self._packages.append(package)
@@ -77,7 +77,7 @@ class Encoder:
             self._alike.append(xxhash.xxh3_64_intdigest(" ".join(pair["query"].casefold().split()).encode()) >> 1)
 
     def corpus(self) -> Corpus:
-        """The collected pairs as a corpus."""
+        """Return the collected pairs as a corpus."""
         return Corpus(
             list(self._numbers),
             np.array(self._starts, np.int64),
@@ -91,7 +91,7 @@ class Encoder:
 
 
 def map_to_rows(corpus: Corpus, rows: Sequence[str]) -> Corpus:
-    """The corpus with words replaced by rows of the vocabulary; each piece of a word counts as often as the word."""
+    """Replace the words of a corpus by rows of a vocabulary; each piece of a word counts as often as the word."""
     find = {name: i for i, name in enumerate(rows)}.get
     parts = [find_word_rows(word, find) for word in corpus.words]
     lengths = np.array([len(p) for p in parts], np.int64)
@@ -118,14 +118,14 @@ Whole = npt.NDArray[np.int64]
 
 
 def list_word_positions(starts: Whole, bags: Whole) -> tuple[Whole, Whole]:
-    """Positions of the words of these bags, bag after bag, and the length of each bag."""
+    """List the positions in `ids` of the words of these bags, bag after bag, and the length of each bag."""
     first, lengths = starts[bags], starts[bags + 1] - starts[bags]
     before = np.cumsum(lengths) - lengths
     return np.repeat(first - before, lengths) + np.arange(int(lengths.sum())), lengths
 
 
 def build_bag_matrix(corpus: Corpus, bags: Whole) -> tuple[Any, Whole]:
-    """A scipy matrix [bags × used rows] of √count / √(length of the text), and the used rows of the table."""
+    """Build a scipy matrix [bags × used rows] of √count / √(length of the text); return it and the used rows."""
     places, lengths = list_word_positions(corpus.starts, bags)
     counts = corpus.counts[places].astype(np.float32)
     ends = np.concatenate([[0], np.cumsum(lengths)])
@@ -137,7 +137,7 @@ def build_bag_matrix(corpus: Corpus, bags: Whole) -> tuple[Any, Whole]:
 
 
 def load_scipy_sparse() -> Any:
-    """scipy.sparse. Raises UsageError if scipy is not installed."""
+    """Import scipy.sparse. Raises UsageError if scipy is not installed."""
     try:
         from scipy import sparse
     except ImportError:

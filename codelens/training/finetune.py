@@ -1,7 +1,7 @@
 """Fine-tune a model on a user's own trees, and measure the gain on held-out pairs.
 
-Rows learn fast, weights of words slowly: those hold what the model knows of code in general. The validation part chooses the
-best of the steps, and then of the models between the original and that one.
+Rows learn fast; word weights learn slowly, because they hold general knowledge of code. The validation part selects the best
+step, and then the best interpolation between the original model and the model of that step.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ OWN = Recipe(
     warm_up=20,
     shares=(0.4, 0.4, 0.2, 0.6, 0.05),
     dropped=(0.3, 0.4, 0.3, 0.2),
-    part_lengths=(),  # rows are there already: nothing is left to share
-    body=1.0,  # so is what a body counts
+    part_lengths=(),  # the rows exist already, so letter runs are not needed
+    body=1.0,  # the factor of bodies is already applied
 )
-"""Fitted on the validation parts of luarocks and okhttp (2 600 and 3 600 pairs). A tenth of the rate gained a tenth as much; 300
-steps no more than 120; weight_rate 1 no more than .2, and cost .03 on foreign packages, where .2 costs .01."""
-FEWEST_PAIRS = 200  # Minimum number of pairs to learn from
-FEWEST_ASKED = 20  # Minimum number of questions for a mean
-LOOKS = 12  # Number of validations during a training
+"""Parameters fitted on the validation parts of luarocks and okhttp (2 600 and 3 600 pairs). A tenth of the rate gained a tenth as
+much; 300 steps gained no more than 120; weight_rate 1 gained no more than .2, but lost .03 on other packages, where .2 lost .01."""
+FEWEST_PAIRS = 200  # Minimum number of pairs in all parts
+FEWEST_ASKED = 20  # Minimum number of questions in a part, and for a mean
+LOOKS = 12  # Approximate number of validations during training
 SHARES_TRIED = (0.25, 0.5, 0.75)
-"""Interpolations between the original and the trained model that are tried (Wortsman et al. 2022)."""
+"""Interpolations tried between the original model and the trained one (Wortsman et al. 2022)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingStep:
-    """Progress of a training: step, loss of the last batch, and the validation figure."""
+    """The progress of training: the step, the loss of its batch, and the validation score."""
 
     step: int
     steps: int
@@ -55,18 +55,18 @@ class TrainingStep:
 
 @dataclass(frozen=True, slots=True)
 class KindScore:
-    """One kind of question: number of pairs, of held-out pairs, and their MRR@10 before and after."""
+    """The result for one kind of question: the number of pairs and of held-out pairs, and MRR@10 before and after training."""
 
     kind: str
     pairs: int
     held_out: int
-    before: float | None  # None if there are too few
+    before: float | None  # None if there are too few questions
     after: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class FineTuned:
-    """The result of a fine-tuning. `validation` holds the deciding figures before and after."""
+    """The result of fine-tuning. `validation` has the validation scores before and after."""
 
     model: Model
     names: list[str]
@@ -75,13 +75,13 @@ class FineTuned:
     validation: tuple[float, float]
     recipe: Recipe
     steps: int  # Steps of the kept model
-    share: float  # Share of the way from the original to the trained model
+    share: float  # Weight of the trained model in the interpolation with the original
     seconds: float
     notes: tuple[str, ...]
 
     @property
     def gained(self) -> bool:
-        """True if the model is better on pairs that it did not learn from."""
+        """True if the model improved on the validation pairs."""
         return self.validation[1] > self.validation[0]
 
 
@@ -92,9 +92,9 @@ def fine_tune(
     report: Callable[[TrainingStep], object] = lambda step: None,
     progress: ProgressSink | None = None,
 ) -> FineTuned:
-    """Fine-tune a model on trees. Raises UsageError if they hold too little, or scipy is not installed."""
+    """Fine-tune a model on trees. Raises UsageError if they give too few pairs or scipy is not installed."""
     started = time.perf_counter()
-    load_scipy_sparse()  # before any work, if it is not installed
+    load_scipy_sparse()  # raises early if it is not installed
     pairs = collect_pairs(trees, progress)
     counts = Counter(pair.part for pair in pairs.pairs)
     total = sum(counts.values())
@@ -106,7 +106,7 @@ def fine_tune(
     parts: npt.NDArray[np.str_] = np.array([pair.part for pair in pairs.pairs])
     places = {part: np.flatnonzero(parts == part) for part in (LEARNT, VALIDATION, HELD_OUT)}
     encoder = Encoder()
-    # Each tree is a package: the answers to its questions are sought among its own code.
+    # Each tree is a package, so that answers are searched in the same tree.
     for number in dict.fromkeys(pair.tree for pair in pairs.pairs):
         encoder.add(str(number), (entry.pair.record() for entry in pairs.pairs if entry.tree == number))
     words = encoder.corpus()
@@ -144,7 +144,7 @@ def fine_tune(
 
 
 def interpolate(one: Model, other: Model, share: float) -> Model:
-    """The model at this share of the way from one to another with the same rows."""
+    """Interpolate between two models with the same row names; share 0 gives the first, 1 the second."""
     share32 = np.float32(share)
     return Model(
         one.rows + (other.rows - one.rows) * share32,
@@ -156,7 +156,7 @@ def interpolate(one: Model, other: Model, share: float) -> Model:
 
 
 class _BestModel:
-    """The best model so far; the first of equals, which has moved least."""
+    """The best model so far. Of models with equal scores the first is kept, which changed least."""
 
     def __init__(self, model: Model, score: float) -> None:
         self.model, self.score, self.step, self.share = model, score, 0, 1.0
@@ -168,13 +168,13 @@ class _BestModel:
 
 @dataclass(frozen=True, slots=True)
 class Exam:
-    """A corpus and the positions of the pairs of each part, to measure models on."""
+    """A corpus divided into parts on which models are measured. `places` has the positions of each part's pairs."""
 
     corpus: Corpus
     places: Mapping[str, Whole]
 
     def compute_figures(self, part: str, model: Model) -> dict[str, float]:
-        """Kind of question → MRR@10, for kinds with enough questions."""
+        """Compute MRR@10 for each kind of question with enough questions in the part."""
         by_kind = {kind: self._select_kind(part, number) for number, kind in enumerate(KINDS)}
         return {
             kind: mean_reciprocal_rank(self.corpus, pairs, model)
@@ -183,13 +183,13 @@ class Exam:
         }
 
     def score(self, part: str, model: Model) -> float:
-        """The mean over kinds, or over all questions if no kind has enough."""
+        """Compute the mean MRR@10 over kinds of questions, or over all questions if no kind has enough of them."""
         if figures := self.compute_figures(part, model):
             return sum(figures.values()) / len(figures)
         return mean_reciprocal_rank(self.corpus, self.places[part], model)
 
     def compare_models(self, before: Model, after: Model) -> list[KindScore]:
-        """Held-out figures of each kind, before and after."""
+        """Compare two models on the held-out pairs of each kind."""
         was, came = self.compute_figures(HELD_OUT, before), self.compute_figures(HELD_OUT, after)
         counts = np.bincount(self.corpus.kinds, minlength=len(KINDS)).tolist()
         return [

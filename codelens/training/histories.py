@@ -1,8 +1,8 @@
 """Turn a user's trees and histories into training pairs in three parts: learnt, validation, held out.
 
-A commit gives a pair for each definition that it changed, with its subject as the query; one that changes many files or
-definitions gives none. Documentation, names and comments are split by file, commits by time: the last ones are held out. A
-question appears in one part only.
+A commit gives a pair for each function that it changed, with its subject as the query; commits that change many files or
+functions are left out. Pairs from documentation, names and comments are split by file, pairs from commits by time: the newest
+are held out. A question appears in one part only.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from codelens.worktree.commits import read_commits, read_texts
 from codelens.worktree.repository import GitError, Repository, find_enclosing_repository
 
 MOST_COMMITS, MOST_FILES, MOST_DEFINITIONS = 3000, 4, 6
-"""Limits on commits, and on files and definitions of a commit. Chosen for minutes, not measured."""
-FEWEST_WORDS = 3  # Minimum number of words of a subject: "Fix tests" asks for nothing
-READ_AT_ONCE = 50  # Commits whose files are read from git at once; a process per file took half of the time
+"""Limits on commits, and on the files and pairs of a commit. Chosen so that training takes minutes; not measured."""
+FEWEST_WORDS = 3  # Minimum number of words of a subject: "Fix tests" describes no code
+READ_AT_ONCE = 50  # Commits whose files are read by one git process; a process per file is slow
 _AROUND = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+|\s*\(?#\d+\)?\s*$|^\[[^\]]*\]\s*")
 """Prefixes and suffixes of a subject that are not part of the question: `fix(parser):`, `[core]`, `lib/parse.c:`, `(#123)`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _CommitQuestion:
-    """A commit with a question, its source files and the lines it changed."""
+    """A commit whose subject is a question, with its source files and their changed lines."""
 
     commit: str
     query: str
@@ -45,7 +45,7 @@ class _CommitQuestion:
 
 
 def read_history_pairs(repository: Repository, progress: ProgressSink | None = None) -> Iterator[tuple[str, Pair]]:
-    """(commit, pair), newest first. Raises GitError."""
+    """Yield (commit id, pair) of commits whose subjects make questions, newest first. Raises GitError."""
     questions = []
     for commit in read_commits(repository, MOST_COMMITS):
         query = strip_subject(commit.subject)
@@ -67,7 +67,7 @@ def read_history_pairs(repository: Repository, progress: ProgressSink | None = N
 
 
 def strip_subject(subject: str) -> str:
-    """The subject without prefixes and numbers; empty if too few words are left."""
+    """Remove prefixes and issue numbers from a subject; returns an empty text if too few words remain."""
     bare = _AROUND.sub("", _AROUND.sub("", subject)).strip()
     return bare if len(bare.split()) >= FEWEST_WORDS else ""
 
@@ -77,7 +77,7 @@ def _is_source(path: str) -> bool:
 
 
 def _make_pairs(query: str, path: str, lines: frozenset[int], raw: bytes) -> Sequence[Pair]:
-    """A pair for each function with a changed line; none if the file is not UTF-8, or too long to be written by hand."""
+    """Make a pair for each function with a changed line. Files that are too large or not UTF-8 give no pairs."""
     if len(raw) > MAX_FILE:
         return []
     try:
@@ -98,12 +98,12 @@ def _make_pairs(query: str, path: str, lines: frozenset[int], raw: bytes) -> Seq
 
 
 LEARNT, VALIDATION, HELD_OUT = ("learnt", "validation", "held-out")
-HELD_OUT_SHARE, VALIDATION_SHARE = 0.2, 0.1  # Shares of files and of commits
+HELD_OUT_SHARE, VALIDATION_SHARE = 0.2, 0.1  # Shares of the files and of the commits
 
 
 @dataclass(frozen=True, slots=True)
 class OwnPair:
-    """A pair, the index of its tree, and its part."""
+    """A pair with the index of its tree and its part: LEARNT, VALIDATION or HELD_OUT."""
 
     pair: Pair
     tree: int
@@ -112,14 +112,14 @@ class OwnPair:
 
 @dataclass(frozen=True, slots=True)
 class OwnPairs:
-    """All pairs in order of trees, and notes for the user."""
+    """All pairs, in the order of the trees, and notes for the user."""
 
     pairs: tuple[OwnPair, ...]
     notes: tuple[str, ...] = ()
 
 
 def collect_pairs(trees: Sequence[Path], progress: ProgressSink | None = None) -> OwnPairs:
-    """The pairs of folders and of the histories they belong to, each history once."""
+    """Collect the pairs of trees and of the git histories that they belong to; each history is read once."""
     pairs_found: list[OwnPair] = []
     notes: list[str] = []
     histories: set[Path] = set()

@@ -1,7 +1,7 @@
-"""Mine a tree for training pairs: a question, and the fields that the index embeds of its answer.
+"""Mine a tree for training pairs: a question, and the fields of its answer as the index embeds them.
 
-Fields are made by the indexing code, after the question's text was removed. Tests, vendored and generated files and local
-definitions give no pairs. Of a large tree as many files are read as MOST_BYTES allows, in the order of a hash of their paths.
+The indexing code makes the fields after the question's text is removed. Tests, vendored and generated files, and local
+definitions give no pairs. Files of a large tree are drawn by a hash of their paths, until MOST_BYTES are read.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _COMMENT = re.compile(r"([ \t]*)(?://+|#+|--+|;;+)[ \t]+(\S.*)")
 
 
 def find_commented_blocks(body: str) -> Iterator[tuple[str, str, int]]:
-    """(comment, block below it, the comment's first line from 0), in order.
+    """Find comments in a body and yield (comment, block below it, the comment's first line from 0), in order.
 
-    A block ends at a blank line, at the next comment of the same indent, and where the indent falls below the comment's.
+    A block ends at a blank line, at the next comment with the same indent, or at a line with a smaller indent.
     """
     lines = body.split("\n")
     at = 0
@@ -65,29 +65,29 @@ def find_commented_blocks(body: str) -> Iterator[tuple[str, str, int]]:
 
 
 CAPS = {"doc": 6000, "value": 1000, "name": 2000, "comment": 1000}
-"""Pairs of one package at most, so that none dominates. Chosen, not measured."""
+"""Kind → maximum number of pairs of a package, so that no package dominates. Chosen, not measured."""
 MOST_BYTES = 16_000_000
-"""Source bytes read of one package: about what the caps need. Chosen for the time that mining takes."""
-MAX_FILE = 400_000  # Bytes. A larger file of a package is generated or all of a library in one piece.
+"""Maximum source bytes read per package: about as much as the caps need. Chosen to limit the time of mining."""
+MAX_FILE = 400_000  # Bytes. A larger file is generated, or a whole library in one file.
 MOST_FOUND = 24_000
-"""Pairs after which no further file is read: over twice what the caps let through. Chosen for the same reason."""
+"""Number of pairs after which no more files are read: over twice the sum of CAPS. Chosen to limit the time of mining."""
 FEWEST_TOKENS = 8
-"""Distinct tokens of a body that is asked for by its function's name alone: a shorter one says nothing. Chosen."""
+"""Minimum number of distinct tokens in the body of a function that is asked for by its name. Chosen."""
 FEWEST_COMMENT_WORDS = 4  # Minimum words of a comment inside a function
 LEAK = 6  # Leading words of a question that must not appear together in its answer
 ASKED_KINDS = frozenset({"function", "method", "class", "struct", "interface", "trait", "enum", "type", "macro"})
 VALUE_KINDS = frozenset({"property", "constant", "variable"})
-"""Their docs are a kind of question of their own, so that a trainer can weigh them: there is little body to them."""
+"""Kinds whose documentation makes questions of kind `value`, which are weighted separately, because their bodies are short."""
 NAMED_KINDS = frozenset({"function", "method"})
-LEFT_OUT = frozenset({"test", "vendored", "generated"})  # Roles of paths without pairs
+LEFT_OUT = frozenset({"test", "vendored", "generated"})  # Roles of paths that give no pairs
 _DOC_STRING = re.compile(r"\s*[rRuUbBfF]{0,2}(\"\"\"|'''|\"|')(?:\\.|(?!\1).)*\1[ \t]*;?\n?", re.DOTALL)
 SEED = "codelens pairs 1"
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A question and the fields of its answer. `kind` says where the question comes from: the doc of a definition, of a value, a
-    function's name, or a comment inside a function."""
+    """A question and the fields of its answer. `kind` is the question's origin: doc of a definition, value (the doc of a value),
+    name of a function, comment inside a function, or history."""
 
     kind: str
     query: str
@@ -97,7 +97,7 @@ class Pair:
     line: int
 
     def record(self) -> dict[str, str | int]:
-        """The pair as a JSON object."""
+        """Return the pair as a JSON object."""
         f = self.fields
         texts = {"name": f.name, "context": f.context, "signature": f.signature, "body": f.body}
         place: dict[str, str | int] = {"language": self.language, "path": self.path, "line": self.line}
@@ -107,16 +107,16 @@ class Pair:
 def mine_tree(
     root: Path, known: Collection[bytes], excluded: Collection[str], counts: Counter[str], no_ignore: bool = True
 ) -> list[Pair]:
-    """The pairs of a tree in order of their place, none twice, at most CAPS of each kind.
+    """Mine the pairs of a tree, without duplicates, sorted by position, at most CAPS of each kind.
 
-    `known` are content hashes of files, `excluded` folded names of folders, that give none. `counts` counts what is left out.
-    A package has no build's output to ignore; a tree that someone works in does.
+    Files whose content hash is in `known` and folders whose folded name is in `excluded` are skipped. `counts` counts what is
+    left out. Set `no_ignore` for a package; a work tree needs its ignore rules, because it may have build output.
     """
     settings = Settings(no_ignore=no_ignore, max_file_size=MAX_FILE)
     seen = [f for f in walk_tree(root, settings) if isinstance(f, SeenFile) and _is_source(f.path, excluded, counts)]
     pairs: list[Pair] = []
     unread = MOST_BYTES
-    for file in sorted(seen, key=lambda f: (_draw(f.path), f.path)):
+    for file in sorted(seen, key=lambda f: (_draw_number(f.path), f.path)):
         if unread < file.stamp.size or len(pairs) > MOST_FOUND:
             counts["files: over the size of a package"] += 1
             continue
@@ -130,13 +130,13 @@ def mine_tree(
             counts["files: held out" if isinstance(read, ReadText) else f"files: {getattr(read, 'reason', '')}"] += 1
             continue
         pairs += mine_text(TextMap(read.decoded), file.path, detect_language(file.path, read.raw), counts)
-    unique = _drop_repeated(sorted(pairs, key=_place), counts)
+    unique = _drop_repeated(sorted(pairs, key=_sort_key), counts)
     sample: list[Pair] = []
     for kind, cap in CAPS.items():
         of_kind = [pair for pair in unique if pair.kind == kind]
         counts[f"{kind}: over the cap of a package"] += max(0, len(of_kind) - cap)
-        sample += nsmallest(cap, of_kind, key=lambda p: (_draw(f"{p.path} {p.line} {p.query}"), _place(p)))
-    return sorted(sample, key=_place)
+        sample += nsmallest(cap, of_kind, key=lambda p: (_draw_number(f"{p.path} {p.line} {p.query}"), _sort_key(p)))
+    return sorted(sample, key=_sort_key)
 
 
 def _is_source(path: str, excluded: Collection[str], counts: Counter[str]) -> bool:
@@ -149,12 +149,12 @@ def _is_source(path: str, excluded: Collection[str], counts: Counter[str]) -> bo
     return not why
 
 
-def _draw(text: str) -> int:
+def _draw_number(text: str) -> int:
     return xxhash.xxh3_64_intdigest(f"{SEED} {text}".encode())
 
 
 def mine_text(text: TextMap, path: str, language: str, counts: Counter[str]) -> list[Pair]:
-    """All pairs of one file's text."""
+    """Make all pairs of one file's text."""
     units = extract_definitions(text, language)
     pairs: list[Pair] = []
     for unit, own in zip(units, list_own_texts(text, units), strict=True):
@@ -181,7 +181,7 @@ def mine_text(text: TextMap, path: str, language: str, counts: Counter[str]) -> 
 
 
 def is_code(language: str) -> bool:
-    """True if a grammar finds definitions of the language."""
+    """Test whether codelens has a grammar that finds definitions in the language."""
     row = languages().get(language)
     return row is not None and bool(row.grammar) and row.chunks == "code"
 
@@ -190,13 +190,13 @@ def _make_unit_questions(path: str, unit: Unit, bare: Unit, body: str) -> Iterat
     fields = next(cut_pieces(path, bare, body))
     if unit.doc and (query := extract_first_sentence(unit.doc, unit.name)):
         yield "value" if unit.kind in VALUE_KINDS else "doc", query, fields
-    if unit.kind in NAMED_KINDS and unit.body_start < unit.span.end and (query := _name_query(unit)):
+    if unit.kind in NAMED_KINDS and unit.body_start < unit.span.end and (query := _make_name_query(unit)):
         nameless = remove_name(fields, unit.name)
         if len(set(tokens(nameless.body))) >= FEWEST_TOKENS:
             yield "name", query, nameless
 
 
-def _name_query(unit: Unit) -> str:
+def _make_name_query(unit: Unit) -> str:
     words = [word for word in split_identifier(unit.name) if word.isascii() and word.isalpha()]
     words = words[len(words[0]) == 1 :] if words else words  # C's s_, m_, g_
     if len(words) < 2 or unit.name.startswith("__") or unit.name == unit.container.rpartition(".")[2]:
@@ -205,7 +205,7 @@ def _name_query(unit: Unit) -> str:
 
 
 def remove_name(fields: EmbeddedFields, name: str) -> EmbeddedFields:
-    """The fields without the definition's name in its head, its body's recursive calls, and its file's name."""
+    """Remove a definition's name from its signature, from recursive calls in its body, and from its file's name."""
     container, _, path = fields.context.partition(" ")
     folder, slash, file = path.rpartition("/")
     stem, dot, ending = file.partition(".")
@@ -220,7 +220,7 @@ def remove_name(fields: EmbeddedFields, name: str) -> EmbeddedFields:
 
 
 def _remove_word(text: str, word: str) -> str:
-    """The text without a word where it stands alone. (A regular expression for each name takes a quarter of the time.)"""
+    """Remove a word from a text, except inside longer words. (A regular expression for each name would be slow.)"""
     parts = text.split(word)
     text_kept = parts[0]
     for before, after in pairwise(parts):
@@ -236,12 +236,12 @@ def remove_doc_string(body: str, doc: str) -> str:
     )
 
 
-def _place(pair: Pair) -> tuple[str, int, str, str]:
+def _sort_key(pair: Pair) -> tuple[str, int, str, str]:
     return (pair.path, pair.line, pair.kind, pair.query)
 
 
 def _drop_repeated(pairs: Iterable[Pair], counts: Counter[str]) -> list[Pair]:
-    """Keep each question about a name, and each body of a kind, once: the first by position."""
+    """Drop pairs whose question or whose answer an earlier pair of the same kind has."""
     seen: set[tuple[str, str, str]] = set()
     answered: set[tuple[str, str, str]] = set()
     unique: list[Pair] = []

@@ -1,8 +1,8 @@
-"""The parameters of a training, the trained model in floats, and its conversion from and to a model file.
+"""The parameters of training, the trained model in floats, and its conversion from and to a model file.
 
-A model file keeps each row in eight bits and two weights of sixteen. The scale of a row goes into its weights, so that the file
-holds only integers, whose sums are exact. A new row starts as the sum of its word's pieces, so that little changes before
-training.
+A model file stores each row in 8-bit integers and two 16-bit weights. A row's scale is part of its weights, so that the file
+has only integers, whose sums are exact. A new row starts as the sum of its word's pieces, so that the model changes little
+before training.
 """
 
 from __future__ import annotations
@@ -26,56 +26,56 @@ DOC = KINDS.index("doc")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything that decides a training except its data. Defaults are those of the original study, unless noted.
+    """All parameters of training. Defaults are those of the original study, unless noted.
 
-    Measured figures are MRR@10 over 16 packages that were neither learnt from nor held out for the report, one seed each.
+    Figures are MRR@10 on 16 packages that were neither learnt from nor held out for the report, with one seed each.
     """
 
     dimensions: int = 256
     steps: int = 1600
-    """About two rounds of 1.25 million pairs. With half as many pairs, 450 steps were best without `forgotten` (.616; 900:
-    .614)."""
+    """About two passes over 1.25 million pairs. With half as many pairs and without `forgotten`, 450 steps gave .616, 900
+    steps .614."""
     batch: int = 2048
     run: int = 512
-    """Pairs of one package that stand together in a batch. Measured after 150 steps: 128 .589, 512 .593, 2048 .589."""
+    """Number of successive pairs from one package in a batch. Measured after 150 steps: 128 .589, 512 .593, 2048 .589."""
     rate: float = 3e-3  # Measured after 150 steps: 1.5e-3 .593, 3e-3 .606
     warm_up: int = 50
-    weight_rate: float = 6.0  # Times the rate: weights of words, factors and the temperature move faster than rows
+    weight_rate: float = 6.0  # Factor of the rate for word weights, factors and the temperature
     sif: float = 1e-3  # Initial weight of a word: sif / (sif + share), smooth inverse frequency (Arora et al. 2017).
     shares: tuple[float, float, float, float, float] = (0.65, 0.25, 0.05, 0.6, 0.05)
-    """Share of each kind in a batch. Measured after 150 steps: .55 and .35 for docs and names .593, .75 and .15 .597; these lie
-    between, because docs alone are soon learnt by heart. Those of comments, history and values are chosen, not measured."""
+    """Share of each of KINDS in a batch. Measured after 150 steps: .55 and .35 for docs and names gave .593, .75 and .15 gave .597.
+    The default lies between, because docs alone are soon overfitted. The other shares are chosen, not measured."""
     dropped: tuple[float, float, float, float] = (0.2, 0.3, 0.15, 0.1)
-    """How often each field is dropped, so that each learns to stand alone."""
+    """Probability that each field is dropped, so that every field is useful alone."""
     forgotten: tuple[float, float] = (0.05, 0.15)
-    """How often a word is dropped, in questions and in code. Measured before `body`, at the end: never .614 (900 steps), these
-    .618 (800) and .620 (450), .1 and .3 .614 (600). At 300 of 900 and 800 never was ahead, .615 to .613, so this is weak."""
+    """Probability that a word is dropped, in questions and in code. Measured before `body` was added: without dropping .614 (900
+    steps), with the default .618 (800) and .620 (450), with .1 and .3 .614 (600). The evidence is weak."""
     body: float = 0.7
-    """Factor of the learnt weight of bodies, which training overrates because it has seen them. Measured at the end of 900 steps:
-    1 .614, .7 .620, .5 .620; in all of eight other runs .7 found more than 1."""
+    """Factor of the learnt weight of bodies, which is too high because training has seen the bodies. Measured after 900 steps: 1
+    gave .614, .7 .620, .5 .620; in eight other runs .7 was always better than 1."""
     part_lengths: tuple[int, ...] = (4, 5)
-    """Lengths of the letter runs that words share; with () every word learns alone. Measured after 300 steps: none .558, 4 and
-    5 .604, 3 to 5 and stems .602."""
-    part_rows: int = 3  # Minimum number of names that share a run
+    """Lengths of the letter runs that words share; with () every word learns alone. Measured after 300 steps: () .558, (4, 5)
+    .604, 3 to 5 and stems .602."""
+    part_rows: int = 3  # Minimum number of words that share a letter run
     part_rate: float = 0.5
-    """Factor of the rate: a word is the sum of a dozen parts, which move together. Measured after 150 steps: .5 .589, 1 .591."""
+    """Factor of the rate for letter runs, a dozen of which move with each word. Measured after 150 steps: .5 .589, 1 .591."""
     temperature: float = 20.0  # Initial factor of cosines; learned
     seed: int = 1
 
 
 @dataclass(slots=True)
 class Model:
-    """A static embedding in floats."""
+    """A static embedding model in floats."""
 
     rows: Floats  # [words × dimensions]
-    query: Floats  # [words]: natural logarithms of the weights in questions
-    code: Floats  # [words]: the same in code
+    query: Floats  # [words]: natural logarithm of each word's weight in questions
+    code: Floats  # [words]: natural logarithm of each word's weight in code
     factors: Floats
-    """[KINDS × FIELDS]: logarithms of what each field counts for each kind of question; a model file has those of docs."""
+    """[KINDS × FIELDS]: logarithm of each field's weight for each kind of question; a model file stores the row of docs."""
     temperature: float
 
     def copy(self) -> Model:
-        """A copy that further steps do not change."""
+        """Copy the model with its arrays."""
         return Model(self.rows.copy(), self.query.copy(), self.code.copy(), self.factors.copy(), self.temperature)
 
 
@@ -83,7 +83,7 @@ MOST_WEIGHT = 65535
 
 
 def write_quantised(path: Path, model: Model, names: Sequence[str], card: Mapping[str, Any]) -> None:
-    """Write a model file whole or not at all."""
+    """Quantise a model and write it to a file, atomically."""
     largest = np.maximum(np.abs(model.rows).max(axis=1), 1e-9)
     rows = np.rint(model.rows * (127.0 / largest)[:, None]).astype(np.int8)
     query, code = (np.exp(weights) * largest for weights in (model.query, model.code))
@@ -97,7 +97,7 @@ def write_quantised(path: Path, model: Model, names: Sequence[str], card: Mappin
 
 
 def load_model(file: ModelFile) -> tuple[Model, list[str]]:
-    """A model file as floats, and its rows' names. A factor that all weights share is lost: vectors are normalised anyway."""
+    """Convert a model file to floats; return the model and the row names. The scale of all weights together is lost."""
     rows = np.frombuffer(file.rows, np.int8).reshape(-1, file.dimensions).astype(np.float32) / np.float32(127)
     query, code = (
         np.log(np.maximum(np.frombuffer(w, np.uint16).astype(np.float32), 1) / np.float32(MOST_WEIGHT))
@@ -108,14 +108,14 @@ def load_model(file: ModelFile) -> tuple[Model, list[str]]:
 
 
 FEWEST_TIMES, MOST_NEW = 5, 4000
-"""Minimum number of texts with a new row's word, and maximum number of new rows (1 MB). Chosen, not measured."""
+"""Minimum number of texts with a word that gets a new row, and maximum number of new rows (1 MB). Chosen, not measured."""
 LONGEST_WORD = 40
 
 
 def add_rows(model: Model, names: Sequence[str], words: Corpus, learnt: Whole) -> tuple[Model, list[str]]:
-    """The model with rows for frequent words that it lacks, and all row names, the new ones last.
+    """Add rows to a model for frequent words that it lacks; return the new model and all row names, new ones last.
 
-    `words` is the corpus in words; only its pairs at `learnt` are counted.
+    `words` is the corpus before `map_to_rows`; only its pairs at `learnt` are counted.
     """
     find = {name: place for place, name in enumerate(names)}
     bags = (learnt[:, None] * TEXTS_OF_PAIR + np.arange(TEXTS_OF_PAIR)).ravel()
@@ -139,7 +139,7 @@ def add_rows(model: Model, names: Sequence[str], words: Corpus, learnt: Whole) -
 
 
 def _compute_initial_row(model: Model, word: str, pieces: list[int]) -> tuple[Floats, float, float]:
-    """A row of length 1, and the logarithms of its weights in questions and in code."""
+    """Compute a new word's row, of length 1, and the logarithms of its weights in questions and in code."""
     in_code = (np.exp(model.code[pieces])[:, None] * model.rows[pieces]).sum(axis=0)
     in_query = (np.exp(model.query[pieces])[:, None] * model.rows[pieces]).sum(axis=0)
     lengths = [float(np.linalg.norm(part)) for part in (in_query, in_code)]

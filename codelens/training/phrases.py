@@ -1,8 +1,8 @@
 """Reduce a doc comment to the one sentence that a person might search by; empty if it has none.
 
-Comment marks are already removed (`lang.comments`). Markup is removed, its words stay; a line that opens a list of parameters
-ends the text. The definition's own name at the start is removed (Go begins every comment with it): it would be the whole
-answer.
+Comment marks are already removed (`lang.comments`). Markup is removed, but its words stay; a line that starts a list of
+parameters ends the text. The definition's own name at the start, which every Go comment has, is removed: it would give the
+answer away.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 from html import unescape
 
-FEWEST_WORDS, MOST_WORDS = 3, 40  # Word limits: shorter sentences say less than a name, longer ones are cut
-MOST_LOOKED_AT = 3000  # Characters of a comment: its first sentence is not further down
-LEAST_LETTERS = 0.7  # Minimum share of letters among visible characters: below are tables, drawings and disabled code
+FEWEST_WORDS, MOST_WORDS = 3, 40  # Limits on words: shorter sentences are dropped, longer ones are cut
+MOST_LOOKED_AT = 3000  # Number of a comment's characters that are searched for the sentence
+LEAST_LETTERS = 0.7  # Minimum share of letters among visible characters; tables, drawings and code have less
 
 _OPENS = re.compile(
     r"(?:[@\\](?:brief|short|summary|description|desc|details?|abstract)\b|(?:summary|description|purpose) ?:)[ \t]*",
     re.IGNORECASE,
 )
-"""Tags whose text is the description itself."""
+"""Tags that introduce the description."""
 _ENDS = re.compile(
     r"\s*(?:[@\\][a-zA-Z]\w*|:[a-z]+(?: [^:\n]*)?:(?:\s|$)|\.\. |>>>|\$ |```|~~~|[-=~^*#_+]{3,}\s*$"
     r"|(?:args?|arguments?|param(?:eter)?s?|returns?|raises?|throws?|yields?|examples?|usage|notes?|see also|attributes"
@@ -29,7 +29,7 @@ _ENDS = re.compile(
 """Lines that end a description."""
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)]|\(?[a-z]\))\s+\S")
 _CALL_SEQUENCE = re.compile(r"^\s*:?call-seq:.*(?:\n[ \t]*\S.*)*\n?")
-"""The call sequence that rdoc comments of C methods begin with."""
+"""The call sequence at the start of rdoc comments of C methods."""
 _MARKUP: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern), to)
     for pattern, to in (
@@ -83,14 +83,14 @@ _CALL = re.compile(r"^\s?\([^()]*\)")
 _AFTER_NAME = re.compile(
     r"(?!\w)(\s*[-–—:=]+\s+|(?:\s+(?:function|method|class))?\s+(?=[a-z]+s\s)(?:(?:is|are)\s+(?=(?:an?|the)\s))?)?"
 )
-"""Joins a name to the sentence about it: a dash, or a verb in the third person."""
+"""Links a name to the sentence about it: a dash, or a verb in the third person."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]+")
 
 
 def extract_first_sentence(doc: str, name: str = "") -> str:
-    """The first sentence of a comment's words, at most MOST_WORDS, on one line; empty where nobody would ask like this.
+    """Extract the first sentence of a comment, on one line, cut to MOST_WORDS; empty if nobody would search by it.
 
-    `name` is the definition's: it is taken off the start of the sentence, with what joins it to the rest.
+    `name` is the definition's name, which is removed from the start of the sentence together with a following dash or verb.
     """
     if _BOILERPLATE.match(doc.lstrip(" \t\n*-=#!")):
         return ""
@@ -103,7 +103,7 @@ def extract_first_sentence(doc: str, name: str = "") -> str:
 
 
 def _find_first_paragraph(doc: str) -> str:
-    """The lines of the description's first paragraph."""
+    """Find the lines of the description's first paragraph."""
     lines: list[str] = []
     headed = False
     for line in _CALL_SEQUENCE.sub("", doc).split("\n"):
@@ -134,7 +134,7 @@ def _find_first_paragraph(doc: str) -> str:
 
 
 def _is_heading(lines: list[str]) -> bool:
-    """True if the text so far is a name on its own line: gtk-doc's `gtk_widget_show:`, a signature of a C extension."""
+    """Test whether the lines are only a name, as in gtk-doc's `gtk_widget_show:`, or a signature."""
     return (
         len(lines) == 1
         and re.fullmatch(r"\s*(?:(?:name|function) ?:\s*)?[\w.:]+(?:\([^()]*\).*|:|)\s*", lines[0], re.IGNORECASE)
@@ -143,7 +143,7 @@ def _is_heading(lines: list[str]) -> bool:
 
 
 def remove_markup(text: str) -> str:
-    """The text without links, roles, emphasis and tags; the words inside them stay."""
+    """Remove links, roles, emphasis and tags from a text, and keep the words inside them."""
     for pattern, to in _MARKUP:
         text = pattern.sub(to, text)
     return unescape(text).replace("\\", "") if "&" in text or "\\" in text else text
@@ -161,7 +161,7 @@ def _cut_first_sentence(text: str) -> str:
 
 
 def _remove_name(text: str, name: str) -> str:
-    """Remove `parseFoo parses …`, `parseFoo() - …`; but `Append the rows` is a sentence already."""
+    """Remove a leading name, as in `parseFoo() - …`, but not a word of the sentence, as in `Append the rows`."""
     place = text.lower().find(name.lower()) if name and text.isascii() else -1
     if place < 0 or not _BEFORE_NAME.fullmatch(text, 0, place):
         return text
@@ -173,7 +173,7 @@ def _remove_name(text: str, name: str) -> str:
 
 
 def is_askable(text: str) -> bool:
-    """True if a person might search by these words: no code, licence or instruction to a tool."""
+    """Test whether a person might search by these words, which excludes code, licences and instructions to tools."""
     if len(_WORD.findall(text)) < FEWEST_WORDS or _CODE.search(text) or _BOILERPLATE.match(text):
         return False
     if _SAYS_GENERATED.search(text):

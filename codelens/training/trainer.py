@@ -1,13 +1,12 @@
 """Train a model: contrastive loss on batches of pairs, gradients by hand, and Adam.
 
-A text is the sum of its words' rows, each times its weight and √count / √(length of the text); code is four such sums, each
-times its factor. Cosines times a temperature are the logits; the loss is the mean of both directions of InfoNCE (van den Oord
-et al. 2018). Pairs that ask the same are not negatives of each other. Factors are learnt for each kind of question, from pairs
-without a dropped field; this and the former found .562 instead of .549.
+A text is the sum of its words' rows, each times its weight and √count / √(length of the text); code is the sum of four such
+fields, each times its factor. The logits are cosines times a temperature; the loss is the mean of both directions of InfoNCE
+(van den Oord et al. 2018). Pairs with the same question are not negatives of each other. Factors are learnt for each kind of
+question, from pairs without a dropped field; these two rules raised MRR@10 from .549 to .562.
 
-Rows are sums of their own vector and those of letter runs they share, so that rare words learn from words that are spelt like
-them (Bojanowski et al. 2017). Everything is drawn from one seed, so a training can be repeated; another BLAS may change the
-third digit.
+A row is the sum of its own vector and those of its letter runs, so that rare words learn from words with similar spelling
+(Bojanowski et al. 2017). All random draws use one seed, so training is repeatable; another BLAS may change the third digit.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _TINY = np.float32(1e-30)
 
 @dataclass(slots=True)
 class Gradients:
-    """Gradients of the loss; those of words only for the rows `used`. `heat` belongs to the temperature's logarithm."""
+    """Gradients of the loss. Those of words are only for the rows `used`; `heat` is that of the temperature's logarithm."""
 
     used: Whole
     rows: Floats
@@ -42,7 +41,7 @@ class Gradients:
 def compute_gradients(
     corpus: Corpus, pairs: Whole, model: Model, recipe: Recipe, random: np.random.Generator
 ) -> tuple[float, Gradients]:
-    """The loss of a batch and its gradients."""
+    """Compute the loss of a batch and its gradients."""
     n = len(pairs)
     bags = np.concatenate([pairs * TEXTS_OF_PAIR + text for text in range(TEXTS_OF_PAIR)])
     shares, used = build_bag_matrix(corpus, bags)
@@ -79,19 +78,19 @@ def compute_gradients(
 
 
 def drop_words(shares: Any, questions: int, recipe: Recipe, random: np.random.Generator) -> None:
-    """Drop words of texts at random, in place; the first `questions` texts are questions. Lengths stay as they were."""
+    """Drop words of texts at random, in place. The first `questions` rows are questions; text lengths are not recomputed."""
     often = np.full(shares.nnz, recipe.forgotten[1], np.float32)
     often[: shares.indptr[questions]] = recipe.forgotten[0]
     shares.data *= random.random(shares.nnz, np.float32) >= often
 
 
 def _compute_info_nce(similar: Floats, temperature: np.float32, left_out: tuple[Whole, Whole]) -> tuple[float, Floats]:
-    """The loss, and temperature × its derivative by each logit."""
+    """Compute the loss, and the temperature times its derivative with respect to each logit."""
     n = len(similar)
     diagonal = np.arange(n)
     odds = similar * temperature
     odds -= temperature
-    np.exp(odds, out=odds)  # cosines end at 1: nothing overflows, and at temperatures to 40 nothing vanishes
+    np.exp(odds, out=odds)  # cosines are at most 1, so this cannot overflow, and up to temperature 40 not vanish
     odds[left_out] = 0
     across, down = odds.sum(axis=1) + _TINY, odds.sum(axis=0) + _TINY
     right = odds[diagonal, diagonal] + _TINY
@@ -103,7 +102,7 @@ def _compute_info_nce(similar: Floats, temperature: np.float32, left_out: tuple[
 
 
 def find_same_questions(hashes: Whole) -> tuple[Whole, Whole]:
-    """Indices (i, j), i ≠ j, of pairs that ask the same."""
+    """Find indices (i, j), i ≠ j, of pairs with the same question."""
     order = np.argsort(hashes, kind="stable")
     groups = np.split(order, np.flatnonzero(np.diff(hashes[order])) + 1)
     places = [(i, j) for group in groups if len(group) > 1 for i in group for j in group if i != j]
@@ -112,23 +111,23 @@ def find_same_questions(hashes: Whole) -> tuple[Whole, Whole]:
 
 
 def normalise(vectors: Floats) -> tuple[Floats, Floats]:
-    """Normalised vectors and their former lengths."""
+    """Normalise vectors to length 1; return them and their former lengths."""
     norm = np.maximum(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)), np.float32(1e-6))[:, None]
     return vectors / norm, norm
 
 
 def _derive_through_norm(slope: Floats, unit: Floats, norm: Floats) -> Floats:
-    """The derivative by a vector from that by the normalised vector."""
+    """Convert the derivative with respect to a normalised vector to that with respect to the vector."""
     passed: Floats = (slope - unit * np.einsum("ij,ij->i", slope, unit)[:, None]) / norm
     return passed
 
 
-CUTOFF = 10  # Share of unrelated pairs that may count as near. About what the hashing embedder lets pass.
-MOST = 2000  # Maximum number of candidates per package
+CUTOFF = 10  # Last rank that counts for MRR
+MOST = 2000  # Maximum number of pairs measured per package
 
 
 def embed_pairs(corpus: Corpus, pairs: Whole, model: Model) -> tuple[Floats, Floats]:
-    """Vectors of the pairs' questions and of their code, each [pairs × dimensions] of length 1."""
+    """Embed the questions of pairs and their code: two arrays [pairs × dimensions] of vectors of length 1."""
     shares, used = build_bag_matrix(corpus, pairs * TEXTS_OF_PAIR)
     query = normalise(shares @ (np.exp(model.query[used])[:, None] * model.rows[used]))[0]
     code = np.zeros_like(query)
@@ -139,9 +138,9 @@ def embed_pairs(corpus: Corpus, pairs: Whole, model: Model) -> tuple[Floats, Flo
 
 
 def mean_reciprocal_rank(corpus: Corpus, chosen: Whole, model: Model) -> float:
-    """Mean over packages of MRR@10, each answer among MOST of its package; other answers to the same question are left out.
+    """Compute the mean over packages of MRR@10. Each answer is ranked among up to MOST pairs of its package.
 
-    Ties give the middle rank: otherwise a model that knows no word would be perfect.
+    Other answers to the same question are left out. Ties give the middle rank: else a model without words would be perfect.
     """
     means = []
     for package in np.unique(corpus.package[chosen]):
@@ -157,14 +156,14 @@ def mean_reciprocal_rank(corpus: Corpus, chosen: Whole, model: Model) -> float:
 
 
 def list_letter_runs(name: str, lengths: Sequence[int]) -> list[str]:
-    """Distinct letter runs of these lengths; word boundaries and the start of a piece count as letters."""
+    """List a word's distinct letter runs of these lengths, with `<` and `>` at the borders of the word as letters."""
     word = f"<{name.removeprefix(PIECE)}" + ("" if name.startswith(PIECE) else ">")
     runs = (word[at : at + length] for length in lengths for at in range(len(word) - length + 1))
     return list(dict.fromkeys(runs))
 
 
 def compute_part_shares(names: Sequence[str], recipe: Recipe) -> Any:
-    """A scipy matrix [names × parts]: 1 / √(parts of the name) for each part that `part_rows` names have at least."""
+    """Compute a scipy matrix [names × letter runs] of 1 / √(runs of the name), for runs of at least `part_rows` names."""
     found = [list_letter_runs(name, recipe.part_lengths) for name in names]
     often = Counter(part for parts in found for part in parts)
     number = {part: i for i, part in enumerate(p for p, times in often.items() if times >= recipe.part_rows)}
@@ -177,7 +176,7 @@ def compute_part_shares(names: Sequence[str], recipe: Recipe) -> Any:
 
 
 class SummedRows:
-    """A model's rows as sums of their own and their parts' rows, both of which move by the sum's gradient."""
+    """A model's rows as sums of own vectors and vectors of letter runs; the gradient of the sum moves both."""
 
     def __init__(self, rows: Floats, names: Sequence[str], recipe: Recipe) -> None:
         self._shares = compute_part_shares(names, recipe)
@@ -189,7 +188,7 @@ class SummedRows:
         self._add_up()
 
     def move(self, used: Whole, gradient: Floats, rate: float, step: int) -> None:
-        """One step down the gradient of the rows `used`; rows that share parts with them follow."""
+        """Take one step down the gradient of the rows `used`; rows that share letter runs with them change too."""
         self._own.move(used, gradient, rate, step)
         mine = self._shares[used]
         parts = np.unique(mine.indices)
@@ -201,8 +200,8 @@ class SummedRows:
 
 
 def draw_batches(corpus: Corpus, chosen: Whole, recipe: Recipe, random: np.random.Generator) -> Iterator[Whole]:
-    """Endless batches of pair positions, with each kind's share, in runs of one package and one kind: what stands together in a
-    package is hard to tell apart, and teaches more than a random draw."""
+    """Yield batches of pair positions without end, with the share of each kind. Batches consist of runs of one package and one
+    kind, because pairs of one package are hard to tell apart and teach more than random ones."""
     kinds = corpus.kinds[chosen]
     pools = {
         int(kind): _draw_runs(corpus, chosen[kinds == kind], recipe.run, random)
@@ -223,7 +222,7 @@ def draw_batches(corpus: Corpus, chosen: Whole, recipe: Recipe, random: np.rando
 
 
 def _draw_runs(corpus: Corpus, mine: Whole, size: int, random: np.random.Generator) -> Iterator[Whole]:
-    """All of `mine` in random runs, forever."""
+    """Yield the pairs `mine` in runs of one package, in random order, again and again."""
     while True:
         order = random.permutation(mine)
         order = order[np.argsort(corpus.package[order], kind="stable")]
@@ -234,13 +233,13 @@ def _draw_runs(corpus: Corpus, mine: Whole, size: int, random: np.random.Generat
 
 
 class Adam:
-    """Adam for some rows of an array (Kingma & Ba 2015); moments of other rows stay as they are."""
+    """The optimiser Adam (Kingma & Ba 2015) for single rows of an array; moments of other rows do not change."""
 
     def __init__(self, value: Floats) -> None:
         self.value, self._first, self._second = value, np.zeros_like(value), np.zeros_like(value)
 
     def move(self, rows: Whole | slice, gradient: Floats, rate: float, step: int) -> None:
-        """One step down the gradient of these rows."""
+        """Take one step down the gradient of these rows."""
         first = self._first[rows] * np.float32(0.9) + gradient * np.float32(0.1)
         second = self._second[rows] * np.float32(0.999) + gradient * gradient * np.float32(0.001)
         self._first[rows], self._second[rows] = first, second
@@ -249,9 +248,9 @@ class Adam:
 
 
 MOST_HEAT = math.log(40)
-"""Maximum of the temperature's logarithm: beyond it the loss of distant pairs would vanish in 32 bits."""
+"""Maximum of the temperature's logarithm; above it, terms of distant pairs would vanish in 32 bits."""
 
-OnStep = Callable[[int, float, Model], object]  # Called with the step, from 1, its loss and the model
+OnStep = Callable[[int, float, Model], object]  # A function called with the step, from 1, its loss and the model
 
 
 def train(corpus: Corpus, chosen: Whole, recipe: Recipe, model: Model, report: OnStep | None = None) -> None:
