@@ -128,9 +128,7 @@ ELEMENT_CUTS: Mapping[Any, Cut] = {
 
 # Answers
 
-Lift = Callable[
-    [Numbers, int, Any], Any
-]  # (numbers, shard, a value of the shard) → the same value in the whole cluster
+Lift = Callable[[Numbers, int, Any], Any]  # (numbers, shard, its value) → the same value in the whole cluster
 LIFTS: Mapping[Any, Lift] = {
     RepositoryName: lambda numbers, shard, name: numbers.name(shard, name),
     RepositoryId: lambda numbers, shard, value: numbers.repository(shard, value),
@@ -148,7 +146,7 @@ def make_lift(hint: Any) -> Any:
     if (plain := LIFTS.get(_strip(hint))) is not None:
         return plain
     if base is InOrder:
-        return _make_lift_in_order(make_lift(arguments[0]))
+        return _make_ordered_lift(make_lift(arguments[0]))
     if base in COLLECTIONS:
         lift = make_lift(arguments[0])
         return lift and (lambda numbers, shard, values: [lift(numbers, shard, value) for value in values])
@@ -175,15 +173,15 @@ def make_lift(hint: Any) -> Any:
     return lift_fields if lifts else None
 
 
-def _make_lift_in_order(lift: Lift | None) -> Lift:
-    def lift_in_order(numbers: Numbers, shard: int, values: InOrder[Any]) -> InOrder[Any]:
+def _make_ordered_lift(lift: Lift | None) -> Lift:
+    def lift_ordered(numbers: Numbers, shard: int, values: InOrder[Any]) -> InOrder[Any]:
         keys = [list(key) for key in values.keys]
         for key in keys:  # some keys hold the repository's name, others its id
             rename = numbers.name if isinstance(key[values.at], str) else numbers.repository
             key[values.at] = rename(shard, key[values.at])
         return InOrder([lift(numbers, shard, value) for value in values] if lift else values, map(tuple, keys))
 
-    return lift_in_order
+    return lift_ordered
 
 
 # Calls
@@ -233,7 +231,7 @@ def _find_merge(result: Any, cuts: Sequence[tuple[int, Cut]], parameters: Sequen
         return lambda answers, _: answers[0]
     if base is InOrder:
         limit = parameters.index("limit") if "limit" in parameters else None
-        return lambda answers, given: _take_first(answers, None if limit is None else given[limit])
+        return lambda answers, given: _merge_ordered(answers, None if limit is None else given[limit])
     if base in MAPPINGS:
         are_apart = _strip(arguments[0]) in (*ROW_IDS, RepositoryId) or arguments[1] is not int
         return merging.join_mappings if are_apart else merging.add_counts
@@ -247,7 +245,7 @@ def _find_merge(result: Any, cuts: Sequence[tuple[int, Cut]], parameters: Sequen
     return simple.get(base or result)
 
 
-def _take_first(answers: Sequence[InOrder[Any]], limit: int | None) -> InOrder[Any]:
+def _merge_ordered(answers: Sequence[InOrder[Any]], limit: int | None) -> InOrder[Any]:
     pairs = [pair for answer in answers for pair in zip(answer.keys, answer, strict=True)]
     pairs = sorted(pairs, key=lambda pair: pair[0])[:limit]
     return InOrder([element for _, element in pairs], [key for key, _ in pairs])

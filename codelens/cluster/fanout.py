@@ -197,13 +197,13 @@ class _SentSet(NamedTuple):
 class _TaskThread:
     """A task in its own thread. It runs only while the thread that started it waits."""
 
-    def __init__(self, task: Callable[[], Any], of_thread: threading.local) -> None:
+    def __init__(self, task: Callable[[], Any], thread_state: threading.local) -> None:
         self.is_done = False
         self.result: Any = None
         self.fault: BaseException | None = None
         self.calls: Sequence[MethodCall] = ()  # The calls that it waits for
         self.answers: list[Any] = []
-        self._work, self._thread_state = task, of_thread
+        self._work, self._thread_state = task, thread_state
         self._turn, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()

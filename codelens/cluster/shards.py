@@ -114,9 +114,9 @@ class Shard:
 
     def answers(self, message: Sequence[Request]) -> list[Any]:
         """Answer several requests, in order."""
-        return list(map(self._answer, message))
+        return list(map(self._answer_request, message))
 
-    def _answer(self, request: Request) -> Any:
+    def _answer_request(self, request: Request) -> Any:
         arguments = tuple(map(self._resolve_set, request.arguments))
         if request.method == IN_PARTS:
             return self._do_work(self.store, *arguments)

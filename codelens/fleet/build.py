@@ -80,9 +80,7 @@ class _Group:
     chunks: list[list[str]]  # Names of repositories to index, in the chunks that remain
     tries: int = 0
     tried: set[str] = field(default_factory=set)  # Addresses of the workers that failed to build the first chunk
-    place: set[str] = field(
-        default_factory=set
-    )  # Addresses of the workers that may build the first chunk; empty for any
+    place: set[str] = field(default_factory=set)  # Workers that may build the first chunk; empty for any worker
     records: dict[str, FleetRepository] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
 

@@ -38,9 +38,7 @@ OWN_KEYS = ("name", "path", "url", "ref", "group")
 URL = re.compile(r"(?:https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+")
 """URLs with the protocols that git may use, which start no other program."""
 LONGEST_NAME = 200
-LOOKS_AT_ONCE = (
-    16  # Sources that are checked in parallel, since most of the time is spent waiting for servers and disks
-)
+LOOKS_AT_ONCE = 16  # Sources that are checked in parallel, since checks mostly wait for servers and disks
 UNKNOWN_BYTES = 20_000_000  # Assumed size of a repository that was not fetched yet: above the median in a company
 
 
@@ -164,7 +162,7 @@ def look(source: FleetSource) -> SourceLook:
             return SourceLook(fault=f"no such folder: {source.path}")
         if not source.ref and open_bare_repository(Path(source.path)) is None:
             return _look_at_files(Path(source.path))
-        repository = _parse_repository(source)
+        repository = _open_repository(source)
         commit = resolve_commit(repository, source.ref or "HEAD")
         return SourceLook(commit, commit, sum(file.size for file in list_tree_files(repository, commit)))
     except (GitError, OSError) as fault:
@@ -179,7 +177,7 @@ def look_at_all(sources: Iterable[FleetSource]) -> list[SourceLook]:
         return list(threads.map(look, sources))
 
 
-def _parse_repository(source: FleetSource) -> Repository:
+def _open_repository(source: FleetSource) -> Repository:
     repository = open_bare_repository(Path(source.path)) or find_repository(Path(source.path))
     if repository is None:
         raise GitError(f"{source.path} is not a git repository, so it has no '{source.ref}'")
@@ -238,7 +236,7 @@ def lay_out(source: FleetSource, seen: SourceLook, largest: int) -> Iterator[tup
                 seen = replace(seen, state=commit, commit=commit)
             else:
                 folder.mkdir(parents=True, exist_ok=True)
-                lay_tree(_parse_repository(source), seen.commit, folder, largest=largest)
+                lay_tree(_open_repository(source), seen.commit, folder, largest=largest)
             yield folder, seen
         finally:
             shutil.rmtree(folder, ignore_errors=True)

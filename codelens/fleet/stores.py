@@ -195,37 +195,37 @@ class ObjectStore(FleetStore):
             raise UsageError(f"no store at '{url}': {fault}") from None
 
     def read(self, name: str) -> bytes | None:
-        content: bytes | None = self._call("read", name, self._system.cat_file, self._place(name))
+        content: bytes | None = self._call("read", name, self._system.cat_file, self._make_path(name))
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        self._call("written", name, self._system.pipe_file, self._place(name), content)
+        self._call("written", name, self._system.pipe_file, self._make_path(name), content)
 
     def upload(self, file: Path, name: str) -> None:
-        self._call("written", name, self._system.put_file, str(file), self._place(name))
+        self._call("written", name, self._system.put_file, str(file), self._make_path(name))
 
     def download(self, name: str, to: Path) -> None:
         try:
-            self._system.get_file(self._place(name), str(to))
+            self._system.get_file(self._make_path(name), str(to))
         except FileNotFoundError:
             raise StoreFault(f"{self.url}/{name} is missing") from None
         except Exception as fault:
             if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise build_write_error(to, fault) from None
-            raise self._fault("read", name, fault) from None
+            raise self._make_fault("read", name, fault) from None
 
     def find(self, name: str) -> StoredFile | None:
-        row = self._call("read", name, self._system.info, self._place(name))
+        row = self._call("read", name, self._system.info, self._make_path(name))
         return _describe_row("", row) if row else None
 
     def remove(self, name: str) -> None:
-        self._call("removed", name, self._system.rm_file, self._place(name))
+        self._call("removed", name, self._system.rm_file, self._make_path(name))
 
     def files(self, folder: str) -> list[StoredFile]:
-        rows = self._call("read", folder, partial(self._system.ls, detail=True), self._place(folder)) or ()
+        rows = self._call("read", folder, partial(self._system.ls, detail=True), self._make_path(folder)) or ()
         return sorted(_describe_row(folder, row) for row in rows if row.get("type") == "file")
 
-    def _place(self, name: str) -> str:
+    def _make_path(self, name: str) -> str:
         return f"{self._top}/{name}"
 
     def _call(self, verb: str, name: str, method: Callable[..., Any], *arguments: object) -> Any:
@@ -235,9 +235,9 @@ class ObjectStore(FleetStore):
         except Exception as fault:  # each system has errors of its own
             if isinstance(fault, FileNotFoundError) and verb != "written":
                 return None
-            raise self._fault(verb, name, fault) from None
+            raise self._make_fault(verb, name, fault) from None
 
-    def _fault(self, verb: str, name: str, fault: Exception) -> CodelensError:
+    def _make_fault(self, verb: str, name: str, fault: Exception) -> CodelensError:
         text = f"{self.url}/{name} cannot be {verb}: {str(fault) or type(fault).__name__}".replace("\n", " ")
         return CannotWrite(text, StoreFault.hint) if verb == "written" else StoreFault(text)
 

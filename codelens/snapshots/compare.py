@@ -38,10 +38,10 @@ def compare(old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument]) ->
         moved += pairs
     fewer, more = _compare_edges(before, after, moved)
     return SnapshotDifference(
-        tuple(sorted(come, key=_order)),
-        tuple(sorted(gone, key=_order)),
-        tuple(sorted(moved, key=lambda change: _order(change.new))),
-        tuple(sorted(changed, key=lambda change: _order(change.new))),
+        tuple(sorted(come, key=_make_sort_key)),
+        tuple(sorted(gone, key=_make_sort_key)),
+        tuple(sorted(moved, key=lambda change: _make_sort_key(change.new))),
+        tuple(sorted(changed, key=lambda change: _make_sort_key(change.new))),
         more,
         fewer,
     )
@@ -71,7 +71,7 @@ def _compare_edges(
     old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument], moved: Iterable[SymbolChange]
 ) -> tuple[tuple[EdgePlace, ...], tuple[EdgePlace, ...]]:
     """Find the removed and the added edges, each sorted."""
-    now = {_end(change.old): _end(change.new) for change in moved}
+    now = {_identify(change.old): _identify(change.new) for change in moved}
 
     def rename(place: EdgePlace) -> EdgePlace:
         source = (place.repository, place.path, place.edge.source)
@@ -90,9 +90,9 @@ def _list_edge_places(facts: Iterable[SnapshotDocument]) -> Iterable[EdgePlace]:
     return (EdgePlace(d.repository, d.path, edge) for d in facts for edge in d.edges)
 
 
-def _end(place: SymbolPlace) -> _End:
+def _identify(place: SymbolPlace) -> _End:
     return (place.repository, place.path, place.symbol.name)
 
 
-def _order(place: SymbolPlace) -> tuple[str, str, int, str, str]:
+def _make_sort_key(place: SymbolPlace) -> tuple[str, str, int, str, str]:
     return (place.repository, place.path, place.symbol.line, place.symbol.name, place.symbol.kind)

@@ -24,9 +24,7 @@ FORMAT = b'"facts 1"'  # The first line. Change the number when the format of li
 MOST_LINES = 1000  # Most lines of the log, some hundred bytes each
 AT_ONCE = 200  # Number of documents read together, which bounds memory
 
-_Home = tuple[
-    int, str
-]  # (document id, qualified name of the symbol to which a node belongs; empty for the file itself)
+_Home = tuple[int, str]  # (document id, qualified name of the symbol to which a node belongs; empty for the file)
 
 
 def read_facts(store: Store, number: int | None = None) -> list[SnapshotDocument] | None:

@@ -161,7 +161,7 @@ def find_full_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
 def find_value_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
     """Find packed values that cannot be unpacked, and texts that do not match their digests."""
     sql = "SELECT d.id, s.bytes, d.size, d.content_hash, d.digest FROM documents d JOIN snapshots s ON s.document_id = d.id"
-    texts = (_is_text(connection, row) for row in connection.execute(sql))
+    texts = (_matches_hashes(connection, row) for row in connection.execute(sql))
     yield from _count_faulty("snapshots", "texts that are damaged", texts)
     for table, column, values, unpackers in _PACKED:
         rows: Any = connection.execute(f"SELECT {column} FROM {table}")
@@ -197,7 +197,7 @@ def _can_unpack(unpack: Any, packed: Any) -> bool:
     return True
 
 
-def _is_text(connection: apsw.Connection, row: Any) -> bool:
+def _matches_hashes(connection: apsw.Connection, row: Any) -> bool:
     """True if a document's bytes match the stored hashes; a large document is read part by part."""
     document, packed, size, content_hash, digest = row
     parts = Parts(connection)

@@ -26,9 +26,7 @@ JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 SMALLEST_PAGE = 512  # Shorter reads and writes concern the header, or other files
 _BLOCK = 1 << 20  # Bytes per read when checking a file: a multiple of every page size
 _TRIES, _PAUSE_SECONDS = 5, 0.02  # How often a damaged page is read again, since a writer may be changing it
-_PENDING_BYTE = (
-    1 << 30
-)  # SQLite never uses the page with this byte (https://www.sqlite.org/fileformat.html#the_lock_byte_page)
+_PENDING_BYTE = 1 << 30  # In a page that SQLite never uses (https://www.sqlite.org/fileformat.html#the_lock_byte_page)
 
 
 def _compute_checksum(page: memoryview, number: int) -> bytes:
@@ -139,30 +137,30 @@ def _find_damaged(file: BinaryIO, size: int) -> list[int]:
             if not fits and number != _PENDING_BYTE // size:
                 damaged.append(number)
             number += 1
-    if any(not any(_page(file, size, number)) for number in damaged):
+    if any(not any(_read_page(file, size, number)) for number in damaged):
         unused = _find_unused_pages(file, size)
-        damaged = [number for number in damaged if number not in unused or any(_page(file, size, number))]
+        damaged = [number for number in damaged if number not in unused or any(_read_page(file, size, number))]
     for _ in range(_TRIES if damaged else 0):
         time.sleep(_PAUSE_SECONDS)
-        pages = ((number, memoryview(_page(file, size, number))) for number in damaged)
+        pages = ((number, memoryview(_read_page(file, size, number))) for number in damaged)
         damaged = [number for number, page in pages if page[-RESERVED:] != _compute_checksum(page, number)]
         if not damaged:
             break
     return damaged
 
 
-def _page(file: BinaryIO, size: int, number: int) -> bytes:
+def _read_page(file: BinaryIO, size: int, number: int) -> bytes:
     file.seek(number * size)
     return file.read(size)
 
 
 def _find_unused_pages(file: BinaryIO, size: int) -> set[int]:
     """Find pages that SQLite may never have written, numbered from 0 (https://www.sqlite.org/fileformat.html#the_freelist)."""
-    head = _page(file, size, 0)
+    head = _read_page(file, size, 0)
     trunk, unused, seen = int.from_bytes(head[32:36], "big"), set(), set()
     while trunk and trunk not in seen:
         seen.add(trunk)
-        page = _page(file, size, trunk - 1)
+        page = _read_page(file, size, trunk - 1)
         words = [int.from_bytes(page[at : at + 4], "big") for at in range(0, len(page), 4)]
         if len(words) < 2:
             break

@@ -89,7 +89,7 @@ def open_reader(path: Path) -> apsw.Connection:
         try:
             return _prepare_reader(_connect(path, "mode=ro"))
         except (apsw.CantOpenError, apsw.ReadOnlyError):
-            if _is_unfinished(path):
+            if _needs_recovery(path):
                 raise IndexCorrupt(
                     f"{path} has an unfinished update that cannot be completed in its folder", "run `codelens index`"
                 ) from None
@@ -107,7 +107,7 @@ def unreadable(path: Path, fault: Exception) -> IndexCorrupt:
     return IndexCorrupt(f"{path} cannot be read: {fault}", "try again; if the disk is fine, `codelens index --rebuild`")
 
 
-def _is_unfinished(path: Path) -> bool:
+def _needs_recovery(path: Path) -> bool:
     """True if a log or journal next to the file holds changes that a writer must complete or roll back.
 
     A journal of one page comes from a change of journal mode and does not change the content of the file
@@ -311,7 +311,7 @@ def load_vector_extension(connection: apsw.Connection) -> bool:
 def writer_lock(path: Path) -> Iterator[None]:
     """Hold the writer lock, a system lock on a file, which ends with the process. Raises IndexBusy."""
     beside = path.with_name(path.name + LOCK)
-    handle = _locked_file(beside)
+    handle = _open_locked_file(beside)
     try:
         os.ftruncate(handle, 0)
         os.write(handle, f"{os.getpid()}\n".encode())
@@ -329,7 +329,7 @@ def writer_lock(path: Path) -> Iterator[None]:
 _LONGEST_LOCK = 32  # Bytes: a process id of 64 bits has 20 digits, plus a line end
 
 
-def _locked_file(beside: Path) -> int:
+def _open_locked_file(beside: Path) -> int:
     while True:
         try:
             handle = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)

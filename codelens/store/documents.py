@@ -171,7 +171,7 @@ class Documents(Tables):
             "repository_id": repository,
             "path": seen.path,
             "os_path": raw_path if raw_path != seen.path.encode() else None,
-            **dict(zip(_STAMP, _stamp_values(seen.stamp), strict=True)),
+            **dict(zip(_STAMP, _list_stamp_values(seen.stamp), strict=True)),
             "roles": " ".join(sorted(derived.roles)),
             "namespace": derived.extraction.namespace,
             "fault": derived.extraction.fault,
@@ -195,7 +195,7 @@ class Documents(Tables):
     def set_stamp(self, document: DocumentId, stamp: FileStamp) -> None:
         """Record a document's new stamp when its content is unchanged, for example after a `touch`."""
         sql = "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ? WHERE id = ?"
-        self._run(sql, *_stamp_values(stamp), document)
+        self._run(sql, *_list_stamp_values(stamp), document)
 
     def list_embedded_otherwise(self, embedder: str) -> list[DocumentRow]:
         """List documents that were not embedded by this embedder, by path."""
@@ -362,14 +362,14 @@ class Documents(Tables):
                 s.path,
                 s.reason.value,
                 s.detail,
-                *(_stamp_values(s.stamp) if s.stamp else (None, None, None, 0)),
+                *(_list_stamp_values(s.stamp) if s.stamp else (None, None, None, 0)),
             )
             for s in new
         ]
         self._run_many("INSERT OR REPLACE INTO skips VALUES (?,?,?,?,?,?,?,?)", rows)
 
 
-def _stamp_values(stamp: FileStamp) -> tuple[int, int, int, int]:
+def _list_stamp_values(stamp: FileStamp) -> tuple[int, int, int, int]:
     return stamp.size, stamp.mtime_ns, stamp.inode, stamp.ctime_ns
 
 
@@ -379,10 +379,7 @@ def _document_row(row: Any) -> DocumentRow:
     return DocumentRow(i, repository, path, file, FileStamp(*stamp), digest, language, marks, encoding, bom, fault)
 
 
-PART_BASE, _SHIFT = (
-    1 << 40,
-    20,
-)  # A part's id is PART_BASE + document * 2^_SHIFT + part number: larger than any document's
+PART_BASE, _SHIFT = 1 << 40, 20  # A part's id is PART_BASE + document * 2^_SHIFT + number: above all document ids
 DOCUMENT_OF_PART = f"(id - {PART_BASE}) >> {_SHIFT}"  # SQL expression for the document of a part's id
 
 
@@ -391,26 +388,26 @@ class Parts(Tables):
 
     def add(self, document: DocumentId, number: int, part: DerivedPart) -> None:
         """Store part `number`, from 0, with its trigrams."""
-        identity = _id(document, number)
+        identity = _make_part_id(document, number)
         self._run("INSERT INTO parts VALUES (?,?,?,?,?)", identity, *part.place, part.snapshot)
         if part.trigrams:
             self._run("INSERT INTO text_trigrams (rowid, text) VALUES (?, ?)", identity, part.trigrams)
 
     def remove(self, document: DocumentId) -> None:
         """Delete all parts of a document with their trigrams."""
-        ids = [(_id(document, number),) for number in range(len(self.list_places(document)))]
+        ids = [(_make_part_id(document, number),) for number in range(len(self.list_places(document)))]
         self._run_many("DELETE FROM text_trigrams WHERE rowid = ?", ids)
         self._run_many("DELETE FROM parts WHERE id = ?", ids)
 
     def list_places(self, document: DocumentId) -> list[PartPlace]:
         """List the positions at which a document's parts begin, in order; empty if the document is stored whole."""
         sql = "SELECT start_byte, line, before FROM parts WHERE id >= ? AND id < ? ORDER BY id"
-        rows = self._rows(sql, _id(document, 0), _id(document, 1 << _SHIFT))
+        rows = self._rows(sql, _make_part_id(document, 0), _make_part_id(document, 1 << _SHIFT))
         return [PartPlace(start, line, before) for start, line, before in rows]
 
     def read_bytes(self, document: DocumentId, number: int) -> bytes:
         """Read a part's bytes, compressed."""
-        return bytes(self._row("SELECT bytes FROM parts WHERE id = ?", _id(document, number))[0])
+        return bytes(self._row("SELECT bytes FROM parts WHERE id = ?", _make_part_id(document, number))[0])
 
     def list_documents(self) -> set[DocumentId]:
         """List the documents that are stored in parts."""
@@ -431,5 +428,5 @@ def group_by_document(rows: Iterable[int]) -> Mapping[DocumentId, Collection[int
     return parts_by_document
 
 
-def _id(document: DocumentId, number: int) -> int:
+def _make_part_id(document: DocumentId, number: int) -> int:
     return PART_BASE + (document << _SHIFT) + number

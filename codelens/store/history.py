@@ -144,7 +144,7 @@ class Messages(Tables):
         super().__init__(connection)
         self._phrases = Phrases(connection)
 
-    def _match_term(self, term: str) -> str:
+    def _build_term_match(self, term: str) -> str:
         """Build the FTS5 expression for messages with a term. The table has no positions, so phrases become an AND of words."""
         if term.endswith(BEGINNING):
             return self._phrases.any_of([term])
@@ -159,7 +159,9 @@ class Messages(Tables):
     @set_merge_rule(is_lasting=True)
     def frequency(self, term: str) -> int:
         """Count the messages with a term."""
-        return self._number("SELECT count(*) FROM message_terms WHERE message_terms MATCH ?", self._match_term(term))
+        return self._number(
+            "SELECT count(*) FROM message_terms WHERE message_terms MATCH ?", self._build_term_match(term)
+        )
 
     def weigh(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
         """Weigh the messages about each document; documents without a message with any term are left out. `rarity`: term → idf."""
@@ -169,7 +171,7 @@ class Messages(Tables):
             "WHERE message_terms MATCH ? AND m.weight > 0"
         )
         for term in rarity:
-            rows = self._rows(sql, self._match_term(term))
+            rows = self._rows(sql, self._build_term_match(term))
             for number, weight in rows:
                 weights[number] = weight
                 terms_of.setdefault(number, []).append(term)
@@ -202,7 +204,7 @@ class Messages(Tables):
             "CROSS JOIN messages m ON m.id = t.rowid JOIN repositories r ON r.id = m.repository_id WHERE message_terms MATCH ?"
         )
         for term in dict.fromkeys(terms):
-            rows = self._rows(sql, self._match_term(term))
+            rows = self._rows(sql, self._build_term_match(term))
             rarity[term] = math.log(1.0 + (total - len(rows) + 0.5) / (len(rows) + 0.5))
             for number, time, *names, subject in rows:
                 messages.setdefault(number, ((-time, *names), subject, []))[2].append(term)

@@ -16,9 +16,7 @@ UnitNumber = Annotated[int, UnitId]
 DocumentNumber = Annotated[int, DocumentId]
 NodeNumber = Annotated[int, Node]  # Ids that callers pass as plain integers
 Expression = Annotated[str, "expression"]  # An FTS5 expression; only indexes that may match it are asked
-Expressions = Annotated[
-    Sequence[str], "expressions"
-]  # Several FTS5 expressions; only indexes that may match the last are asked
+Expressions = Annotated[Sequence[str], "expressions"]  # Several; only indexes that may match the last are asked
 SymbolName = Annotated[str, "name"]  # The name of units; only indexes that may hold it are asked
 
 Merge = Callable[[Sequence[Any], Sequence[Any]], Any]  # (the answers of all indexes, the arguments) → the merged answer
@@ -28,9 +26,7 @@ M = TypeVar("M", bound=Callable[..., Any])
 class Elements(NamedTuple):
     """Splits an answer by the elements of the first argument, so that only new elements need to be requested."""
 
-    split: Callable[
-        [Any], Iterable[tuple[Any, Any]]
-    ]  # An answer → pairs (element of the argument, element of the answer)
+    split: Callable[[Any], Iterable[tuple[Any, Any]]]  # Answer → pairs (element of the argument, element of the answer)
     join: Callable[[list[Any], Sequence[Any]], Any] = lambda elements, _: elements  # Elements and arguments → an answer
 
 

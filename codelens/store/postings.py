@@ -39,10 +39,7 @@ ENDINGS = (
     "ors", "ies", "ing", "ed", "es",
 )  # fmt: skip
 """The most common endings of English words."""
-TAILS = (
-    "",
-    *dict.fromkeys(end[at:] for end in ENDINGS for at in range(len(end))),
-)  # Possible continuations of a prefix
+TAILS = ("", *dict.fromkeys(end[at:] for end in ENDINGS for at in range(len(end))))  # Continuations of a prefix
 SHORTEST_STEM = 3  # Letters of a stem that may be queried as a prefix; `us`, the stem of `uses`, begins too many words
 
 
@@ -77,7 +74,7 @@ class Phrases:
         if not term.endswith(BEGINNING):
             return (quote_term(term),)
         if term not in self._known:
-            self._known[term] = tuple(self._phrases_of_prefix(term.removesuffix(BEGINNING)))
+            self._known[term] = tuple(self._list_phrases_with_prefix(term.removesuffix(BEGINNING)))
         return self._known[term]
 
     def any_of(self, terms: Iterable[str | InColumns]) -> str:
@@ -100,7 +97,7 @@ class Phrases:
         limited = f"{{{' '.join(columns)}}} : " if columns else ""
         return [f"{limited}({phrase})" for term in terms for phrase in self.make_phrases(term)]
 
-    def _phrases_of_prefix(self, begun: str) -> Iterator[str]:
+    def _list_phrases_with_prefix(self, begun: str) -> Iterator[str]:
         """Make the phrases for a prefix: first for stems with this prefix, then for other stems of words with this prefix."""
         begun_stem = self.stem(begun)
         carrier = next((begun + end for end in CARRIERS if self.stem(begun + end) == begun), "")
@@ -125,7 +122,7 @@ class Phrases:
         """Split a text into words and stem them as the index does."""
         if self._tokenizer is None:
             self._tokenizer = self._connection.fts5_tokenizer(TOKENIZER[0], TOKENIZER[1])
-        return _split(self._tokenizer, text)
+        return _tokenize(self._tokenizer, text)
 
     def words(self, terms: str) -> list[str]:
         """Split terms and fold them as the index does before stemming; ASCII terms must be folded already."""
@@ -133,10 +130,10 @@ class Phrases:
             return terms.split()
         if self._folder is None:
             self._folder = self._connection.fts5_tokenizer(TOKENIZER[1][0], TOKENIZER[1][1:])
-        return _split(self._folder, terms)
+        return _tokenize(self._folder, terms)
 
 
-def _split(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
+def _tokenize(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
     tokens = tokenizer(text.encode("utf-8", "replace"), apsw.FTS5_TOKENIZE_QUERY, None, include_offsets=False)
     return [str(same[0]) for same in tokens]
 
@@ -443,7 +440,7 @@ class OccurrenceCounter(Tables):
         super().__init__(connection)
         self._sets, self._arrays = sets, arrays
         self._files = cache(self._count_files) if unchanging else self._count_files
-        self._aside = cache(self._count_aside) if unchanging else self._count_aside
+        self._aside = cache(self._count_todos) if unchanging else self._count_todos
         self._registered = False
         self._phrases = Phrases(connection)
 
@@ -503,7 +500,7 @@ class OccurrenceCounter(Tables):
             holding.append(dict(rows))
         return lengths, holding
 
-    def _count_aside(self) -> Mapping[int, int]:
+    def _count_todos(self) -> Mapping[int, int]:
         """Count TODO comments by file, to subtract them from the count of all units, which needs only an SQL index."""
         sql = f"SELECT document_id, count(*) FROM units WHERE folded = '' AND kind = '{TODO}' GROUP BY document_id"
         return dict(self._rows(sql))

@@ -229,14 +229,14 @@ class Memory(FileBeside):
     def last_answer(self, session: str = "") -> RecordedAnswer | None:
         """Read the newest recorded answer of a session; None if it has no answers."""
         sql = "SELECT id, query, words, at FROM answers WHERE session = ? ORDER BY id DESC LIMIT 1"
-        return next((self._answer(row, session) for row in self._rows(sql, session)), None)
+        return next((self._read_answer(row, session) for row in self._rows(sql, session)), None)
 
     def find_unsettled(self, session: str = "") -> list[RecordedAnswer]:
         """Find a session's answers whose unused places have not been judged yet, oldest first."""
         sql = "SELECT id, query, words, at FROM answers WHERE session = ? AND NOT settled ORDER BY id"
-        return [self._answer(row, session) for row in self._rows(sql, session)]
+        return [self._read_answer(row, session) for row in self._rows(sql, session)]
 
-    def _answer(self, row: tuple[Any, ...], session: str) -> RecordedAnswer:
+    def _read_answer(self, row: tuple[Any, ...], session: str) -> RecordedAnswer:
         sql = (
             "SELECT a.rank, p.repository, p.path, p.name, p.kind, a.line, a.used FROM answered a "
             "JOIN places p ON p.id = a.place WHERE a.answer = ? ORDER BY a.rank"
@@ -271,7 +271,7 @@ class Memory(FileBeside):
                     {**a.place._asdict(), "rank": a.rank, "line": a.line, "used": a.used} for a in answer.places
                 ],
             }
-            for answer in (self._answer(row[:4], row[4]) for row in answers)
+            for answer in (self._read_answer(row[:4], row[4]) for row in answers)
         ]
         return exported
 
@@ -291,31 +291,31 @@ class Memory(FileBeside):
 
     def pin(self, place: Place, at: int) -> None:
         """Pin a place, if it is not pinned yet."""
-        self._run("INSERT OR IGNORE INTO pins VALUES (?, ?)", self._id(place), at)
+        self._run("INSERT OR IGNORE INTO pins VALUES (?, ?)", self._find_place_id(place), at)
 
     def unpin(self, place: Place) -> bool:
         """Unpin a place; returns True if it was pinned."""
-        return bool(self._run("DELETE FROM pins WHERE place = ?", self._id(place)))
+        return bool(self._run("DELETE FROM pins WHERE place = ?", self._find_place_id(place)))
 
     def rate(self, place: Place, rating: float, at: int) -> None:
         """Rate a place from 0 to 10, replacing an earlier rating."""
-        self._run("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?)", self._id(place), rating, at)
+        self._run("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?)", self._find_place_id(place), rating, at)
 
     def use(self, place: Place, at: int) -> None:
         """Count one use of a place."""
         sql = "INSERT INTO uses VALUES (?1, 1, ?2) ON CONFLICT DO UPDATE SET count = count + 1, at = ?2"
-        self._run(sql, self._id(place), at)
+        self._run(sql, self._find_place_id(place), at)
 
     def judge(self, place: Place, judged: Feedback, at: int) -> None:
         """Record one judgement of a place."""
-        number = self._id(place)
+        number = self._find_place_id(place)
         sql = "INSERT INTO feedback (place, useful, implied, digest, query, at) VALUES (?, ?, ?, ?, ?, ?)"
         self._run(sql, number, judged.useful, judged.implied, judged.digest, judged.query, at)
         self._keep_newest("feedback", number, MOST_FEEDBACK)
 
     def stamp(self, place: Place, at: int) -> None:
         """Record that an answer contained the place."""
-        number = self._id(place)
+        number = self._find_place_id(place)
         self._run("INSERT INTO stamps (place, at) VALUES (?, ?)", number, at)
         self._keep_newest("stamps", number, MOST_STAMPS)
 
@@ -326,7 +326,7 @@ class Memory(FileBeside):
     def learn(self, word: str, place: Place, at: int) -> None:
         """Count a use of the place for a query with this word."""
         sql = "INSERT INTO vocabulary VALUES (?1, ?2, 1, ?3) ON CONFLICT DO UPDATE SET count = count + 1, at = ?3"
-        self._run(sql, word, self._id(place), at)
+        self._run(sql, word, self._find_place_id(place), at)
 
     def add_answer(self, answer: RecordedAnswer) -> int:
         """Record an answer and return its number. Only the newest are kept."""
@@ -334,7 +334,7 @@ class Memory(FileBeside):
         self._run(sql, answer.session, answer.query, json.dumps(answer.words, ensure_ascii=False), answer.at)
         ((number,),) = self._rows("SELECT last_insert_rowid()")
         for answered in answer.places:
-            values = (number, answered.rank, self._id(answered.place), answered.line, answered.used)
+            values = (number, answered.rank, self._find_place_id(answered.place), answered.line, answered.used)
             self._run("INSERT INTO answered VALUES (?, ?, ?, ?, ?)", *values)
         self._run("DELETE FROM answered WHERE answer <= ?", number - MOST_ANSWERS)
         self._run("DELETE FROM answers WHERE id <= ?", number - MOST_ANSWERS)
@@ -350,7 +350,7 @@ class Memory(FileBeside):
 
     def forget(self, places: Collection[Place]) -> int:
         """Delete all records of these places, with the answers that contained them. Returns the number of deleted rows."""
-        numbers = json.dumps([self._id(place) for place in sorted(places)])
+        numbers = json.dumps([self._find_place_id(place) for place in sorted(places)])
         among = "place IN (SELECT value FROM json_each(?))"
         self._run(f"DELETE FROM answers WHERE id IN (SELECT answer FROM answered WHERE {among})", numbers)
         gone = sum(self._run(f"DELETE FROM {table} WHERE {among}", numbers) for table in KEPT)
@@ -358,7 +358,7 @@ class Memory(FileBeside):
         self._run("DELETE FROM places WHERE id IN (SELECT value FROM json_each(?))", numbers)
         return gone
 
-    def _id(self, place: Place) -> int:
+    def _find_place_id(self, place: Place) -> int:
         self._run("INSERT OR IGNORE INTO places (repository, path, name, kind) VALUES (?, ?, ?, ?)", *place)
         sql = "SELECT id FROM places WHERE path = ?2 AND repository = ?1 AND name = ?3 AND kind = ?4"
         ((number,),) = self._rows(sql, *place)

@@ -80,9 +80,7 @@ STEPS = 1000  # SQLite instructions between two checks of the time: about 30 µs
 class Store(Tables):
     """An open index file. Close it, or use it as a context manager."""
 
-    walked: dict[Any, Any] | None = (
-        None  # Settings of a graph walk → cached neighbours of nodes; None if the index may change
-    )
+    walked: dict[Any, Any] | None = None  # Settings of a walk → cached neighbours; None if the index may change
     filters: TextFilters | None = None  # Cached filters of documents' texts; None if the index may change
     resolvers: dict[RepositoryId, Any] | None = None
     """Repository → its resolver of names, cached between queries by a server; None without such a cache."""
@@ -104,9 +102,7 @@ class Store(Tables):
         self.walked, self.filters = ({}, TextFilters()) if unchanging else (None, None)
         self._value_of = cache(self._read_meta) if unchanging else self._read_meta
         self.budget = TimeBudget()  # Remaining time of the current query
-        self._version: tuple[int, int, int] | None = (
-            None  # The state that a reader sees, so that `resume` can compare it
-        )
+        self._version: tuple[int, int, int] | None = None  # A reader's state of the file, which `resume` compares
         self.changed: set[int] = set()  # Documents whose symbols or edges were written since the store was opened
         self.committed = False  # True once a transaction that may have changed the index was committed
         self.documents = Documents(connection, place or path.resolve())

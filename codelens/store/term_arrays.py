@@ -17,9 +17,7 @@ from codelens.text.bm25 import compute_fts5_idf, score_term, weigh_length
 from codelens.text.terms import BEGINNING
 
 COLUMNS = ("body", "name", "concepts", "path", "container", "doc", "signature")
-ASKED_BEFORE = (
-    40  # Requests, as of a few searches, before arrays are used: a server gains more than importing numpy costs
-)
+ASKED_BEFORE = 40  # Requests before arrays are used. Only a server makes so many, and gains from importing numpy.
 MOST_BYTES = 64 << 20  # Limit on bytes of the terms' arrays; the arrays of all units take another 52 bytes per unit
 FINEST = 1 << 10  # Weights that are multiples of 1 / FINEST are multiplied and added without rounding errors
 _CASES = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(COLUMNS))
@@ -104,10 +102,10 @@ class TermArrays(Tables):
         if (postings := self.find(terms)) is None:
             return None
         numpy, width = self._numpy, len(COLUMNS)
-        at, _ = self._places(self._units, numpy.array(units, dtype=numpy.int64))
+        at, _ = self._find_positions(self._units, numpy.array(units, dtype=numpy.int64))
         counted: dict[int, dict[int, bytes]] = {place: {} for place in at.tolist()}
         for number, term in enumerate(postings):
-            rows, _ = self._places(term.places, at)
+            rows, _ = self._find_positions(term.places, at)
             packed = numpy.minimum(term.counts[rows], most).astype(numpy.uint8).tobytes()
             for row, place in enumerate(term.places[rows].tolist()):
                 counted[place][number] = packed[row * width : row * width + width]
@@ -126,12 +124,12 @@ class TermArrays(Tables):
         wanted = numpy.array(sorted(documents), dtype=numpy.int64)
 
         def count_among(documents: Any, units_in: Any) -> dict[int, int]:
-            rows, those = self._places(documents, wanted)
+            rows, those = self._find_positions(documents, wanted)
             return dict(zip(those.tolist(), units_in[rows].tolist(), strict=True))
 
         return count_among(*self._by_document), [count_among(term.documents, term.units_in) for term in postings]
 
-    def _places(self, ordered: Any, wanted: Any) -> tuple[Any, Any]:
+    def _find_positions(self, ordered: Any, wanted: Any) -> tuple[Any, Any]:
         """Find wanted values in an ordered array: (positions of those that it holds, those values)."""
         if not len(ordered):
             return self._numpy.zeros(0, dtype=self._numpy.int64), wanted[:0]
@@ -143,16 +141,16 @@ class TermArrays(Tables):
     def _find_stem(self, stem: str) -> _TermPostings:
         known = self._known.pop(stem, None)
         if known is None:
-            known = self._read(stem)
+            known = self._read_postings(stem)
             self._bytes += _size(known)
         self._known[stem] = known  # move to the end: the least recently used is dropped first
         while self._bytes > MOST_BYTES and len(self._known) > 1:
             self._bytes -= _size(self._known.pop(next(iter(self._known))))
         return known
 
-    def _read(self, stem: str) -> _TermPostings:
+    def _read_postings(self, stem: str) -> _TermPostings:
         numpy = self._numpy
-        (keys,) = self._numbers(
+        (keys,) = self._read_columns(
             f"SELECT group_concat(doc * 8 + CASE col {_CASES} END) FROM temp.places WHERE term = ?", (stem,)
         )
         keys, often = numpy.unique(keys, return_counts=True)
@@ -177,12 +175,12 @@ class TermArrays(Tables):
         total = self._lengths.sum(axis=1)
         mean = int(total.sum()) / len(sizes) if sizes else 1.0
         self._length_weights: Any = weigh_length(total, mean)
-        units, documents = self._numbers("SELECT group_concat(id), group_concat(document_id) FROM units")
+        units, documents = self._read_columns("SELECT group_concat(id), group_concat(document_id) FROM units")
         order = numpy.argsort(units)
         self._documents = documents[order][numpy.searchsorted(units[order], self._units)]
         self._by_document = numpy.unique(self._documents, return_counts=True)
 
-    def _numbers(self, sql: str, values: Sequence[str] = ()) -> list[Any]:
+    def _read_columns(self, sql: str, values: Sequence[str] = ()) -> list[Any]:
         """Read one row of texts with numbers joined by commas, as an array each: five times as fast as reading rows."""
         row: Any = self._connection.execute(sql, values).fetchone()
         return [self._numpy.fromstring(text or "", dtype=self._numpy.int64, sep=",") for text in row]

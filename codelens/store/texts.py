@@ -19,9 +19,7 @@ from codelens.worktree.files import hash_content
 MAX_LINE = 400  # Limit on characters of a line that are shown
 
 
-PARTS_HELD = (
-    3  # Limit on parts of a large document in memory; a unit is within one part, a line may continue in the next
-)
+PARTS_HELD = 3  # Limit on parts of a large document in memory; a unit is in one part, a line may span several
 LONGEST_LINE = 100_000  # Limit on characters that are read from a line that spans several parts
 
 
@@ -147,7 +145,7 @@ class PartLines(Sequence[str]):
 
     def __len__(self) -> int:
         last = len(self._keys) - 1
-        return self._keys[last][0] - 1 + len(self._of_part(last))
+        return self._keys[last][0] - 1 + len(self._read_part_lines(last))
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -158,17 +156,17 @@ class PartLines(Sequence[str]):
             return [self[i] for i in range(*index.indices(len(self)))]
         index += len(self) if index < 0 else 0
         number = bisect_right(self._keys, (index + 1, 0)) - 1  # the part in which this line begins
-        lines, first = self._of_part(number), self._keys[number][0] - 1
+        lines, first = self._read_part_lines(number), self._keys[number][0] - 1
         if not 0 <= index - first < len(lines):
             raise IndexError("no such line")
         line = lines[index - first]
         number += 1
         while number < len(self._keys) and self._keys[number][0] == index + 1 and len(line) < LONGEST_LINE:
-            line += self._of_part(number)[0][:LONGEST_LINE]
+            line += self._read_part_lines(number)[0][:LONGEST_LINE]
             number += 1
         return line.removesuffix("\r")
 
-    def _of_part(self, number: int) -> list[str]:
+    def _read_part_lines(self, number: int) -> list[str]:
         """Read the lines of a part; the last one may continue in the next part."""
         if number != self._number:
             text = self._text.stored(self._text.span_of(number))

@@ -54,13 +54,13 @@ def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) ->
 
 def sign(connection: apsw.Connection, place: Path) -> bool:
     """Sign the index for this user and path, in the caller's transaction. Returns False if no key can be stored."""
-    key = _key(create=True)
+    key = _read_key(create=True)
     if key is None:
         return False
     identity = _read_meta(connection, IDENTITY) or os.urandom(16).hex()
     for name, value in ((IDENTITY, identity), (PLACE, os.fsencode(place).hex()), (FOLDER, _identify_folder(place))):
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value)).fetchall()
-    mark = _mark(key, connection, place)
+    mark = _compute_mark(key, connection, place)
     connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK, mark)).fetchall()
     return True
 
@@ -82,7 +82,7 @@ def accept(place: Path) -> str:
     entry = {**_read_stat(place), "sha256": _digest(place)}
     listed = {**_read_accepted(), os.fspath(place): entry}
     try:
-        _write_private(folder / ACCEPTED_NAME, json.dumps(listed, indent=1, sort_keys=True).encode(), replace=True)
+        _write_private_file(folder / ACCEPTED_NAME, json.dumps(listed, indent=1, sort_keys=True).encode(), replace=True)
     except OSError as fault:
         raise CannotWrite(f"{folder / ACCEPTED_NAME}: {fault.strerror or fault}", "set XDG_DATA_HOME") from None
     return str(entry["sha256"])
@@ -108,14 +108,14 @@ def refuse_roots_outside(place: Path, roots: Sequence[Path]) -> None:
 
 def can_sign() -> bool:
     """True if the user has a key, or one can be created."""
-    return _key(create=True) is not None
+    return _read_key(create=True) is not None
 
 
 def _has_mark(connection: apsw.Connection, place: Path) -> bool:
-    key, mark = _key(), _read_meta(connection, MARK)
+    key, mark = _read_key(), _read_meta(connection, MARK)
     if key is None or not mark:
         return False
-    return _mark(key, connection, place) == mark  # no timing attack: whoever can time this cannot forge files
+    return _compute_mark(key, connection, place) == mark  # no timing attack: whoever can time this cannot forge files
 
 
 def _has_moved(connection: apsw.Connection, place: Path) -> bool:
@@ -164,7 +164,7 @@ def _identify_folder(place: Path) -> str:
     return f"{stat.st_dev}:{stat.st_ino}"
 
 
-def _mark(key: bytes, connection: apsw.Connection, place: Path) -> str:
+def _compute_mark(key: bytes, connection: apsw.Connection, place: Path) -> str:
     """Compute the MAC over all parts, each with its length, so that different lists of parts never give the same bytes.
 
     The schema is not covered, because an index is opened only if its tables have exactly the SQL of the migrations.
@@ -193,7 +193,7 @@ def read_marked_place(connection: apsw.Connection) -> Path | None:
     return None
 
 
-def _key(create: bool = False) -> bytes | None:
+def _read_key(create: bool = False) -> bytes | None:
     """Read the user's key, or create it with `create`; None if this fails or the file may be another user's."""
     folder = find_user_place("")
     if folder is None:
@@ -207,11 +207,11 @@ def _key(create: bool = False) -> bytes | None:
     if not create:
         return None
     with suppress(OSError):
-        _write_private(folder / KEY_NAME, os.urandom(KEY_BYTES), replace=False)
-    return _key()
+        _write_private_file(folder / KEY_NAME, os.urandom(KEY_BYTES), replace=False)
+    return _read_key()
 
 
-def _write_private(path: Path, content: bytes, replace: bool) -> None:
+def _write_private_file(path: Path, content: bytes, replace: bool) -> None:
     """Write a file that only the user can read, completely or not at all. Without `replace`, an existing file is kept."""
     path.parent.mkdir(parents=True, exist_ok=True)
     begun = path.with_name(f"{path.name}.{os.getpid()}")

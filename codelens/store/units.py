@@ -117,9 +117,7 @@ class Units(Tables):
         self._sets = sets
         self._next = 0
         self._count = cache(self._count_units) if unchanging else self._count_units
-        self._kept: dict[UnitId, UnitRow] | None = (
-            {} if unchanging else None
-        )  # Cached rows; None if the index may change
+        self._kept: dict[UnitId, UnitRow] | None = {} if unchanging else None  # Cached rows, if they cannot change
 
     def add(
         self,

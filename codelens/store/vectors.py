@@ -206,12 +206,12 @@ class VectorArray:
         self._units = numpy.array([number // PIECES for number, _ in rows], numpy.int64)
         self._vectors = numpy.frombuffer(b"".join(vector for _, vector in rows), numpy.int8).reshape(len(rows), width)
         self._squares = numpy.einsum("ij,ij->i", self._vectors, self._vectors, dtype=numpy.int32)
-        self._slots = self._places(signs.select(None))
+        self._slots = self._find_positions(signs.select(None))
 
     def nearest(self, mask: int, query: bytes, limit: int) -> list[tuple[UnitId, float]]:
         """Find the nearest vectors in a mask, nearest first, ties in order of id: pairs (unit, distance)."""
-        rows = self._numpy.searchsorted(self._slots, self._places(mask))
-        distances = self._distances(rows, query)
+        rows = self._numpy.searchsorted(self._slots, self._find_positions(mask))
+        distances = self._compute_distances(rows, query)
         first = self._numpy.argsort(distances, kind="stable")[:limit]
         return list(zip(self._units[rows[first]].tolist(), distances[first].tolist(), strict=True))
 
@@ -222,14 +222,14 @@ class VectorArray:
         rows = numpy.flatnonzero(wanted[self._units])
         units_of_rows = self._units[rows]
         first = numpy.flatnonzero(numpy.diff(units_of_rows, prepend=-1))
-        least = numpy.minimum.reduceat(self._distances(rows, query), first)
+        least = numpy.minimum.reduceat(self._compute_distances(rows, query), first)
         return dict(zip(units_of_rows[first].tolist(), least.tolist(), strict=True))
 
-    def _places(self, mask: int) -> Any:
+    def _find_positions(self, mask: int) -> Any:
         in_bytes = self._numpy.frombuffer(mask.to_bytes(self._signs.bytes, "little"), self._numpy.uint8)
         return self._numpy.flatnonzero(self._numpy.unpackbits(in_bytes, bitorder="little"))
 
-    def _distances(self, rows: Any, query: bytes) -> Any:
+    def _compute_distances(self, rows: Any, query: bytes) -> Any:
         numpy, asked = self._numpy, self._numpy.frombuffer(query, self._numpy.int8)
         products = numpy.einsum("ij,j->i", self._vectors[rows], asked, dtype=numpy.int32)
         of_query = numpy.einsum("j,j", asked, asked, dtype=numpy.int32)
@@ -309,12 +309,12 @@ class Signs(Tables):
         if self._last is None or self._last[0] != query:
             columns: list[list[int]] = [[], [], []]
             for dimension, exponent, above in weigh_dimensions(query):
-                column = self._column(dimension)
+                column = self._read_column(dimension)
                 columns[exponent].append(column ^ self._full_mask if above else column)
             self._last = query, SignDistances(add_columns(columns))
         return self._last[1]
 
-    def _column(self, dimension: int) -> int:
+    def _read_column(self, dimension: int) -> int:
         if dimension not in self._columns:
             parts = (bits[dimension * size : (dimension + 1) * size].ljust(size, b"\0") for size, bits in self._bits)
             self._columns[dimension] = int.from_bytes(b"".join(parts), "little")
@@ -324,8 +324,8 @@ class Signs(Tables):
 def weigh_dimensions(query: bytes) -> Iterator[tuple[int, int, bool]]:
     """Weigh the query's dimensions: (dimension, exponent of its weight, True if the query's value is above 0).
 
-        Weights are the query's absolute values, scaled so that a sixteenth of those above 0 would exceed 4, and rounded to 0, 1, 2 or
-    4. Dimensions with weight 0 are left out.
+    Weights are the query's absolute values, scaled so that a sixteenth of those above 0 would exceed 4, and rounded to 0, 1,
+    2 or 4. Dimensions with weight 0 are left out.
     """
     values = [value - 256 if value > 127 else value for value in query]
     sizes = sorted(abs(value) for value in values if value)
@@ -361,7 +361,7 @@ class SignDistances:
         """Make the mask of all vectors nearer than the one at rank `most`; if that is empty, of those that tie with it."""
         if among.bit_count() < most:
             return among
-        nearer, last = self._split(among, most)
+        nearer, last = self._split_at_rank(among, most)
         return nearer or last
 
     def find_below(self, among: int, limit: float) -> int:
@@ -379,7 +379,7 @@ class SignDistances:
 
     def counts(self, among: int, most: int) -> dict[float, int]:
         """Count vectors by distance, for the `most` nearest vectors and those that tie with the last."""
-        nearer, last = self._split(among, most) if among.bit_count() >= most else (among, 0)
+        nearer, last = self._split_at_rank(among, most) if among.bit_count() >= most else (among, 0)
         size = max(among.bit_length() + 7, 8) // 8
         digits = [(digit & among).to_bytes(size, "little") for digit in self._digits]
         return Counter(
@@ -387,7 +387,7 @@ class SignDistances:
             for place in _list_set_bits((nearer | last).to_bytes(size, "little"))
         )
 
-    def _split(self, among: int, most: int) -> tuple[int, int]:
+    def _split_at_rank(self, among: int, most: int) -> tuple[int, int]:
         """Find the vectors nearer than the one at rank `most`, and those that tie with it: (mask, mask)."""
         nearer, equal, count = 0, among, 0
         for digit in reversed(self._digits):
