@@ -62,7 +62,7 @@ class Verdict:
 
 TRUE, UNKNOWN = Verdict(True), Verdict(None)
 MANY_ALTERNATIVES = 4
-"""Least words of an OR to test together. Flask (216 files), 4, 16, 400 words: .17, .37, 2.8 CPU s singly; .10, .14, 1.4 together."""
+"""Least words of an OR to join. Flask (216 files), 4, 16 and 400 words: .17, .37, 2.8 CPU s singly; .10, .14, 1.4 joined."""
 
 
 def evaluate(node: Node | None, facts: Facts, matching: Matching) -> Verdict:
