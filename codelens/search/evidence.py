@@ -293,7 +293,7 @@ class Evidence:
     # What features ask
 
     def holds_instead(self, unit: UnitId) -> bool:
-        """True if the unit holds an abbreviation or alias of one of the query's words."""
+        """Decide if the unit contains an abbreviation or alias of one of the query's words."""
         in_unit = self.found.get(unit)
         return in_unit is not None and any(self.terms[place] in self._instead for place in in_unit.counts)
 

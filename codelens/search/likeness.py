@@ -73,7 +73,7 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
         ]  # types and functions, the outermost, first
         named.sort(key=lambda u: (u.kind in MINOR_KINDS, u.qualified_name.count("."), u.span.start))
         names = list(dict.fromkeys(u.name for u in named))[:MOST_NAMES]
-        # The heading of a section of prose; other chunks are named after their file
+        # Only sections have headings; other chunks of text are named after their file
         heading = inside[0].name if inside and inside[0].kind == "section" else ""
         uses: Counter[str] = Counter()
         for reference in store.references.list_in_document(document.id):
@@ -152,7 +152,7 @@ def read_snippet(text: str, language: str, store: Store, embedder: Embedder | No
 
     An empty `language` is guessed: the first whose grammar parses the text without errors and finds a definition in it.
     """
-    text, tried = dedent(text), [language]  # dedented: a method as it stands in its class
+    text, tried = dedent(text), [language]  # dedented, because it may be a method copied from a class
     if not language:
         counts = Counter(d.language for d in store.documents.read_rows())
         known = [name for name in counts if (row := languages().get(name)) is not None and row.grammar]

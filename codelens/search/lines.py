@@ -175,7 +175,7 @@ class LineSearch:
             raise UsageError(fault, hint) from None
 
     def _take_lines(self, lines: list[FoundLine]) -> list[FoundLine]:
-        """Take from the next lines those that --offset and -m do not leave out, and count them."""
+        """Take from the next matching lines those within --offset and -m, and update `skip` and `left`."""
         taken = lines[self.skip : self.skip + self.left]
         self.skip -= min(self.skip, len(lines))
         self.left -= len(taken)

@@ -36,7 +36,7 @@ def adjust_scores(ranking: Ranking) -> Ranking:
     if profile.memory and (recollection := run.recollection):
         recollection.add(candidates, run.terms, profile.of_memory)
     add_factors(candidates, run.terms, profile.factors)
-    targets = ranking.findings.targets  # these go above all others, whatever their words say
+    targets = ranking.findings.targets  # these go above all others, regardless of their words
     weight = PLACE * max((c.score for c in candidates), default=0.0) if targets else 0.0
     for candidate in candidates if weight > 0 else ():
         if target := targets.get(candidate.unit.id):

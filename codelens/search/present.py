@@ -134,7 +134,7 @@ def _add_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWor
             if number not in inner_lines:
                 shares[number] = share
     find, words = findings.evidence.verbatim.get(unit.id), len(run.terms.text.split())
-    if not places:  # the first line that has what the query is as it was typed, or the fragment that it is
+    if not places:  # find the first line with the query as typed, or with its fragment
         text = find.text if find and find.token else ""
         text = find_fragment(run) if unit.id in findings.evidence.fragments else text
         last = min(unit.end_line, unit.start_line + SCANNED_LINES, len(lines))
@@ -224,7 +224,7 @@ def _place(
     if not places and not quoted and unit.name_line and unit.kind not in CHUNK_KINDS:
         return unit.name_line, unit.name_column
     beginning = unit.start_line
-    if beginning == 1:  # the comment about copyright at the top of its file says nothing of it
+    if beginning == 1:  # a copyright comment at the top of the file is not a good line to show
         header = list(takewhile(lambda line: _COMMENT.match(line), lines[: unit.end_line]))
         is_licence = len(header) < len(lines) and _LICENCE.search("\n".join(header))
         beginning = len(header) + 1 if is_licence else 1

@@ -27,7 +27,7 @@ _ALL = (
     Channel("symbol", ("hybrid", "keyword"), find_by_name),
     Channel("vector", ("hybrid", "vector"), find_by_meaning),
     Channel("equivalence", ("hybrid", "keyword"), find_by_concept),
-    # Last: how many matches it may give depends on what the others gave
+    # This is last, because its limit depends on the matches of the others
 )
 CHANNELS: Mapping[str, Channel] = {channel.name: channel for channel in _ALL}
 MODES: Mapping[str, tuple[str, ...]] = {
@@ -123,7 +123,7 @@ def retrieve(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> 
 
 
 def add_todos(run: SearchRun, findings: Findings) -> Findings:
-    """If the query is a mark such as TODO, add the comments with such marks to the matches of `exact`, and as targets."""
+    """Add to-do comments to the matches of `exact`, and as targets, if the query is a mark such as TODO."""
     mark = find_todo_mark(run.query.node)
     if not mark or "exact" not in findings.matches:
         return findings

@@ -84,7 +84,7 @@ class Profile:
         return any(not isinstance(weight, float | int) for weight in self.features.values())
 
     def has_weights_for(self, shape: str) -> bool:
-        """True if there are weights for this kind of query."""
+        """Decide if any feature has a weight for this kind of query, one of `search.intent.SHAPES`."""
         return any(shape in weight for weight in self.features.values() if not isinstance(weight, float | int))
 
     def select_weights(self, intent: Intent | None) -> Mapping[str, float]:

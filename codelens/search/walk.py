@@ -337,7 +337,7 @@ class _ResolvedEdges:
         for row in rows.values():
             if row.parent is None:
                 steps[row.id].append(GraphStep(-row.document, "contains", False))
-        # A link to the file of a note leads to the note
+        # A link to the file of a note is a link to the note
         notes = [row for row in rows.values() if row.kind in NOTE_KINDS]
         note_of_file = {-row.document: row.id for row in notes}
         for node, other, kind, _, outgoing in store.edges.find_neighbours(list(note_of_file), WIDEST):

@@ -139,7 +139,7 @@ class _Explainer:
         with self._store.budget.part(SHOWN, f"why {target.text} is not a candidate"):
             self._store.budget.check()
             loss = self._explain_absence(unit)
-            # A piece of text is found like any text; but where the grammar failed, a symbol might have been found instead.
+            # If the grammar failed, this piece of text might have been a symbol, which would be found more easily
             if document is not None and document.fault and unit.kind in CHUNK_KINDS:
                 text = f"{target.path}: {document.fault}; as mere text it is lost at {loss.stage}: {loss.text}"
                 loss = Loss("parse failed", text, MEND, loss.remedy_query)

@@ -170,9 +170,9 @@ def _find_by_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
 def _match_fragment(run: SearchRun, typed: VerbatimMatches, bearing: dict[UnitId, float]) -> list[Match]:
     """Make matches for units that contain the query's fragment in a line, or in their name (`bearing`: unit → value)."""
     least, more = IN_LINE
-    pasted = is_pasted(typed.fragment)  # its length says which text is meant; short and long units count alike
+    pasted = is_pasted(typed.fragment)  # a long text identifies its place, so the unit's length does not count
     values = {unit: find.share if pasted else find.value for unit, find in typed.of_fragment.items()}
-    if pasted and not is_code(typed.fragment):  # what a test says of a message is not what gives it
+    if pasted and not is_code(typed.fragment):  # tests that quote a message do not produce it
         run.prefetch(values)
         rows = run.store.units.read_rows(values)
         values = {unit: value for unit, value in values.items() if "test" not in rows[unit].roles}
