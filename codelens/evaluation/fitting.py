@@ -74,9 +74,7 @@ def sample_tasks(
     IndexCorrupt, SchemaTooNew and SettingsError.
     """
     options = SearchOptions()
-    settings = replace(
-        settings, query_seconds=0.0
-    )  # no time limit, so that results do not depend on the machine's load
+    settings = replace(settings, query_seconds=0.0)  # no time limit, so that the machine's load does not matter
     profile = load_profile(options, settings.weights)
     features: dict[
         str, float | Mapping[str, float]

@@ -135,8 +135,8 @@ def _draft_topics(text: TreeText, units_by_name: UnitsByName) -> Iterator[TaskDr
 
 
 def make_section_query(section: Unit, body: str, answers: Sequence[PlacedUnit]) -> str:
-    """Make a section's query: the first sentence without any answer's name, after the heading if that adds words. Empty if each
-    sentence has one."""
+    """Make a section's query: the first sentence without any answer's name, after the heading if that adds words. Empty if no
+    sentence qualifies."""
     heading = _select_heading(section.name, answers)
     for first in _split_sentences(body):
         if not contains_name(first, answers) and (heading or not _LEANS.match(first)):

@@ -56,7 +56,7 @@ class TimeBudget:
         return self._began + self.seconds * self.share - self._clock()
 
     def over(self) -> bool:
-        """True if the current part must end."""
+        """Test whether the current part must end."""
         return self.left <= 0
 
     def check(self) -> None:

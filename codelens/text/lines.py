@@ -109,14 +109,14 @@ class Excerpt:
         return Span(start, max(start, self._map_end(span.end)) if span.end > span.start else start)
 
     def place(self, offset: int) -> int:
-        """Map the start of a text to its position in the whole: the end of the last piece beyond it, 0 in an empty excerpt."""
+        """Map the offset where a text starts to the whole text. Past the last piece it is that piece's end; 0 if empty."""
         if offset >= len(self.utf8):
             return self._spans[-1].end if self._spans else 0
         piece = bisect_right(self._begins, offset) - 1
         return self._spans[piece].start + (offset - self._begins[piece] if self._is_copied(piece) else 0)
 
     def _map_end(self, offset: int) -> int:
-        """Map the end of a text to its position in the whole; at a border, that is the end of a piece, not the next start."""
+        """Map the offset where a text ends to the whole text. Between two pieces it is the end of the first."""
         piece = bisect_left(self._begins, offset) - 1
         span = self._spans[piece]
         return span.start + offset - self._begins[piece] if self._is_copied(piece) else span.end

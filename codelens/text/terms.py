@@ -113,7 +113,7 @@ _remember_tokens = lru_cache(maxsize=512)(tokens)
 
 
 def find_prefix(word: str) -> str:
-    """Return `deploy` for `deploy*`; empty unless the word is two characters or more and then its only star."""
+    """Return `deploy` for `deploy*`; empty unless the word's only star is its last character, after two letters or more."""
     return word[:-1] if word.endswith(BEGINNING) and _BEGUN.fullmatch(word) else ""
 
 

@@ -1,1 +1,1 @@
-"""Train embeddings on pairs of words and code: the model in the wheel, from licensed packages, or a user's own model."""
+"""Train the embedding on pairs of words and code: the model in the wheel, from permissively licensed code, or a user's own."""
