@@ -174,6 +174,8 @@ def make_lift(hint: Any) -> Any:
 
 
 def _make_ordered_lift(lift: Lift | None) -> Lift:
+    """Make the lift of a sorted list: it also translates the repository in each sort key."""
+
     def lift_ordered(numbers: Numbers, shard: int, values: InOrder[Any]) -> InOrder[Any]:
         keys = [list(key) for key in values.keys]
         for key in keys:  # some keys hold the repository's name, others its id
@@ -246,6 +248,7 @@ def _find_merge(result: Any, cuts: Sequence[tuple[int, Cut]], parameters: Sequen
 
 
 def _merge_ordered(answers: Sequence[InOrder[Any]], limit: int | None) -> InOrder[Any]:
+    """Merge sorted lists by their keys; returns the first `limit` elements, or all."""
     pairs = [pair for answer in answers for pair in zip(answer.keys, answer, strict=True)]
     pairs = sorted(pairs, key=lambda pair: pair[0])[:limit]
     return InOrder([element for _, element in pairs], [key for key, _ in pairs])

@@ -159,6 +159,7 @@ class FanOut:
         self.numbers.name_externals({shard: nodes for shard, (nodes,) in answers.items()})
 
     def _find_sent_set(self, units: UnitSet) -> _SentSet:
+        """Find the record of a set that was sent to shards, or make one with its units split by shard."""
         sent = next((sent for sent in self._sent_sets if sent.units is units), None)
         if sent is None:
             parts = {shard: UnitSet(map(UnitId, ids)) for shard, ids in group_by_shard(units).items()}

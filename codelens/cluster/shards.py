@@ -58,6 +58,7 @@ class Gateway:
         return lambda *given, **named: self._ask(*self._name_call(method, given, named))
 
     def _name_call(self, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Name a call: ("gateway.method", and its arguments in order)."""
         return f"{self._name}.{method}", *order_arguments(self._name, method, given, named)
 
 
@@ -139,6 +140,7 @@ class Shard:
             self.store.budget = before
 
     def _resolve_set(self, argument: Any) -> Any:
+        """Replace a reference by its set of units; other arguments are returned unchanged."""
         if not isinstance(argument, SetReference):
             return argument
         if argument.units is not None:

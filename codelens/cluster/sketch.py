@@ -112,6 +112,7 @@ class Routes:
         return [shard for shard in shards if any(self._may_hold(shard, words) for words in phrases)]
 
     def _split_phrases(self, expression: str) -> Iterator[list[str]]:
+        """Split an FTS5 expression into phrases: the terms of each phrase's words; no terms for a prefix."""
         for text, begins in _PHRASE.findall(expression):
             yield [] if begins else [WORD + stem for stem in self._phrases.stems(text.replace('""', '"'))]
 

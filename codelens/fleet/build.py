@@ -205,6 +205,7 @@ class _FleetRun:
                     self._submit_chunk(group)
 
     def _count_threads(self) -> Mapping[str, int]:
+        """Count the threads of each worker: address → number. Raises CodelensError if the scheduler does not answer."""
         try:
             threads: Mapping[str, int] = self._client.nthreads()
         except OSError as fault:
@@ -266,6 +267,7 @@ class _FleetRun:
             self._manifest = made.write(self._store)
 
     def _make_manifest(self, groups: Sequence[_Group]) -> FleetManifest:
+        """Make the manifest for the current state of these groups."""
         shards: list[ShardEntry] = []
         planned: list[tuple[str, ...]] = []
         indexed: dict[str, FleetRepository] = {}
@@ -305,6 +307,7 @@ class _FleetRun:
         )
 
     def _describe_repository(self, held: FleetRepository | None, name: str, failure: str) -> FleetRepository:
+        """Make the entry of a repository, which a shard may hold, with its latest failure."""
         source = self._sources.get(name)
         if held is None:
             assert source
@@ -378,6 +381,7 @@ def fleet_status(store_url: str, settings: Settings, *, looking: bool = True) ->
 
 
 def _find_staleness(repository: FleetRepository, seen: SourceLook | None) -> str:
+    """Compare a repository with its source: "failed", "gone", "changed", "new", or empty if it is up to date."""
     if seen is None:
         return "failed" if repository.failure else ""
     if seen.fault:

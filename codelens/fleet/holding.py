@@ -59,6 +59,7 @@ class OpenShards:
         return self._ask_all("statuses", dict.fromkeys(shards, (settings,)))
 
     def _ask_all(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        """Call a method of each shard: shard → result. Raises ShardLostError if any shard does not answer."""
         answers = self._ask_each(method, calls)
         if missing := sorted(calls.keys() - answers.keys()):
             raise ShardLostError("; ".join(f"shard {number + 1}: {self.lost[number]}" for number in missing))
@@ -117,6 +118,7 @@ _OPEN_STORES: WeakValueDictionary[str, Store] = WeakValueDictionary()  # (URL an
 
 
 def _open_shard(url: str, entry: ShardEntry, most_bytes: int, shared: bool) -> Store:
+    """Open a shard, after copying it here if needed; with `shared`, all clients in this process share one store."""
     key = f"{url} {entry.file}"
     store = _OPEN_STORES.get(key) if shared else None
     if store is None:

@@ -58,6 +58,7 @@ class FleetPlace(NamedTuple):
         return FleetManifest.read(open_store(self.store)).snapshot
 
     def _take_resting(self) -> FleetConnection | None:
+        """Take a kept connection that is still current; None if there is no such connection."""
         for connection in list(_RESTING):
             if connection.shards_of != self[:3]:
                 continue

@@ -125,6 +125,7 @@ def _read_rows(fleet: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _parse_source(row: Any, place: str, fleet: Path) -> FleetSource:
+    """Parse a row of the list; `place` is its position for messages. Raises UsageError."""
     if not isinstance(row, dict):
         raise UsageError(f"{place}: not a table", 'for example {"path": "clones/shop"}')
     for key in OWN_KEYS:
@@ -178,6 +179,7 @@ def look_at_all(sources: Iterable[FleetSource]) -> list[SourceLook]:
 
 
 def _open_repository(source: FleetSource) -> Repository:
+    """Open the git repository of a source. Raises GitError if its folder is not in a repository."""
     repository = open_bare_repository(Path(source.path)) or find_repository(Path(source.path))
     if repository is None:
         raise GitError(f"{source.path} is not a git repository, so it has no '{source.ref}'")

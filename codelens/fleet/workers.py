@@ -153,6 +153,7 @@ def _read_worker_fact(name: str) -> str:
 
 
 def _build(job: ShardJob) -> ShardBuilt:
+    """Build a shard and store it, unless it is already in the store."""
     store = open_store(job.store)
     if stored := _find_stored_shard(store, _name_record(job, job.wanted)):
         return stored
@@ -199,6 +200,7 @@ def name_sketch(file: str) -> str:
 
 
 def _find_stored_shard(store: FleetStore, name: str) -> ShardBuilt | None:
+    """Find the shard of this record in the store; None if it is missing or incomplete."""
     content = store.read(name)
     if content is None:
         return None
@@ -212,6 +214,7 @@ def _find_stored_shard(store: FleetStore, name: str) -> ShardBuilt | None:
 def _index_repositories(
     job: ShardJob, store: FleetStore, name: str, index: Path, trees: Mapping[str, tuple[FleetSource, Path, SourceLook]]
 ) -> ShardBuilt:
+    """Index the source trees into the file `index`, then store it as a shard with its sketch and its record."""
     from codelens.cluster.sketch import build_sketch
     from codelens.index import Index
     from codelens.store.store import Store

@@ -60,6 +60,7 @@ def _read_symbols(store: Store, documents: Sequence[DocumentId]) -> dict[int, li
 def _read_edges(
     store: Store, paths: dict[int, tuple[str, str]], documents: Sequence[DocumentId]
 ) -> dict[int, set[EdgeFact]]:
+    """Read the edges of documents by name, without edges inside one symbol: document → edges."""
     ends = list(store.edges.list_ends(documents))
     homes = _find_homes(store, {node for source, _, target in ends for node in (source, target)}, paths)
     externals = store.edges.read_external_names(target for _, _, target in ends if target not in homes)

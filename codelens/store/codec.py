@@ -156,6 +156,7 @@ def _split_columns(numbers: array[int]) -> list[Sequence[int]]:
 
 
 def _unpack_columns(packed: bytes) -> tuple[list[str], array[int]]:
+    """Unpack (texts, numbers of all columns)."""
     head, _, planes = decompress(packed).partition(b"\n")
     numbers, size = bytearray(len(planes)), len(planes) // 4
     for at in range(4):

@@ -330,6 +330,7 @@ _LONGEST_LOCK = 32  # Bytes: a process id of 64 bits has 20 digits, plus a line 
 
 
 def _open_locked_file(beside: Path) -> int:
+    """Open and lock the lock file; returns its descriptor. Raises IndexBusy, UsageError and CannotWrite."""
     while True:
         try:
             handle = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)

@@ -107,6 +107,7 @@ def migrate(connection: apsw.Connection, with_vectors: bool = True) -> None:
 
 
 def _apply(connection: apsw.Connection, upto: int, with_vectors: bool) -> None:
+    """Apply the migrations up to number `upto`, each in one transaction."""
     for number, file in list_migrations()[:upto]:
         if read_schema_version(connection) >= number:
             continue

@@ -74,6 +74,7 @@ class OverlaidStore(Store):
     def _add(
         self, document: DocumentId, place: tuple[Any, ...], text: EditedText, known: Mapping[Identity, list[UnitId]]
     ) -> None:
+        """Add an edited document; `known`: ids of its units in the file, by identity."""
         (utf8, language, extract), roles = text, " ".join(sorted(find_roles(place[1])))
         extraction = extract()
         self._run(_INSERT, document, *place, len(utf8), hash_content(utf8), language, roles, extraction.namespace)

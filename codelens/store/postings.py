@@ -286,6 +286,7 @@ class Postings(Tables):
         return InOrder(best, [(-score, *keys[unit]) for unit, score in best])
 
     def _score(self, api: apsw.FTS5ExtensionApi, *_: object) -> float:
+        """Compute the BM25 of a row from the statistics of `bm25_given`: the FTS5 function of that name."""
         weights, score = self._weights, 0.0
         length_weight = weigh_length(api.column_size(-1), self._mean)
         for phrase, idf in enumerate(self._idf):
@@ -324,6 +325,7 @@ class Postings(Tables):
         return InOrder(rows[:limit], [(-score, *keys.get(unit, ())) for unit, score in rows[:limit]])
 
     def _read_content_keys(self, units: Sequence[int]) -> dict[int, tuple[Any, ...]]:
+        """Read the keys that order units by content: unit → key."""
         sql = (
             f"SELECT u.id, {CONTENT_ORDER} FROM json_each(?) n CROSS JOIN units u ON u.id = n.value "
             "JOIN documents d ON d.id = u.document_id"
@@ -420,12 +422,14 @@ def _join_columns(answers: Sequence[Any], _: Sequence[Any]) -> tuple[dict[Any, A
 
 
 def _split_files(answer: tuple[dict[Any, int], list[dict[Any, int]]]) -> Iterator[tuple[Any, Any]]:
+    """Split an answer of `count_in_files` by document."""
     lengths, holding = answer
     for document in lengths.keys() | chain.from_iterable(holding):
         yield document, (document, lengths.get(document), [column.get(document) for column in holding])
 
 
 def _join_files(files: list[Any], arguments: Sequence[Any]) -> tuple[dict[Any, int], list[dict[Any, int]]]:
+    """Join what `_split_files` yields into an answer of `count_in_files`."""
     lengths = {document: length for document, length, _ in files if length is not None}
     places = range(len(arguments[1]))
     return lengths, [{d: counts[at] for d, _, counts in files if counts[at] is not None} for at in places]
@@ -529,6 +533,7 @@ def _group_by_word(packed: bytes, word_of: Sequence[int]) -> dict[int, bytes]:
 
 
 def _count_occurrences(api: apsw.FTS5ExtensionApi, *_: object) -> bytes:
+    """Pack a unit's column lengths, and its counts of each phrase in each column: the FTS5 function `occurrences`."""
     sizes = [*map(api.column_size, range(_FIELDS))]
     packed = [_LENGTHS.pack(*sizes if max(sizes) <= LONGEST else [min(LONGEST, n) for n in sizes])]
     for phrase in range(api.phrase_count):

@@ -209,6 +209,7 @@ class Memory(FileBeside):
     def _find_records(
         self, table: str, columns: str, paths: str, order: str
     ) -> Iterator[tuple[Place, tuple[Any, ...]]]:
+        """Find a table's records for places in these paths (JSON): pairs (place, values of the columns)."""
         sql = (
             f"SELECT p.repository, p.path, p.name, p.kind, {columns} FROM json_each(?) n CROSS JOIN places p ON p.path = n.value "
             f"JOIN {table} t ON t.place = p.id ORDER BY p.path, p.repository, p.name, p.kind{order}"
@@ -320,6 +321,7 @@ class Memory(FileBeside):
         self._keep_newest("stamps", number, MOST_STAMPS)
 
     def _keep_newest(self, table: str, place: int, most: int) -> None:
+        """Delete all but the `most` newest rows of a place."""
         newest = f"SELECT id FROM {table} WHERE place = ?1 ORDER BY at DESC, id DESC LIMIT ?2"
         self._run(f"DELETE FROM {table} WHERE place = ?1 AND id NOT IN ({newest})", place, most)
 
@@ -359,6 +361,7 @@ class Memory(FileBeside):
         return gone
 
     def _find_place_id(self, place: Place) -> int:
+        """Find the id of a place, or add the place."""
         self._run("INSERT OR IGNORE INTO places (repository, path, name, kind) VALUES (?, ?, ?, ?)", *place)
         sql = "SELECT id FROM places WHERE path = ?2 AND repository = ?1 AND name = ?3 AND kind = ?4"
         ((number,),) = self._rows(sql, *place)

@@ -315,6 +315,7 @@ class Store(Tables):
 
     @staticmethod
     def _home(index: Path) -> str:
+        """Encode the path of the index's folder for `meta`."""
         return os.fsencode(index.resolve().parent.as_posix()).hex()  # a path may contain any bytes
 
     def names_by_root(self) -> RootNames:

@@ -92,6 +92,7 @@ def find_documents(path: str, repository: str, store: Store) -> list[DocumentRow
 
 
 def _find_unit(text: str, store: Store) -> UnitRow:
+    """Find the only unit with this name. Raises TargetError for several, NothingNamed for no match."""
     fitting = find_units_named(text, store)
     if len(fitting) == 1:
         return fitting[0]

@@ -124,6 +124,7 @@ class TermArrays(Tables):
         wanted = numpy.array(sorted(documents), dtype=numpy.int64)
 
         def count_among(documents: Any, units_in: Any) -> dict[int, int]:
+            """Select the wanted documents: document → number of units."""
             rows, those = self._find_positions(documents, wanted)
             return dict(zip(those.tolist(), units_in[rows].tolist(), strict=True))
 
@@ -139,6 +140,7 @@ class TermArrays(Tables):
         return at[inside], wanted[inside]
 
     def _find_stem(self, stem: str) -> _TermPostings:
+        """Find the postings of a stem in the cache, or read them and drop the least recently used."""
         known = self._known.pop(stem, None)
         if known is None:
             known = self._read_postings(stem)
@@ -149,6 +151,7 @@ class TermArrays(Tables):
         return known
 
     def _read_postings(self, stem: str) -> _TermPostings:
+        """Read the postings of a stem from FTS5."""
         numpy = self._numpy
         (keys,) = self._read_columns(
             f"SELECT group_concat(doc * 8 + CASE col {_CASES} END) FROM temp.places WHERE term = ?", (stem,)

@@ -112,6 +112,7 @@ def can_sign() -> bool:
 
 
 def _has_mark(connection: apsw.Connection, place: Path) -> bool:
+    """True if the index holds the MAC of this user's key for this path."""
     key, mark = _read_key(), _read_meta(connection, MARK)
     if key is None or not mark:
         return False
@@ -140,6 +141,7 @@ def is_owned(path: Path) -> bool:
 
 
 def _holds_indexed_file(connection: apsw.Connection, place: Path) -> bool:
+    """True if one of the first indexed files below the folder has its recorded stamp."""
     sql = (
         "SELECT r.root, d.path, d.os_path, d.size, d.mtime_ns, d.inode, d.ctime_ns FROM documents d "
         "JOIN repositories r ON r.id = d.repository_id ORDER BY d.id LIMIT ?"
@@ -243,6 +245,7 @@ def _is_accepted(place: Path) -> bool:
 
 
 def _read_accepted() -> dict[str, Any]:
+    """Read the user's list of accepted indexes: path → entry; empty if it cannot be read."""
     import json
 
     folder = find_user_place("")

@@ -159,6 +159,7 @@ class Vectors(Tables):
         return self._array
 
     def _rank_nearest(self, signs: Signs, among: int, query: bytes, limit: int) -> list[tuple[UnitId, float]]:
+        """Rank the vectors in the mask `among` by L2 distance: pairs (unit, distance), nearest first."""
         if array := self._load_array(len(query)):
             return array.nearest(among, query, limit)
         sql = (
@@ -226,10 +227,12 @@ class VectorArray:
         return dict(zip(units_of_rows[first].tolist(), least.tolist(), strict=True))
 
     def _find_positions(self, mask: int) -> Any:
+        """Find the positions of the bits that are set in a mask."""
         in_bytes = self._numpy.frombuffer(mask.to_bytes(self._signs.bytes, "little"), self._numpy.uint8)
         return self._numpy.flatnonzero(self._numpy.unpackbits(in_bytes, bitorder="little"))
 
     def _compute_distances(self, rows: Any, query: bytes) -> Any:
+        """Compute the L2 distances between these rows and the query."""
         numpy, asked = self._numpy, self._numpy.frombuffer(query, self._numpy.int8)
         products = numpy.einsum("ij,j->i", self._vectors[rows], asked, dtype=numpy.int32)
         of_query = numpy.einsum("j,j", asked, asked, dtype=numpy.int32)
@@ -277,6 +280,7 @@ class Signs(Tables):
 
     @cached_property
     def _full_mask(self) -> int:
+        """The mask of all vectors."""
         filled = (((1 << len(n)) - 1).to_bytes((len(n) + 7) // 8, "little") for _, n in self._blocks.values())
         return int.from_bytes(b"".join(filled), "little")
 
@@ -315,6 +319,7 @@ class Signs(Tables):
         return self._last[1]
 
     def _read_column(self, dimension: int) -> int:
+        """Read a dimension's signs as an integer with a bit for each vector; columns are cached."""
         if dimension not in self._columns:
             parts = (bits[dimension * size : (dimension + 1) * size].ljust(size, b"\0") for size, bits in self._bits)
             self._columns[dimension] = int.from_bytes(b"".join(parts), "little")
