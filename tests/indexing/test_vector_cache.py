@@ -16,6 +16,7 @@ class Slow(HashingEmbedder):
     slow = True
 
     def __init__(self) -> None:
+        super().__init__()
         self.asked: list[str] = []
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
