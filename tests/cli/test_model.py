@@ -281,9 +281,7 @@ sys.exit(code)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments", ["info mine", "list", "use mine", "--help", "train --help", "export mine x.model"]
-)
+@pytest.mark.parametrize("arguments", ["info mine", "list", "use mine", "--help", "train --help"])
 def test_commands_without_vectors_do_not_import_numpy(arguments: str, mine: Path, home: Path) -> None:
     command = [sys.executable, "-c", CODE, "model", *arguments.split()]
     ran = subprocess.run(command, capture_output=True, text=True, cwd=home, check=False)

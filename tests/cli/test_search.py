@@ -382,7 +382,7 @@ def test_the_work_of_a_search_grows_with_the_number_of_roots_and_no_faster(tmp_p
         for search in searches:
             made = calls(lambda db=db, search=search: main(["search", "--db", str(db), *search]))
             work.setdefault(search[0], []).append(sum(made.values()))
-            assert made["filters._ends"] <= 2 * number, "the roots are compared once with a value of repo:"
+            assert made["filters._ends_with"] <= 2 * number, "the roots are compared once with a value of repo:"
     assert {name: few for name, (few, many) in work.items() if many > 4.2 * few} == {}
 
 

@@ -197,10 +197,10 @@ import os, sys
 from pathlib import Path
 from threading import Event
 import watchfiles.main
-from codelens.watching.events import changes
+from codelens.watching.events import yield_changes
 if os.geteuid() == 0:
     os.setuid(65534)
-heard = changes([Path(sys.argv[1])], Event())
+heard = yield_changes([Path(sys.argv[1])], Event())
 next(heard)
 (Path(sys.argv[1]) / "open/saved.py").touch()
 print(next(paths for paths in heard if paths))
