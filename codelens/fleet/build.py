@@ -70,6 +70,11 @@ def index_fleet(
                 client.cancel(list(run.futures), force=True)
 
 
+def find_next_writing(begun: float, ended: float) -> float:
+    """Find the earliest time to write again, so that writing takes WRITING_SHARE of the time at most."""
+    return ended + (ended - begun) / WRITING_SHARE
+
+
 @dataclass(slots=True)
 class _Group:
     """The repositories of a shard to build: in one chunk, or in several after a failure of the whole."""
@@ -117,8 +122,7 @@ class _FleetRun:
         for group in self._build_groups(waiting):
             if shown and (begun := time.monotonic()) >= due:
                 self._replace_manifest(groups)
-                ended = time.monotonic()
-                due = ended + (ended - begun) / WRITING_SHARE
+                due = find_next_writing(begun, time.monotonic())
             self.stored += 1
             size = f"{group.base.bytes / 1e6:.1f} MB" if group.base else "nothing stored"
             names = quantity(len(group.names), "repository", "repositories")

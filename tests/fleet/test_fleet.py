@@ -20,7 +20,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.errors import IndexBusy, NoIndex, UsageError
-from codelens.fleet.build import GRACE_SECONDS, fleet_status, index_fleet
+from codelens.fleet.build import GRACE_SECONDS, find_next_writing, fleet_status, index_fleet
 from codelens.fleet.manifest import FleetManifest, Member, group_into_shards
 from codelens.fleet.open import FleetPlace
 from codelens.fleet.sources import FleetSource, read_fleet
@@ -405,3 +405,16 @@ def test_ctrl_c_ends_a_run_with_one_line_and_the_next_goes_on(fleet: Fleet, tmp_
     assert stored >= 1
     assert len(fleet.index(most=1).shards) == 9
     assert f"{9 - stored} of 9 shards to build" in fleet.lines[0]
+
+
+def test_writing_the_manifest_takes_a_twentieth_of_the_time_at_most() -> None:
+    """It grows with each shard: replaced after each, it would take most of the time in the end."""
+    now, due, replaced = 0.0, 0.0, 0
+    for shard in range(1000):
+        now += 10.0
+        if now >= due:
+            replaced += 1
+            begun, now = now, now + 0.01 * shard
+            due = find_next_writing(begun, now)
+    assert now <= 1.06 * 1000 * 10.0
+    assert 50 < replaced < 1000
