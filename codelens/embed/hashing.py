@@ -102,7 +102,7 @@ class HashingEmbedder(Embedder):
         return self._fingerprint
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        return self._batch.embed([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
+        return self._batch.embed_entries([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
 
     def embed_query(self, text: str) -> bytes:
         """Embed a text like a body, with word weights for queries; empty if no word has weight."""
@@ -134,7 +134,7 @@ class HashingBatch(dict[str, int]):
         row = self[token] = len(self._ends) - 2
         return row
 
-    def embed(self, entries: Sequence[Sequence[str]]) -> list[bytes]:
+    def embed_entries(self, entries: Sequence[Sequence[str]]) -> list[bytes]:
         """Embed entries of four fields. Returns one vector per entry, int8 of length 127; zeros if there is nothing to embed."""
         import numpy as np
 

@@ -54,7 +54,7 @@ class StaticEmbedder:
         return self._file.digest()
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        return self._batch.embed([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
+        return self._batch.embed_entries([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
 
     def embed_query(self, text: str) -> bytes:
         """Sum the words' rows with their query weights; empty if no word has a row."""
@@ -108,7 +108,7 @@ class StaticBatch(dict[str, bytes]):
         packed = self[token] = b"".join(parts)
         return packed
 
-    def embed(self, entries: Sequence[Sequence[str]]) -> list[bytes]:
+    def embed_entries(self, entries: Sequence[Sequence[str]]) -> list[bytes]:
         """Embed entries of as many fields as the model has factors. Returns one int8 vector of length 127 for each, or zeros."""
         import numpy as np
 

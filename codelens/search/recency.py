@@ -100,7 +100,7 @@ def read_runtime_signals(
         return {}
     try:
         with Traces.reading(path) as traces:
-            observed, newest = traces.of({unit.path for unit in units}), traces.newest()
+            observed, newest = traces.find_runs({unit.path for unit in units}), traces.newest()
     except TracesFault as fault:
         notices.append(Notice("traces", f"searched without traces: {fault}; {fault.hint}"))
         return {}

@@ -81,7 +81,7 @@ class Recollection:
         The raw score is the weight of the number of uses.
         """
         words = find_learnable_words(texts)
-        learned: list[LearnedWord] = self._read(lambda memory: memory.learned(words, LEAST_OBSERVED), [])
+        learned: list[LearnedWord] = self._read(lambda memory: memory.find_learned_words(words, LEAST_OBSERVED), [])
         rows = find_units_at([one.place for one in learned], self._store)
         matches: dict[UnitId, Match] = {}
         for one in learned:

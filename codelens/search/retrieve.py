@@ -13,7 +13,7 @@ from codelens.query.nodes import find_todo_mark
 from codelens.search.channels import Channel, ChannelResult, Findings, TextEvidence
 from codelens.search.channels.equivalence import find_by_concept
 from codelens.search.channels.exact import find_by_related_words, find_by_words
-from codelens.search.channels.fuzzy import find_nearly
+from codelens.search.channels.fuzzy import find_by_fragment
 from codelens.search.channels.path import find_by_path
 from codelens.search.channels.symbol import find_by_name
 from codelens.search.channels.vector import find_by_meaning
@@ -21,13 +21,12 @@ from codelens.search.run import Profile, SearchRun
 
 _ALL = (
     Channel("exact", ("hybrid", "keyword", "exact"), find_by_words),
-    Channel("fuzzy", ("hybrid", "fuzzy"), find_nearly),
+    Channel("fuzzy", ("hybrid", "fuzzy"), find_by_fragment),
     Channel("lexicon", ("hybrid", "keyword"), find_by_related_words),
     Channel("path", ("hybrid", "keyword"), find_by_path),
     Channel("symbol", ("hybrid", "keyword"), find_by_name),
     Channel("vector", ("hybrid", "vector"), find_by_meaning),
-    Channel("equivalence", ("hybrid", "keyword"), find_by_concept),
-    # This is last, because its limit depends on the matches of the others
+    Channel("equivalence", ("hybrid", "keyword"), find_by_concept),  # last: its limit depends on the others' matches
 )
 CHANNELS: Mapping[str, Channel] = {channel.name: channel for channel in _ALL}
 MODES: Mapping[str, tuple[str, ...]] = {

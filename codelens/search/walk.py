@@ -25,8 +25,8 @@ LEAST, SPAN = 1e-4, 9.2
 """Constant added to a share before its logarithm is taken, and minus its logarithm; so the value is from 0 to 1.
 Of logarithm, square root and plain share, the logarithm measured best together with the other features."""
 NEARLY = 0.3
-"""Factor on epsilon for a rehearsed walk, because mass also comes from other indexes. Measured over 24 repositories: with .8 some
-names take 15 rounds instead of 11; .3 takes a seventh more CPU time."""
+"""Factor on epsilon for a rehearsed walk, because dead ends in other indexes send mass, too. Measured over 24 repositories: with
+.8 some names take 15 rounds instead of 11; .3 takes a seventh more CPU time."""
 MORE = 1.25
 """Factor on the number of units that may join, for a rehearsed walk: it goes farther than the walk, so its last units differ."""
 WALK = "walk"  # Name of the walk's feature

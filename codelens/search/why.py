@@ -318,7 +318,7 @@ class _Explainer:
         options, store = other or self._options, self._store
         first, last = options.offset + 1, options.offset + options.limit
 
-        def rank_by(query: str) -> Ranking | None:
+        def rank_changed_query(query: str) -> Ranking | None:
             """Rank by a changed query; None if an option such as --strict-query forbids it."""
             with suppress(CodelensError), store.spending(self._settings.query_seconds, apart=True):
                 return rank(query, store, options, self._settings)
@@ -327,7 +327,9 @@ class _Explainer:
         most = 1 if store.is_one else MOST_AT_ONCE
         for begin in range(0, len(queries), most):
             tried = queries[begin : begin + most]
-            for query, ranking in zip(tried, store.at_once(*(partial(rank_by, query) for query in tried)), strict=True):
+            for query, ranking in zip(
+                tried, store.at_once(*(partial(rank_changed_query, query) for query in tried)), strict=True
+            ):
                 if ranking is None:
                     continue
                 if any(notice.code == OUT_OF_TIME for notice in ranking.run.notices):

@@ -224,7 +224,7 @@ class EdgeTable(Tables):
         """Store edges (source, kind, target, line, tier), with kinds and tiers as numbers."""
         self._run_many("INSERT OR IGNORE INTO edges VALUES (?, ?, ?, ?, ?)", sorted(edges))
 
-    def remove_from(self, sources: Sequence[int]) -> None:
+    def delete_edges_from(self, sources: Sequence[int]) -> None:
         """Delete edges that start at these nodes."""
         self._run_many("DELETE FROM edges WHERE source = ?", [(s,) for s in sources])
 
@@ -281,7 +281,7 @@ class EdgeTable(Tables):
 
     def forget(self, document: DocumentId, units: Sequence[UnitId]) -> None:
         """Delete a document's edges and their dependencies; keep the dependencies of the names that it exports."""
-        self.remove_from([-document, *units])
+        self.delete_edges_from([-document, *units])
         for sql in ("DELETE FROM link_asks WHERE rowid = ?", "DELETE FROM link_counts WHERE document_id = ?"):
             self._run(sql, document)
 

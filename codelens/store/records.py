@@ -217,7 +217,7 @@ class Memory(FileBeside):
         for row in self._rows(sql, paths):
             yield Place(*row[:4]), row[4:]
 
-    def learned(self, words: Collection[str], least: int) -> list[LearnedWord]:
+    def find_learned_words(self, words: Collection[str], least: int) -> list[LearnedWord]:
         """Find the places used at least `least` times for one of these words, the most used first, then by content."""
         sql = (
             "SELECT v.word, p.repository, p.path, p.name, p.kind, v.count FROM json_each(?) n CROSS JOIN vocabulary v "
@@ -394,7 +394,7 @@ class Traces(FileBeside):
         """Find the time of the last observation in Unix seconds; 0 without observations."""
         return next((int(row[0] or 0) for row in self._rows("SELECT max(last) FROM observed")), 0)
 
-    def of(self, paths: Collection[str]) -> dict[Place, ObservedRuns]:
+    def find_runs(self, paths: Collection[str]) -> dict[Place, ObservedRuns]:
         """Read the observations of the symbols in these files, in any repository."""
         sql = (
             "SELECT o.repository, o.path, o.name, o.kind, o.count, o.last FROM json_each(?) n "

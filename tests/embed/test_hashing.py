@@ -45,7 +45,7 @@ def nearness(one: bytes, other: bytes) -> float:
 
 @given(texts)
 def test_queries_and_batches_give_the_same_vectors(text: str) -> None:
-    (expected,) = HashingBatch(filler=0).embed([("", "", "", text)])
+    (expected,) = HashingBatch(filler=0).embed_entries([("", "", "", text)])
     assert EMBEDDER.embed_query(text) == (expected if any(expected) else b"")
 
 

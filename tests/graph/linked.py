@@ -121,7 +121,7 @@ def link(db: Path, edges: Iterable[Row]) -> None:
         for source, kind, target, line, tier in rows:
             by_source.setdefault(nodes[source], []).append((nodes[source], kind, nodes[target], line, tier))
         for source, some in by_source.items():
-            store.edges.remove_from([source])
+            store.edges.delete_edges_from([source])
             store.edges.add(some)
 
 

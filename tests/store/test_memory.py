@@ -31,7 +31,7 @@ def file(tmp_path: Path) -> Path:
 def test_reading_a_missing_file_is_empty_and_creates_none(file: Path) -> None:
     with Memory.reading(file) as memory:
         assert memory.recall([RUN.path]).places == {}
-        assert memory.learned(["run"], 1) == []
+        assert memory.find_learned_words(["run"], 1) == []
         assert memory.last_answer() is None
         assert memory.everything()["pins"] == []
     assert not file.exists()
@@ -105,8 +105,11 @@ def test_words_recall_places_used_often_enough(file: Path) -> None:
         memory.learn("serve", OTHER, 2)
         memory.learn("stop", OTHER, 3)
     with Memory.reading(file) as memory:
-        assert memory.learned(["stop", "serve"], 2) == [LearnedWord("serve", RUN, 3), LearnedWord("serve", OTHER, 2)]
-        assert memory.learned(["halt"], 1) == []
+        assert memory.find_learned_words(["stop", "serve"], 2) == [
+            LearnedWord("serve", RUN, 3),
+            LearnedWord("serve", OTHER, 2),
+        ]
+        assert memory.find_learned_words(["halt"], 1) == []
 
 
 def test_each_session_has_its_own_last_answer(file: Path) -> None:

@@ -53,7 +53,7 @@ IN_LINE = (0.5, 0.4)  # Least value of a fragment in a line, and the most that i
 FRAGMENT = 1.0  # Added to the raw score of units that contain the query as a fragment, so that they come first
 
 
-def find_nearly(run: SearchRun, limit: int) -> ChannelResult:
+def find_by_fragment(run: SearchRun, limit: int) -> ChannelResult:
     """Find units that contain the query as a fragment, then names that contain a name of it, then misspelled names.
 
     The raw score is at most 1, and at most 2 for a fragment. In the mode `fuzzy`, and if the profile demands it, names and texts

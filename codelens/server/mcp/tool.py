@@ -75,8 +75,8 @@ LONGEST_LINE = 240  # Most characters of a line of code in an answer
 LONGEST_NOTICE, MOST_NOTICES = 160, 4  # Most characters of a notice, most notices in an answer
 
 
-def fit_budget(count: int, answer_of: Callable[[int], ToolAnswer], call: ToolCall) -> ToolAnswer:
-    """Build the answer with as many of its `count` items as fit the budget; `answer_of(n)` builds it with the first n items.
+def fit_budget(count: int, make_answer: Callable[[int], ToolAnswer], call: ToolCall) -> ToolAnswer:
+    """Build the answer with as many of its `count` items as fit the budget; `make_answer(n)` builds it with the first n items.
 
     The larger of the forms that are sent must fit. Raises UsageError if even an answer without items is too large.
     """
@@ -86,14 +86,14 @@ def fit_budget(count: int, answer_of: Callable[[int], ToolAnswer], call: ToolCal
         record = count_chars(json.dumps(answer.record, ensure_ascii=False)) if call.structured else 0
         return max(count_chars(answer.text), record)
 
-    whole = answer_of(count)
+    whole = make_answer(count)
     if tokens(whole) <= budget:
         return whole
     least, most = 0, count  # the first `least` are known to fit, the first `most` are known not to
     while most - least > 1:
         middle = (least + most) // 2
-        least, most = (middle, most) if tokens(answer_of(middle)) <= budget else (least, middle)
-    largest = answer_of(least)
+        least, most = (middle, most) if tokens(make_answer(middle)) <= budget else (least, middle)
+    largest = make_answer(least)
     if (needed := tokens(largest)) > budget:
         raise UsageError(f"an answer needs at least {needed} tokens, not {budget}", "use a larger `budget`")
     return largest

@@ -58,14 +58,14 @@ def answer_notes(call: ToolCall) -> ToolAnswer:
         return _answer_one_note(notes, call)
     wanted = [note for note in notes if note.matches(call)]
 
-    def answer_of(count: int) -> ToolAnswer:
+    def make_answer(count: int) -> ToolAnswer:
         cut = len(wanted) - count
         footer = format_footer(cut, "notes", "raise `budget`, or ask by kind, status or tag")
         lines = [line for note in wanted[:count] for line in _format_note(note)]
         record = {"notes": [_build_note_record(note, "") for note in wanted[:count]], "cut": cut}
         return ToolAnswer("\n".join([quantity(len(wanted), "note"), *lines, *footer]), record)
 
-    return fit_budget(len(wanted), answer_of, call)
+    return fit_budget(len(wanted), make_answer, call)
 
 
 def _answer_one_note(notes: list[LinkedNote], call: ToolCall) -> ToolAnswer:
@@ -79,13 +79,13 @@ def _answer_one_note(notes: list[LinkedNote], call: ToolCall) -> ToolAnswer:
     note = matching[0]
     body = [escape_text(line) for line in note.file.body.splitlines()]
 
-    def answer_of(count: int) -> ToolAnswer:
+    def make_answer(count: int) -> ToolAnswer:
         text = "\n".join(body[:count])
         footer = format_footer(len(body) - count, "lines", "raise `budget`")
         record = {"notes": [_build_note_record(note, text)], "cut": len(body) - count}
         return ToolAnswer("\n".join([*_format_note(note), text, *footer]), record)
 
-    return fit_budget(len(body), answer_of, call)
+    return fit_budget(len(body), make_answer, call)
 
 
 def _format_note(linked: LinkedNote) -> list[str]:

@@ -70,7 +70,7 @@ def answer_search(call: ToolCall) -> ToolAnswer:
     notices += remember(call, given["query"], [(hit.rank, hit.unit, hit.line) for hit in result.hits])
     note_texts = format_notices(notices, call.tool)
 
-    def answer_of(count: int) -> ToolAnswer:
+    def make_answer(count: int) -> ToolAnswer:
         hits = result.hits[:count]
         cut = len(result.hits) - count
         head = f"{len(hits)} of {quantity(result.total, 'result')}"
@@ -85,7 +85,7 @@ def answer_search(call: ToolCall) -> ToolAnswer:
         }
         return ToolAnswer("\n".join([head, *blocks, *format_footer(cut, "results", remedy, note_texts)]), record)
 
-    return fit_budget(len(result.hits), answer_of, call)
+    return fit_budget(len(result.hits), make_answer, call)
 
 
 def _format_hit(hit: Hit, call: ToolCall) -> Iterator[str]:
@@ -170,7 +170,7 @@ def answer_why(call: ToolCall) -> ToolAnswer:
     note_texts = format_notices([n.text for n in result.search.notices], call.tool)
     accounts = result.explanations
 
-    def answer_of(count: int) -> ToolAnswer:
+    def make_answer(count: int) -> ToolAnswer:
         cut = len(accounts) - count
         lines = [line for account in accounts[:count] for line in _format_account(account, result, call)]
         lines += format_footer(cut, "accounts", "raise `budget`, or ask about fewer", note_texts)
@@ -183,7 +183,7 @@ def answer_why(call: ToolCall) -> ToolAnswer:
         }
         return ToolAnswer("\n".join(lines) or "no results, so there is nothing to explain", record)
 
-    return fit_budget(len(accounts), answer_of, call)
+    return fit_budget(len(accounts), make_answer, call)
 
 
 def _format_account(account: Explanation, result: WhyResult, call: ToolCall) -> Iterator[str]:
@@ -269,7 +269,7 @@ def answer_context(call: ToolCall) -> ToolAnswer:
     notices = remember(call, call.arguments.get("task", ""), places)
     note_texts = format_notices([*(n.text for n in packed.notices), *notices], call.tool)
 
-    def answer_of(count: int) -> ToolAnswer:
+    def make_answer(count: int) -> ToolAnswer:
         record = pick_fields(packed, "symbols total") | {
             "changed": list(packed.changed[:count]),
             "notices": note_texts,
@@ -280,7 +280,7 @@ def answer_context(call: ToolCall) -> ToolAnswer:
         footer = "\n".join(f"note: {notice}" for notice in (*changed, *note_texts))
         return ToolAnswer(f"{packed.text}{footer}", {"pack": packed.text} | record)
 
-    return fit_budget(len(packed.changed), answer_of, call)
+    return fit_budget(len(packed.changed), make_answer, call)
 
 
 def _make_context_request(call: ToolCall, room: int) -> ContextRequest:

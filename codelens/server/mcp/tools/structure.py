@@ -69,7 +69,7 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
     ways = [f"`{name}`" for name in ("paths", "depth") if name in call.tool.takes["properties"]]
     remedy = f"raise `budget` or `limit`, or narrow with {', '.join(ways)} or `min_confidence`"
 
-    def answer_of(count: int) -> ToolAnswer:
+    def make_answer(count: int) -> ToolAnswer:
         cut = result.total - count
         lines = [_format_relation(relation, result.question, call) for relation in relations[:count]]
         footer = format_footer(cut, "relations", remedy, note_texts)
@@ -85,7 +85,7 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
         }
         return ToolAnswer("\n".join([f"{result.question} of {subject}: {result.total}", *lines, *footer]), record)
 
-    return fit_budget(len(relations), answer_of, call)
+    return fit_budget(len(relations), make_answer, call)
 
 
 def _format_node_path(named: NamedNode, call: ToolCall) -> str:
@@ -186,7 +186,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
     is_old = source.freshness is not Freshness.FRESH
     notices = [f"{source.freshness} since it was indexed; `fresh` waits for the update"] if is_old else []
 
-    def answer_of(count: int) -> ToolAnswer:
+    def make_answer(count: int) -> ToolAnswer:
         end = first + count - 1
         cut = len(lines) - count
         head = f"{path}:{first}-{end}{name} (the file has {total} lines)"
@@ -196,7 +196,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
         record |= {"text": "\n".join(lines[:count]), "freshness": str(source.freshness)}
         return ToolAnswer("\n".join([head, *body, *footer]), record)
 
-    return fit_budget(len(lines), answer_of, call)
+    return fit_budget(len(lines), make_answer, call)
 
 
 READ = Tool(
@@ -232,13 +232,13 @@ def answer_outline(call: ToolCall) -> ToolAnswer:
         for u in units
     ]
 
-    def answer_of(count: int) -> ToolAnswer:
+    def make_answer(count: int) -> ToolAnswer:
         cut = len(units) - count
         footer = format_footer(cut, "symbols", "raise `budget`, or search with path:")
         record = {"path": path, "symbols": symbols[:count], "cut": cut}
         return ToolAnswer("\n".join([path, *lines[:count], *footer]), record)
 
-    return fit_budget(len(units), answer_of, call)
+    return fit_budget(len(units), make_answer, call)
 
 
 SYMBOLS = Tool(
@@ -272,7 +272,7 @@ def answer_status(call: ToolCall) -> ToolAnswer:
     doing = f", {work.doing}: {work.text}" if work.doing else ""
     fault = f", the last run failed: {work.fault[:MOST_FAULT]}" if work.fault else ""
 
-    def answer_of(count: int) -> ToolAnswer:
+    def make_answer(count: int) -> ToolAnswer:
         cut = len(repositories) - count
         lines = [_format_repository(r) for r in repositories[:count]]
         record = {
@@ -288,7 +288,7 @@ def answer_status(call: ToolCall) -> ToolAnswer:
         more = [f"{cut} more repositories"] if cut else []
         return ToolAnswer("\n".join([f"{state}{doing}{fault}", *lines, *more]), record)
 
-    return fit_budget(len(repositories), answer_of, call)
+    return fit_budget(len(repositories), make_answer, call)
 
 
 def _format_repository(repository: RepositoryStatus) -> str:
