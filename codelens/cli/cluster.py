@@ -45,7 +45,7 @@ def index(flags: FleetIndexFlags) -> int:
     An unchanged repository costs one look-up. A repository that cannot be indexed is listed, and the others are built. A run
     that was interrupted continues where it stopped.
     """
-    from codelens.fleet.build import fleet_status, index_fleet
+    from codelens.fleet.build import index_fleet, read_fleet_status
     from codelens.fleet.sources import read_fleet
     from codelens.fleet.workers import open_client
     from codelens.render.reports import build_fleet_record
@@ -60,7 +60,7 @@ def index(flags: FleetIndexFlags) -> int:
         )
     exit_code = FilesFailed.exit_code if manifest.failures else 0
     if flags.json:
-        write_record(build_fleet_record(fleet_status(place.fleet.store, place.settings, looking=False), exit_code))
+        write_record(build_fleet_record(read_fleet_status(place.fleet.store, place.settings, looking=False), exit_code))
     elif not flags.quiet:
         shards = quantity(len(manifest.shards), "shard")
         say(
@@ -80,12 +80,12 @@ class FleetStatusFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0, 2 error, 3 no store.")
 def status(flags: FleetStatusFlags) -> int:
     """Show what a fleet's store holds. Lists repositories, shards, sizes, failures, and what has changed since."""
-    from codelens.fleet.build import fleet_status
+    from codelens.fleet.build import read_fleet_status
     from codelens.render.reports import build_fleet_record, format_fleet
 
     place = find_fleet_place(flags, flags.store, None)
     assert place.fleet
-    status = fleet_status(place.fleet.store, place.settings, looking=not flags.no_check)
+    status = read_fleet_status(place.fleet.store, place.settings, looking=not flags.no_check)
     if flags.json:
         write_record(build_fleet_record(status, 0))
     elif not flags.quiet:

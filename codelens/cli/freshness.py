@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import accumulate
 
 from codelens.cli.flags import CommonFlags, SearchFlags
-from codelens.cli.streams import inform, say, say_plain, user_agrees
+from codelens.cli.streams import inform, say, say_without_prefix, user_agrees
 from codelens.cli.workplace import Workplace, choose_trees, select_present_roots
 from codelens.errors import CodelensError, StaleIndex, TargetError
 from codelens.index import Index
@@ -81,7 +81,9 @@ def build_first_index(flags: SearchFlags) -> bool:
     prepare_index_folder(index)
     settings, settings_of = trees.place.settings, trees.settings_of
     with showing_progress(flags.progress, flags.quiet) as watch:
-        say_plain(format_summary(Index.build(index, trees.roots, settings, progress=watch, settings_of=settings_of)))
+        say_without_prefix(
+            format_summary(Index.build(index, trees.roots, settings, progress=watch, settings_of=settings_of))
+        )
     return True
 
 

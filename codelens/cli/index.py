@@ -10,7 +10,7 @@ from codelens.cli.declare import Section, argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.options import find_only_flag
 from codelens.cli.progress import showing_progress
-from codelens.cli.streams import inform, say, say_plain, user_agrees, write, write_record
+from codelens.cli.streams import inform, say, say_without_prefix, user_agrees, write, write_record
 from codelens.cli.workplace import Trees, choose_trees, find_reading_place, find_working_folder, resolve_named_index
 from codelens.config import find_user_place
 from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
@@ -180,7 +180,7 @@ def _report(reports: Sequence[IndexReport], flags: IndexFlags, exit_code: int) -
     if flags.json:
         write_record(build_run_record(reports, exit_code))
     elif not flags.quiet:
-        say_plain(format_summary(reports))
+        say_without_prefix(format_summary(reports))
     for notice in (n for r in reports for n in r.notices):
         inform(flags, f"note: {notice.text}")
     if flags.verbose and reports:

@@ -17,7 +17,7 @@ from typing import NoReturn
 from codelens.cli.arguments import read
 from codelens.cli.declare import ASKING, FINISHED, Command, import_object, perform
 from codelens.cli.help import PLACES, find_place, find_unlisted
-from codelens.cli.streams import report, say, say_plain, show_long, write
+from codelens.cli.streams import report, say, say_without_prefix, show_long, write
 from codelens.cli.warm import Answer
 from codelens.errors import CodelensError
 
@@ -132,7 +132,7 @@ def _report_unexpected(fault: Exception, arguments: Sequence[str]) -> int:
         if isinstance(fault, OSError) and fault.strerror:
             what = f"{fault.filename}: {fault.strerror}" if fault.filename else fault.strerror
         say(f"error: {what}")
-        say_plain(["hint: use --debug to see where it happened\n"])
+        say_without_prefix(["hint: use --debug to see where it happened\n"])
         return 2
     context = getattr(fault, "ctx", None)
     path = context.command_path if context is not None else "codelens"
@@ -147,7 +147,7 @@ def _report_unexpected(fault: Exception, arguments: Sequence[str]) -> int:
         say(f"error: no option {name}" + (f", did you mean --{meant}?" if meant else ""))
     else:
         say(f"error: {fault.format_message().rstrip('.')}")
-    say_plain([f"hint: `{path} --help` lists what it takes; after `--` everything is an argument\n"])
+    say_without_prefix([f"hint: `{path} --help` lists what it takes; after `--` everything is an argument\n"])
     return int(getattr(fault, "exit_code", 2))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from codelens.cli.answerer import answer_searches
 from codelens.cli.declare import command, group, option, required_argument
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags, ListFlags
-from codelens.cli.streams import inform, say_plain, write, write_fields
+from codelens.cli.streams import inform, say_without_prefix, write, write_fields
 from codelens.cli.workplace import Workplace, find_fleet_place, find_reading_place
 from codelens.config import find_user_place
 from codelens.errors import UsageError, require_packages
@@ -83,7 +83,7 @@ def serve_index(flags: ServeFlags) -> int:
     def report_watch(record: Mapping[str, Any]) -> None:
         """Print the faults of the watch; its updates show in the answers."""
         if record["type"] == "text":
-            say_plain([f"{record['text']}\n"])
+            say_without_prefix([f"{record['text']}\n"])
 
     watch = WatchProcess(place.index_path, tell=report_watch) if flags.watch else None
     try:

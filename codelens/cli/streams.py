@@ -153,7 +153,7 @@ def user_agrees(question: str, what: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def say_plain(texts: Iterable[str]) -> None:
+def say_without_prefix(texts: Iterable[str]) -> None:
     """Write lines to stderr without the program's name."""
     for text in texts:
         sys.stderr.write(text.encode("utf-8", "backslashreplace").decode())
@@ -164,11 +164,11 @@ def report(fault: CodelensError) -> None:
     """Print an error and its hint, and for an error in a query a caret under its position."""
     say(f"error: {escape_line(str(fault))}")
     if isinstance(fault, QueryError):
-        say_plain(f"  {escape_text(line)}\n" for line in fault.format_pointer().split("\n"))
+        say_without_prefix(f"  {escape_text(line)}\n" for line in fault.format_pointer().split("\n"))
     if isinstance(fault, TargetError):
-        say_plain(f"  {escape_text(line)}\n" for line in fault.candidates)
+        say_without_prefix(f"  {escape_text(line)}\n" for line in fault.candidates)
     if fault.hint:
-        say_plain([f"hint: {escape_text(escape_line(fault.hint))}\n"])
+        say_without_prefix([f"hint: {escape_text(escape_line(fault.hint))}\n"])
 
 
 def read_stdin(hint: str) -> bytes:

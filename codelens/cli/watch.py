@@ -8,7 +8,7 @@ from codelens.cli.answerer import answer_searches
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, ProgressFlags
 from codelens.cli.progress import showing_progress
-from codelens.cli.streams import inform, say, say_plain
+from codelens.cli.streams import inform, say, say_without_prefix
 from codelens.cli.workplace import choose_trees
 from codelens.model.runs import WatchEvent, WatchStep
 from codelens.processes.child import end_at_eof
@@ -50,7 +50,7 @@ def watch(flags: WatchFlags) -> int:
 
     def report(event: WatchEvent) -> None:
         if flags.progress == "json":
-            say_plain([to_json(build_watch_record(event))])
+            say_without_prefix([to_json(build_watch_record(event))])
         elif event.step is WatchStep.LOOKED and not flags.verbose:
             return
         elif event.step in (WatchStep.FAULT, WatchStep.GONE) or not flags.quiet:

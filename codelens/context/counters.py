@@ -49,10 +49,10 @@ def open_counter(kind: str) -> Counter:
             "tiktoken is not installed, or has no vocabulary on this machine",
             "put one in the folder TIKTOKEN_CACHE_DIR, or use --counter chars",
         )
-    return Counter("chars/4", count_chars)
+    return Counter("chars/4", estimate_tokens)
 
 
-def count_chars(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Estimate the number of tokens: characters ÷ 4, rounded up."""
     return -(-len(text) // CHARS_PER_TOKEN)
 

@@ -120,7 +120,7 @@ def make_commit_rows(repository: str, base: str, commits: Sequence[ChangingCommi
     return rows
 
 
-def name_rows(repository: str, texts: Sequence[TreeText], wanted: int) -> list[Row]:
+def make_name_tasks(repository: str, texts: Sequence[TreeText], wanted: int) -> list[Row]:
     """Make tasks that look up unique names, every second with its container."""
     counts = Counter(unit.name for text in texts if text.defined for unit in text.defined.units if unit.name)
     drafts = [
@@ -199,7 +199,7 @@ def make_tasks(
         "commits": make_commit_rows(name, chosen.base, commits, "commit"),
         "tasks": make_commit_rows(name, chosen.base, commits, "task"),
         "docs": write_undocumented_tree(name, texts, folder / f"{name}-docs", wanted.docs),
-        "names": name_rows(name, texts, wanted.identifiers),
+        "names": make_name_tasks(name, texts, wanted.identifiers),
         "topics": make_topic_rows(name, texts, wanted.topics),
         **query_rows(name, texts, wanted.queries),
     }

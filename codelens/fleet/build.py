@@ -341,7 +341,7 @@ def _list_shard_files(file: str) -> tuple[str, str, str]:
     return file, name_record(file), name_sketch(file)
 
 
-def fleet_status(store_url: str, settings: Settings, *, looking: bool = True) -> FleetStatus:
+def read_fleet_status(store_url: str, settings: Settings, *, looking: bool = True) -> FleetStatus:
     """Report the state of a store. With `looking`, compare folders with their indexed state; never fetches. Raises NoIndex."""
     store = open_store(store_url)
     manifest = FleetManifest.read(store)

@@ -47,7 +47,7 @@ class UnresolvedUse(NamedTuple):
 
 
 class UnresolvedUses:
-    """A finder of unresolved uses for one question, by path and place. `kinds` are the kinds of edges that it asks for."""
+    """Finds unresolved uses for one question, by path and place. `kinds` are the kinds of edges that the question asks for."""
 
     def __init__(self, view: GraphView, kinds: Collection[str], listed: bool) -> None:
         self._view, self._kinds, self._listed = view, kinds, listed

@@ -57,7 +57,7 @@ def name_times_key(repository: RepositoryRow) -> str:
 def note_run(
     store: Store, run: IndexRun, tallies: Mapping[Path, Tally], seconds: float, transaction: LazyTransaction
 ) -> None:
-    """Store what later looks compare, when the index was last written, and how long an update takes."""
+    """Store the values that later looks compare with the trees, the time of the last write, and the duration of an update."""
     has_written = bool(transaction.writes)
     rows = [row for row in store.documents.list_repositories() if row.root in tallies]
     for row in rows:
@@ -73,7 +73,7 @@ def note_run(
     if transaction.writes:
         transaction.begin()
         for row in rows:
-            store.keep_kinds(row, tallies[row.root].kinds)
+            store.store_kind_counts(row, tallies[row.root].kinds)
 
 
 def _read_pace(store: Store) -> tuple[float, float]:

@@ -1,8 +1,8 @@
 """Finds the names and files that prose mentions, and the functions and types in its code blocks.
 
 A plain lowercase word between backticks counts only with brackets, a dot, an underscore or a role: it is as often a value or a
-command. A quoted definition is local to its section, whose text still holds it, and found only by its name
-(`find_quoted_units`). Nothing is linked to it. Variables and constants are left out: nobody searches for the `app = …` of a
+command. A quoted definition is local to its section, and found only by its name (`find_quoted_units`); its text stays
+part of the section. Nothing is linked to it. Variables and constants are left out: nobody searches for the `app = …` of a
 hundred examples."""
 
 from __future__ import annotations

@@ -160,8 +160,8 @@ def apply_stored_features(store: Store, settings: Settings) -> Settings:
 
 @cache
 def compute_recipe(language: str, fuzzy: bool = True, encoding_threshold: float = 0.7) -> str:
-    """Hash to 16 hex digits everything that decides how documents of this language are derived, except the embedder: a change
-    of embedder needs neither the file nor a parser."""
+    """Hash everything that decides how documents of this language are derived; returns 16 hex digits. The embedder is left out:
+    a change of it needs neither the file nor a parser."""
     row = languages().get(language)
     # A new row may claim documents that have no grammar now.
     all_rows = "" if row and row.grammar else _format_all_rows()

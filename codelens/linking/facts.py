@@ -204,7 +204,7 @@ class LinkFacts:
         return self._bound.get((unit, name), ())
 
     def list_base_texts(self, owner: Definition) -> list[tuple[str, int | None]]:
-        """List (text, place of the unit whose scope it is in) for each base and interface of a type, in order."""
+        """List the bases and interfaces of a type, in order, as pairs (text, place of the unit whose scope contains it)."""
         outside = owner.parent.place if owner.parent else None
         inside = [b for b in self.bindings.get(owner.place, ()) if b.how in ("base", "interface")]
         return [*((b.text, outside) for b in inside), *((b.text, b.unit) for b in self.outer_bases.get(owner.name, ()))]

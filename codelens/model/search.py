@@ -329,7 +329,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The kind of query that a query was classified as, with the reason."""
+    """The kind that a query was classified as, with the reason."""
 
     name: str  # identifier, path, regex, change, task or question
     reason: str

@@ -1,4 +1,4 @@
-"""Writes the symbols of one file as an outline, a JSON object, or lines for a tags file; and lists of files and commits."""
+"""Writes the symbols of one file as an outline, a JSON object or lines for a tags file. Also writes lists of files and commits."""
 
 from __future__ import annotations
 

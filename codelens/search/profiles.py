@@ -179,7 +179,7 @@ def load_profile(options: SearchOptions, own: str = "") -> Profile:
 
 
 def _set_expansion(profile: Profile, way: str, profiles: Mapping[str, Any]) -> Profile:
-    """Change how the profile follows the graph, to a value of --expand; an empty string changes nothing."""
+    """Set the profile's way of following the graph to a value of --expand; an empty string leaves it unchanged."""
     if not way:
         return profile
     if way not in EXPANSIONS:

@@ -164,7 +164,7 @@ class Messages(Tables):
         )
 
     def weigh(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
-        """Weigh the messages about each document; documents without a message with any term are left out. `rarity`: term → idf."""
+        """Score documents by the messages about them that have a term; without one they are left out. `rarity`: term → idf."""
         weights, terms_of = dict[int, float](), dict[int, list[str]]()
         sql = (
             "SELECT m.id, m.weight FROM message_terms t CROSS JOIN messages m ON m.id = t.rowid "
@@ -209,16 +209,18 @@ class Messages(Tables):
             for number, time, *names, subject in rows:
                 messages.setdefault(number, ((-time, *names), subject, []))[2].append(term)
 
-        def in_order(scores: Mapping[int, float]) -> list[tuple[float, int]]:
+        def sort_by_score(scores: Mapping[int, float]) -> list[tuple[float, int]]:
             return sorted(((s, n) for n, s in scores.items()), key=lambda pair: (-pair[0], messages[pair[1]][0]))
 
-        ranked = in_order({n: math.fsum(rarity[term] for term in matched) for n, (_, _, matched) in messages.items()})
+        ranked = sort_by_score(
+            {n: math.fsum(rarity[term] for term in matched) for n, (_, _, matched) in messages.items()}
+        )
         best: dict[int, float] = {}
         for score, number in ranked[:POOL]:
             _, subject, matched = messages[number]
             stems = set(self._phrases.stems(index_terms(subject)))
             best[number] = score + math.fsum(rarity[term] for term in matched if self._phrases.stem(term) in stems)
-        return [*in_order(best), *ranked[POOL:]]
+        return [*sort_by_score(best), *ranked[POOL:]]
 
     def commit(self, number: MessageId) -> tuple[str, PastCommit]:
         """Read a message's repository and commit: (name of the repository, commit)."""

@@ -254,11 +254,11 @@ class Store(Tables):
         return str(row[0]) if row else None
 
     def kept_kinds(self, repository: RepositoryRow) -> dict[str, int]:
-        """Read the counts of a repository's units by kind that `keep_kinds` stored; empty if units were written since."""
+        """Read the counts of a repository's units by kind that `store_kind_counts` stored; empty if units were written since."""
         kinds: dict[str, int] = json.loads(self.meta(_KINDS + repository.name) or "{}")
         return kinds
 
-    def keep_kinds(self, repository: RepositoryRow, kinds: Mapping[str, int]) -> None:
+    def store_kind_counts(self, repository: RepositoryRow, kinds: Mapping[str, int]) -> None:
         """Store counts of units by kind until units are written. Part of the caller's transaction."""
         self.set_meta(_KINDS + repository.name, json.dumps(kinds))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.context.counters import count_chars
+from codelens.context.counters import estimate_tokens
 from tests.cli.goldens import GOLDEN, QUERY, shown
 from tests.cli.lamps import write_lamps
 from tests.commands import Run
@@ -27,11 +27,11 @@ def test_a_pack_has_four_formats(format: str, indexed: Path, run: Run, golden: C
     arguments = ["--files", "notes/notes/auth.py", "--format", format, "--budget", "700", "--path-style", "root"]
     ran = run("context", *arguments, "--counter", "chars", cwd=indexed)
     assert (ran.code, ran.err) == (0, "")
-    assert count_chars(ran.out) <= 700
+    assert estimate_tokens(ran.out) <= 700
     if format == "json":
         record = json.loads(ran.out)
         check(record, "context")
-        assert record["tokens"] == count_chars(ran.out)
+        assert record["tokens"] == estimate_tokens(ran.out)
         return  # its index record holds the temporary folder's length
     golden(GOLDEN / "context" / f"{format}.txt", shown(ran.out, indexed))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from codelens.context.counters import count_chars
+from codelens.context.counters import estimate_tokens
 from codelens.context.pack import Offer, Offers
 from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryInfo
 from codelens.model.context import TASK, ContextRequest, Counter, Entry, Form, Forms
@@ -14,7 +14,7 @@ from codelens.render.context import FORMATS, make_layout
 from codelens.render.paths import PathStyle
 from tests.render.results import ROOT, unit
 
-CHARS = Counter("chars/4", count_chars)
+CHARS = Counter("chars/4", estimate_tokens)
 WORDS = Counter("words", lambda text: len(text.split()))
 LENGTHS = Counter("odd", lambda text: len(text) - 2 * text.count("\n\n") + text.count("  "))
 """Not additive: a blank line costs less than its characters, two blanks more, also across the border of entries."""

@@ -16,7 +16,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.errors import CannotWrite, IndexBusy, NoIndex, UsageError
-from codelens.fleet.build import fleet_status, index_fleet
+from codelens.fleet.build import index_fleet, read_fleet_status
 from codelens.fleet.holding import copy_shard, release_copy
 from codelens.fleet.manifest import FleetManifest, ShardEntry
 from codelens.fleet.sources import FleetSource, read_fleet
@@ -92,7 +92,7 @@ def test_a_fleet_is_indexed_into_a_bucket_and_read_from_it(bucket: str, tmp_path
     store = open_store(url)
     assert FleetManifest.read(store) == again
     assert {shard.file for shard in first.shards} < {file.name for file in store.files("shards")}
-    assert fleet_status(url, Settings()).stale == 0
+    assert read_fleet_status(url, Settings()).stale == 0
     words = []
     for shard in again.shards:
         copy = copy_shard(store, shard, tmp_path / "cache", 10**9)

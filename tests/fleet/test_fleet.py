@@ -20,7 +20,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.errors import IndexBusy, NoIndex, UsageError
-from codelens.fleet.build import GRACE_SECONDS, find_next_writing, fleet_status, index_fleet
+from codelens.fleet.build import GRACE_SECONDS, find_next_writing, index_fleet, read_fleet_status
 from codelens.fleet.manifest import FleetManifest, Member, group_into_shards
 from codelens.fleet.open import FleetPlace
 from codelens.fleet.sources import FleetSource, read_fleet
@@ -338,16 +338,16 @@ def test_a_repository_that_kills_its_workers_is_listed(tmp_path: Path) -> None:
 
 def test_the_status_lists_what_a_store_holds(fleet: Fleet) -> None:
     with pytest.raises(NoIndex):
-        fleet_status(fleet.url, UNLIMITED)
+        read_fleet_status(fleet.url, UNLIMITED)
     fleet.index([*read_fleet(fleet.clones), FleetSource("x", str(fleet.clones / "x"))], most=1)
     (fleet.clones / "a/a.py").write_text("x = 1\n")
     shutil.rmtree(fleet.clones / "b")
-    status = fleet_status(fleet.url, UNLIMITED)
+    status = read_fleet_status(fleet.url, UNLIMITED)
     assert {r.name: r.stale for r in status.repositories} == {"a": "changed", "b": "gone", "c": "", "x": "gone"}
     assert (status.searched, status.failed, status.stale, len(status.shards)) == (3, 1, 3, 3)
     assert status.bytes == sum(file.stat().st_size for file in (Path(fleet.url) / "shards").glob("*.db"))
     assert status.recipe_is_current
-    assert not fleet_status(fleet.url, replace(UNLIMITED, fuzzy=False)).recipe_is_current
+    assert not read_fleet_status(fleet.url, replace(UNLIMITED, fuzzy=False)).recipe_is_current
 
 
 def test_a_new_repository_leaves_other_shards_as_they_are() -> None:

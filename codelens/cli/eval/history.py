@@ -13,7 +13,7 @@ from codelens import __version__
 from codelens.cli.declare import Section, argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.progress import showing_progress
-from codelens.cli.streams import inform, say, say_plain, write, write_fields
+from codelens.cli.streams import inform, say, say_without_prefix, write, write_fields
 from codelens.cli.workplace import find_working_folder, load_settings_at
 from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
@@ -99,7 +99,7 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     for line in format_summary(name, made):
         inform(flags, line)
     if code and not flags.quiet:
-        say_plain(["hint: name a repository with more history, or in another language\n"])
+        say_without_prefix(["hint: name a repository with more history, or in another language\n"])
     return code
 
 
@@ -188,7 +188,7 @@ def _explain_result(
             say(line)
         counts = f"{sum(tuned.older.values())} to learn from and {sum(tuned.newest.values())} to ask"
         say(f"{name}: too few tasks: {counts}; at least {FEWEST_TO_LEARN} and {FEWEST_TO_ASK} are needed")
-        say_plain(["hint: name a repository with more history; the shipped weights need none\n"])
+        say_without_prefix(["hint: name a repository with more history; the shipped weights need none\n"])
         return
     decided = tuned.deciding_comparison
     difference = f"{DECIDES} {decided.before:.3f} → {decided.after:.3f} of the newest {quantity(decided.tasks, 'task')}"
@@ -201,10 +201,10 @@ def _explain_result(
         else:
             setting, where = str(written), "your own configuration file makes searches"
         say(f"written to {written}")
-        say_plain([f"hint: weights = {json.dumps(setting, ensure_ascii=False)} in {where} rank by it\n"])
+        say_without_prefix([f"hint: weights = {json.dumps(setting, ensure_ascii=False)} in {where} rank by it\n"])
     elif flags.keep is not None:
         say("nothing written: the learned weights rank no better here than the shipped ones")
-        say_plain(["hint: with more history there is more to learn from; the shipped weights stay\n"])
+        say_without_prefix(["hint: with more history there is more to learn from; the shipped weights stay\n"])
 
 
 def _tabulate(tuned: TunedWeights) -> Columns:

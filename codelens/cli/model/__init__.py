@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from codelens.cli.config import write_setting
 from codelens.cli.declare import argument, command, group, required_argument
 from codelens.cli.flags import CommonFlags, JsonFlags, ListFlags
-from codelens.cli.streams import say, say_plain, write, write_fields
+from codelens.cli.streams import say, say_without_prefix, write, write_fields
 from codelens.cli.workplace import find_working_folder, load_settings_here
 from codelens.config import find_user_place, is_model_name
 from codelens.embed.model_file import ModelFile
@@ -172,7 +172,7 @@ def use(flags: ModelUseFlags) -> int:
         if now.values.model != setting and not flags.no_config:
             say(f"note: here {now.origin['model']} sets another, which wins: {now.values.model}")
         elif setting != before.model:
-            say_plain(["hint: `codelens index` makes the vectors of an index again, without parsing\n"])
+            say_without_prefix(["hint: `codelens index` makes the vectors of an index again, without parsing\n"])
     return 0
 
 

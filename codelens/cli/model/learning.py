@@ -18,7 +18,7 @@ from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
 from codelens.cli.model import describe_model, find_model_file, find_trees
 from codelens.cli.progress import showing_progress, write_json_step
-from codelens.cli.streams import inform, say, say_plain, write, write_fields
+from codelens.cli.streams import inform, say, say_without_prefix, write, write_fields
 from codelens.cli.workplace import load_settings_here
 from codelens.config import MODEL_ENDING, find_user_place
 from codelens.embed.model_file import ModelFile
@@ -82,7 +82,7 @@ def evaluate(flags: ModelEvalFlags) -> int:
         write(_tabulate(figures, models, ways))
     if not questions and not flags.quiet:
         say("no questions: no definition has documentation that is not also in its code")
-        say_plain(["hint: name folders with documented code\n"])
+        say_without_prefix(["hint: name folders with documented code\n"])
     return 0 if questions else 1
 
 
@@ -249,7 +249,7 @@ def _show_training(flags: TrainFlags, tuned: FineTuned, kept: Path | None) -> No
         return
     if kept is None:
         say(f"nothing written: {before:.3f} on the validation part, and no step was better")
-        say_plain(["hint: name more repositories, or write it all the same with --keep-anyway\n"])
+        say_without_prefix(["hint: name more repositories, or write it all the same with --keep-anyway\n"])
         return
     say(f"validation {before:.3f} → {after:.3f} in {tuned.seconds:.0f} s; written to {kept}")
-    say_plain([f"hint: `codelens model use {kept.name.removesuffix(MODEL_ENDING)}`, then `codelens index`\n"])
+    say_without_prefix([f"hint: `codelens model use {kept.name.removesuffix(MODEL_ENDING)}`, then `codelens index`\n"])

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from codelens.config import Settings, load_weights
-from codelens.context.counters import count_chars
+from codelens.context.counters import estimate_tokens
 from codelens.errors import MemoryFault, NoIndex, UsageError
 from codelens.index import Index
 from codelens.model.code import IndexInfo, UnitRow
@@ -83,8 +83,8 @@ def fit_budget(count: int, make_answer: Callable[[int], ToolAnswer], call: ToolC
     budget = call.arguments["budget"]
 
     def tokens(answer: ToolAnswer) -> int:
-        record = count_chars(json.dumps(answer.record, ensure_ascii=False)) if call.structured else 0
-        return max(count_chars(answer.text), record)
+        record = estimate_tokens(json.dumps(answer.record, ensure_ascii=False)) if call.structured else 0
+        return max(estimate_tokens(answer.text), record)
 
     whole = make_answer(count)
     if tokens(whole) <= budget:
@@ -200,7 +200,10 @@ def split_repository(path: str, info: IndexInfo) -> tuple[tuple[str, ...], str]:
 
 
 def resolve_path(path: str, info: IndexInfo) -> str:
-    """Convert a path to the form in answers: below a root, after the repository's name if there are several. Raises UsageError."""
+    """Convert a path to the form in answers: relative to a root, with the repository's name first if there are several.
+
+    Raises UsageError.
+    """
     if os.path.isabs(path):  # noqa: PTH117 - the client's text may be any path
         whole_path = os.path.normpath(path)
         for repository in sorted(info.repositories, key=lambda r: -len(r.root)):
