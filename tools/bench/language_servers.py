@@ -15,12 +15,14 @@ tree. `jedi` needs that package, in the environment that runs this.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 import re
 import shlex
 import subprocess
 import sys
+import time
 import urllib.parse
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -217,6 +219,7 @@ def compare_servers(options: argparse.Namespace) -> int:
         LanguageServer(options.command, options.tree, options.language) as other,
         LanguageServer(shlex.join(command), options.tree, options.language) as ours,
     ):
+        wait_until_loaded(other, options, paths)
         for path, line, column, text in draw_names(options, paths, chance):
             theirs = inside(other.definitions(path, line, column))
             if not theirs or counts.total() >= options.names:
@@ -235,6 +238,15 @@ def compare_servers(options: argparse.Namespace) -> int:
     print(f"definitions: {dict(counts)}\nreferences: {dict(shared)}")
     print("\n".join(wrong[: options.wrong]))
     return 0
+
+
+def wait_until_loaded(server: LanguageServer, options: argparse.Namespace, paths: Sequence[str]) -> None:
+    """Ask about names until the server knows a definition: some read the whole tree before they answer."""
+    names = [name[:3] for name in itertools.islice(draw_names(options, paths, random.Random()), 100)]
+    for _ in range(60):
+        if any(server.definitions(*name) for name in names):
+            return
+        time.sleep(2)
 
 
 def draw_names(
