@@ -15,24 +15,8 @@ from typing import TYPE_CHECKING, Any
 from codelens.config import Settings, find_user_place
 from codelens.errors import IndexCorrupt, NoIndex, TargetError, UsageError
 from codelens.model.budget import pausing_collector
-from codelens.model.code import (
-    IndexedFile,
-    IndexInfo,
-    RepositoryId,
-    RepositoryInfo,
-    Skip,
-    SourceFile,
-    UnitId,
-    UnitRow,
-)
-from codelens.model.graph import (
-    RESOLVED,
-    GraphStream,
-    ReachingTests,
-    RelationAnswer,
-    RelationOptions,
-    RepositoryMap,
-)
+from codelens.model.code import IndexedFile, IndexInfo, RepositoryId, RepositoryInfo, Skip, SourceFile, UnitId, UnitRow
+from codelens.model.graph import RESOLVED, GraphStream, ReachingTests, RelationAnswer, RelationOptions, RepositoryMap
 from codelens.model.request import SearchOptions
 from codelens.model.search import SearchResult, WhyResult
 from codelens.store.snapshots import LoggedSnapshot

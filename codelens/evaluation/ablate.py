@@ -71,11 +71,7 @@ def _replace_value(section: Any, keys: Sequence[str], value: Any) -> Any:
 
 def list_ablations(profile: Profile, options: SearchOptions) -> list[Ablation]:
     """List the ablations that apply to a profile; the first changes nothing."""
-    ablations = [
-        Ablation(options.profile),
-        *_list_weight_ablations(profile, options),
-        *_list_graph_ablations(profile),
-    ]
+    ablations = [Ablation(options.profile), *_list_weight_ablations(profile, options), *_list_graph_ablations(profile)]
     if profile.composite:
         ablations += [
             Ablation(f"- {name}", (edit,)) for name, edit in COMPOSITE.items() if _changes_profile(profile, edit)

@@ -48,10 +48,7 @@ _MERGED = (
 """Words after "merge" in git's own messages for merges. "Merge the two overloads" is a change."""
 _KINDS = (
     ("a merge", re.compile(rf"merge[sd]?:? (?:{_MERGED})", re.IGNORECASE)),
-    (
-        "a revert",
-        re.compile(r"(?:\w+(?:\([^)]*\))?:\s*)?(?:revert|this reverts|reapply|back out)\b", re.IGNORECASE),
-    ),
+    ("a revert", re.compile(r"(?:\w+(?:\([^)]*\))?:\s*)?(?:revert|this reverts|reapply|back out)\b", re.IGNORECASE)),
     ("a release or a version", re.compile("|".join(_RELEASE), re.IGNORECASE)),
 )
 _TRAILER = re.compile(

@@ -121,12 +121,7 @@ class FeatureWeights:
 
 
 def tune_weights(
-    repository: Repository,
-    name: str,
-    head: str,
-    folder: Path,
-    settings: Settings,
-    progress: ProgressSink | None = None,
+    repository: Repository, name: str, head: str, folder: Path, settings: Settings, progress: ProgressSink | None = None
 ) -> TunedWeights:
     """Make tasks, learn from the older and measure on the newest ones. The caller removes `folder`. Raises GitError, OSError
     and CodelensError."""

@@ -192,24 +192,11 @@ def _environment(work: Path) -> dict[str, str]:
     home.mkdir(exist_ok=True)
     models = os.environ.get("HF_HOME") or str(Path.home() / ".cache" / "huggingface")
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {
-        **kept,
-        "HOME": str(home),
-        "XDG_CACHE_HOME": str(home),
-        "XDG_CONFIG_HOME": str(home),
-        "HF_HOME": models,
-    }
+    return {**kept, "HOME": str(home), "XDG_CACHE_HOME": str(home), "XDG_CONFIG_HOME": str(home), "HF_HOME": models}
 
 
 def _seconds(command: Sequence[str], questions: Sequence[str], env: Mapping[str, str]) -> list[float]:
-    ran = subprocess.run(
-        command,
-        input=json.dumps(questions),
-        env=env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ran = subprocess.run(command, input=json.dumps(questions), env=env, capture_output=True, text=True, check=False)
     if ran.returncode:
         sys.exit(f"{' '.join(command)}: exit code {ran.returncode}\n{ran.stderr}")
     return list(json.loads(ran.stdout))
