@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -25,6 +26,11 @@ BYTES = 3_000_000_000
 
 ALONE_SECONDS = 10.0
 """Seconds in which the children of a killed run must end. codelens promises two; the rest is for a busy machine."""
+
+
+def split_commands(text: str) -> tuple[tuple[str, ...], ...]:
+    """Split the arguments of codelens commands, which `;` separates."""
+    return tuple(tuple(shlex.split(command)) for command in text.split(";"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,60 +34,10 @@ from codelens.processes.python import build_codelens_command
 TASKS = Path(__file__).with_name("agent_loop.jsonl")
 ROUNDS, READS, BEFORE, AFTER = 5, 3, 20, 40
 HITS, BUDGET, LINES, CHUNKS = 10, 2000, 50, 5
-STOP = frozenset(
-    (
-        *(
-            "about",
-            "add",
-            "all",
-            "allow",
-            "also",
-            "and",
-            "any",
-            "are",
-            "because",
-            "before",
-            "but",
-            "can",
-            "cause",
-            "does",
-        ),
-        *(
-            "don",
-            "dont",
-            "ensure",
-            "fix",
-            "for",
-            "from",
-            "has",
-            "have",
-            "how",
-            "into",
-            "its",
-            "make",
-            "more",
-            "not",
-            "now",
-        ),
-        *(
-            "only",
-            "should",
-            "some",
-            "than",
-            "that",
-            "the",
-            "then",
-            "there",
-            "this",
-            "use",
-            "using",
-            "was",
-            "when",
-            "which",
-        ),
-        *("with", "without", "would"),
-    )
-)
+STOP_WORDS = """
+about add all allow also and any are because before but can cause does don dont ensure fix for from has have how into its
+make more not now only should some than that the then there this use using was when which with without would
+"""
 ASK_SEMBLE = """
 import sys
 from semble.index import SembleIndex
@@ -164,17 +114,8 @@ def context(tree: Path, db: Path, query: str) -> Rounds:
 
 def ripgrep(tree: Path, db: Path, query: str) -> Rounds:
     """A word in each round, the rarest first."""
-    words = dict.fromkeys(w for w in re.findall(r"\w{3,}", query.lower()) if w not in STOP)
-    command = [
-        "rg",
-        "--line-number",
-        "--no-heading",
-        "--with-filename",
-        "--ignore-case",
-        "--fixed-strings",
-        "--sort",
-        "path",
-    ]
+    words = dict.fromkeys(w for w in re.findall(r"\w{3,}", query.lower()) if w not in STOP_WORDS.split())
+    command = ["rg", "--line-number", "--no-heading", "--with-filename", "--ignore-case", "-F", "--sort=path"]
     answers = {word: run([*command, "-e", word, "."], tree).splitlines() for word in words}
     for word in sorted((w for w in words if answers[w]), key=lambda w: len(answers[w]))[:ROUNDS]:
         text = "".join(f"{line}\n" for line in answers[word][:LINES])

@@ -29,25 +29,12 @@ from codelens.model.graph import RelationOptions
 from codelens.model.request import SearchOptions
 
 KINDS = {
+    **dict.fromkeys(("method", "singletonMethod"), "method"),
+    **dict.fromkeys(("constant", "enumerator", "enumConstant", "macro"), "constant"),
+    **dict.fromkeys(("class", "struct", "interface", "trait", "enum", "typedef", "type"), "type"),
+    **dict.fromkeys(("member", "field", "property"), "field"),
+    **dict.fromkeys(("variable", "var"), "variable"),
     "function": "function",
-    "method": "method",
-    "singletonMethod": "method",
-    "constant": "constant",
-    "enumerator": "constant",
-    "enumConstant": "constant",
-    "macro": "constant",
-    "variable": "variable",
-    "var": "variable",
-    "class": "type",
-    "struct": "type",
-    "interface": "type",
-    "trait": "type",
-    "enum": "type",
-    "typedef": "type",
-    "type": "type",
-    "member": "field",
-    "field": "field",
-    "property": "field",
 }
 """Kind by ctags → kind in the report."""
 NOT_DEFINING = frozenset(

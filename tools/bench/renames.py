@@ -24,16 +24,9 @@ from codelens.model.request import SearchOptions
 from tools.bench.references import draw_names
 
 KINDS = {
-    "function": "function",
-    "method": "function",
-    "class": "type",
-    "struct": "type",
-    "interface": "type",
-    "enum": "type",
-    "trait": "type",
-    "type": "type",
-    "constant": "constant",
-    "macro": "constant",
+    **dict.fromkeys(("function", "method"), "function"),
+    **dict.fromkeys(("class", "struct", "interface", "enum", "trait", "type"), "type"),
+    **dict.fromkeys(("constant", "macro"), "constant"),
 }
 ENDING = "Renamed"
 

@@ -177,34 +177,10 @@ def _is_reached(hit: Hit, first: str, way: str) -> bool:
     return bool(at == here)
 
 
-_VERB = "|".join(
-    (
-        *(
-            "calls",
-            "names",
-            "uses a field of",
-            "uses",
-            "references",
-            "imports",
-            "extends",
-            "implements",
-            "overrides",
-            "decorates",
-        ),
-        *(
-            "throws",
-            "tests",
-            "contains",
-            "documents",
-            "inherits",
-            "reads",
-            "runs",
-            "handles",
-            "belongs to",
-            "is used in a test by",
-        ),
-        *("is used in one test with", "resembles", "is next to", "depends on", "is owned by"),
-    )
+_VERB = (
+    "calls|names|uses a field of|uses|references|imports|extends|implements|overrides|decorates|throws|tests|contains|documents"
+    "|inherits|reads|runs|handles|belongs to|is used in a test by|is used in one test with|resembles|is next to|depends on"
+    "|is owned by"
 )
 
 

@@ -20,26 +20,16 @@ from typing import Any, NamedTuple
 
 from codelens.processes.python import build_codelens_command
 from tools.campaign import ROOT, Campaign, Report, expect, main
+from tools.program import split_commands
 
 PAGE = 4096
 INDEX_EVERY, PROCESS_EVERY = 10, 50
 """Every so many damaged files, one also goes through `codelens index`, which takes seconds, or through new processes. Chosen."""
-COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("search", "how is the discount computed", "--json"),
-    ("search", "password", "--mode", "keyword"),
-    ("search", "price of an order", "--mode", "vector"),
-    ("search", "discuont", "--mode", "fuzzy"),
-    ("search", "-F", "return", "-n"),
-    ("search", "--regex", "def [a-z]+", "-l"),
-    ("why", "place order", "--json"),
-    ("symbols", "notes/auth.py"),
-    ("refs", "Calculate"),
-    ("callers", "Calculate"),
-    ("files", "order"),
-    ("context", "change how discounts are applied"),
-    ("map",),
-    ("snapshot", "list", "--json"),
-    ("status", "--json"),
+COMMANDS = split_commands(
+    "search 'how is the discount computed' --json; search password --mode keyword; search 'price of an order' --mode vector;"
+    "search discuont --mode fuzzy; search -F return -n; search --regex 'def [a-z]+' -l; why 'place order' --json;"
+    "symbols notes/auth.py; refs Calculate; callers Calculate; files order; context 'change how discounts are applied'; map;"
+    "snapshot list --json; status --json"
 )
 LASTING = COMMANDS[:13]  # Commands whose output is the same for a rebuilt index
 UNFORESEEN = ("Traceback", "--debug", "Exception ignored")
@@ -239,21 +229,8 @@ def _shift(rng: random.Random, content: bytearray) -> None:
 
 
 HEADER = (
-    (16, 2),
-    (18, 1),
-    (19, 1),
-    (20, 1),
-    (21, 1),
-    (24, 4),
-    (28, 4),
-    (32, 4),
-    (36, 4),
-    (40, 4),
-    (44, 4),
-    (56, 4),
-    (60, 4),
-    (68, 4),
-    (92, 4),
+    *((16, 2), (18, 1), (19, 1), (20, 1), (21, 1), (24, 4), (28, 4), (32, 4), (36, 4), (40, 4), (44, 4), (56, 4)),
+    *((60, 4), (68, 4), (92, 4)),
 )
 """Place and length of its fields (https://www.sqlite.org/fileformat.html#the_database_header)."""
 

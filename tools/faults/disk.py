@@ -15,33 +15,16 @@ from pathlib import Path
 from tests.dump import dump
 from tools.campaign import Campaign, Report, expect
 from tools.faults.kills import index_files
-from tools.program import Program, SpanRun
+from tools.program import Program, SpanRun, split_commands
 
 FILES = 8
 OPERATIONS = {"build": (), "update": (), "rebuild": ("--rebuild",)}
 TOLD = (2, 3, 5)
 """Exit codes for an index that could not be written or read: an error, an unusable index, or one that is still locked."""
-COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("index",),
-    ("search", "task"),
-    ("why", "task"),
-    ("files", "task"),
-    ("context", "task"),
-    ("refs", "task_1_1"),
-    ("callers", "run"),
-    ("callees", "task_1_1"),
-    ("impact", "task_1_1"),
-    ("map",),
-    ("graph", "export"),
-    ("snapshot", "list"),
-    ("status",),
-    ("symbols", "module1.py"),
-    ("config",),
-    ("doctor",),
-    ("index", "--remove"),
-    ("note", "list"),
-    ("hooks", "status"),
-    ("help",),
+COMMANDS = split_commands(
+    "index; search task; why task; files task; context task; refs task_1_1; callers run; callees task_1_1; impact task_1_1;"
+    "map; graph export; snapshot list; status; symbols module1.py; config; doctor; index --remove; note list; hooks status;"
+    "help"
 )
 """Commands that a user may run in a deleted folder."""
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools.campaign import Campaign, Report, expect
-from tools.program import Program
+from tools.program import Program, split_commands
 
 HOOKS = (
     *("applypatch-msg", "pre-applypatch", "post-applypatch", "pre-commit", "pre-merge-commit", "prepare-commit-msg"),
@@ -22,22 +22,10 @@ HOOKS = (
     *("proc-receive", "post-receive", "post-update", "reference-transaction", "push-to-checkout", "pre-auto-gc"),
     *("post-rewrite", "sendemail-validate", "fsmonitor-watchman", "post-index-change"),
 )
-COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("index",),
-    ("index", "--force"),
-    ("index", "--rebuild"),
-    ("index", "--dry-run"),
-    ("search", "--refresh", "one"),
-    ("search", "--require-fresh", "one"),
-    ("status",),
-    ("context", "--files", "a.py"),
-    ("test-scope", "a.py"),
-    ("snapshot", "diff", "HEAD~1"),
-    ("hooks", "status"),
-    ("hooks", "run"),
-    ("watch", "--until-eof"),
-    ("eval", "tune"),
-    ("eval", "make-tasks", ".", "--out", "../tasks"),
+COMMANDS = split_commands(
+    "index; index --force; index --rebuild; index --dry-run; search --refresh one; search --require-fresh one; status;"
+    "context --files a.py; test-scope a.py; snapshot diff HEAD~1; hooks status; hooks run; watch --until-eof; eval tune;"
+    "eval make-tasks . --out ../tasks"
 )
 """Commands that call git or read a work tree."""
 
@@ -48,7 +36,7 @@ class Way:
 
     name: str
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings in its .git/config; MARK stands for the marker's command."""
+    """Settings in its .git/config; MARK stands for the marker's command, HOOKS and ROOT for folders."""
     files: Mapping[str, str] = field(default_factory=dict)
     proof: tuple[str, ...] = ("status",)  # Arguments of git, in a shell line after `git`
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -77,22 +65,6 @@ def _git_file(root: Path, script: Path) -> None:
     """`.git` is a file that names a git folder elsewhere in the tree."""
     (root / ".git").rename(root / "elsewhere")
     (root / ".git").write_text("gitdir: elsewhere\n")
-    _git(root, "config", "core.fsmonitor", str(script))
-
-
-def _worktree(root: Path, script: Path) -> None:
-    _git(root, "config", "core.worktree", "..")
-    _git(root, "config", "core.fsmonitor", str(script))
-
-
-def _include(root: Path, script: Path) -> None:
-    (root / "extra.cfg").write_text(f"[core]\n\tfsmonitor = {script}\n")
-    _git(root, "config", "include.path", "../extra.cfg")
-
-
-def _include_if(root: Path, script: Path) -> None:
-    (root / "extra.cfg").write_text(f"[core]\n\tfsmonitor = {script}\n")
-    _git(root, "config", f"includeIf.gitdir:{root}/.path", "../extra.cfg")
 
 
 def _config_worktree(root: Path, script: Path) -> None:
@@ -108,44 +80,43 @@ def _alternates(root: Path, script: Path) -> None:
     _git(root, "config", "core.alternateRefsCommand", str(script))
 
 
-def _promisor(root: Path, script: Path) -> None:
-    """A partial clone that would run a program to fetch objects."""
-    _git(root, "config", "extensions.partialClone", "origin")
-    _git(root, "config", "remote.origin.promisor", "true")
-    _git(root, "config", "remote.origin.url", f"ext::{script} %S")
-    _git(root, "config", "protocol.ext.allow", "always")
+def _lose_blob(root: Path, script: Path) -> None:
+    """Remove an object, as in a partial clone, which would run a program to fetch it."""
     blob = _git(root, "rev-parse", "HEAD:a.py").strip()
     (root / ".git/objects" / blob[:2] / blob[2:]).unlink()
 
 
 def _submodule(root: Path, script: Path) -> None:
-    (root / ".gitmodules").write_text('[submodule "s"]\n\tpath = s\n\turl = ./s\n')
-    _git(root, "config", "submodule.s.url", "./s")
-    _git(root, "config", "submodule.s.update", f"!{script}")
     _git(root, "update-index", "--add", "--cacheinfo", f"160000,{_git(root, 'rev-parse', 'HEAD').strip()},s")
-
-
-def _unset_index(root: Path, script: Path) -> None:
-    """Touch files, so that git reads them again through their filters."""
-    (root / ".git/index").unlink()
 
 
 def _ways() -> tuple[Way, ...]:
     """The known ways, by where git reads them."""
     attributes = {".gitattributes": "*.py filter=x diff=x merge=x\n"}
+    included = {"extra.cfg": "[core]\n\tfsmonitor = MARK\n"}
+    modules = {".gitmodules": '[submodule "s"]\n\tpath = s\n\turl = ./s\n'}
+    submodule = {"submodule.s.url": "./s", "submodule.s.update": "!MARK"}
+    external = {"protocol.ext.allow": "always"}
+    partial_clone = {"extensions.partialClone": "origin", "remote.origin.promisor": "true", **external}
+    partial_clone["remote.origin.url"] = "ext::MARK %S"
+    signing, rewriting = (
+        {"gpg.program": "MARK", "commit.gpgSign": "true"},
+        {"url.ext::MARK.insteadOf": "x://", **external},
+    )
+    commit, http, ssh = ("commit", "-q", "--allow-empty", "-m", "x"), "http://127.0.0.1:1/x", "ssh://localhost/x"
+    browser = {"browser.x.cmd": "MARK", "help.browser": "x"}
+    trailer = {"trailer.x.key": "X", "trailer.x.command": "MARK", "trailer.x.ifmissing": "add"}
+    counted = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "MARK"}
+    filtering = {"filter.x.clean": "MARK", "filter.x.required": "true"}
     return (
         Way("core.fsmonitor", {"core.fsmonitor": "MARK"}),
-        Way("core.hooksPath", {"core.hooksPath": "HOOKS"}, proof=("commit", "-q", "--allow-empty", "-m", "x")),
-        Way("core.sshCommand", {"core.sshCommand": "MARK", "remote.origin.url": "ssh://localhost/x"}, proof=("fetch",)),
+        Way("core.hooksPath", {"core.hooksPath": "HOOKS"}, proof=commit),
+        Way("core.sshCommand", {"core.sshCommand": "MARK", "remote.origin.url": ssh}, proof=("fetch",)),
         Way("core.pager", {"core.pager": "MARK"}, proof=("-p", "log")),
         Way("pager.log", {"pager.log": "MARK"}, proof=("-p", "log")),
         Way("core.editor", {"core.editor": "MARK"}, proof=("commit", "--allow-empty")),
         Way("sequence.editor", {"sequence.editor": "MARK"}, proof=("rebase", "-i", "--root")),
-        Way(
-            "core.askPass",
-            {"core.askPass": "MARK", "remote.origin.url": "http://127.0.0.1:1/x"},
-            proof=("credential", "fill"),
-        ),
+        Way("core.askPass", {"core.askPass": "MARK", "remote.origin.url": http}, proof=("credential", "fill")),
         Way("diff.external", {"diff.external": "MARK"}, proof=("diff", "HEAD~1")),
         Way("diff.textconv", {"diff.x.textconv": "MARK"}, attributes, ("diff", "HEAD~1")),
         Way("diff.command", {"diff.x.command": "MARK"}, attributes, ("diff", "HEAD~1")),
@@ -155,72 +126,40 @@ def _ways() -> tuple[Way, ...]:
         Way("filter.clean", {"filter.x.clean": "MARK"}, attributes, ("add", "a.py")),
         Way("filter.smudge", {"filter.x.smudge": "MARK"}, attributes, ("checkout", "HEAD", "--", "a.py")),
         Way("filter.process", {"filter.x.process": "MARK"}, attributes, ("add", "a.py")),
-        Way(
-            "filter on status",
-            {"filter.x.clean": "MARK", "filter.x.required": "true"},
-            attributes,
-            ("status",),
-            prepare=_touched,
-        ),
+        Way("filter on status", filtering, attributes, ("status",), prepare=_touched),
         Way("merge.driver", {"merge.x.driver": "MARK"}, attributes, ("merge", "-q", "side")),
         Way("mergetool", {"mergetool.x.cmd": "MARK", "merge.tool": "x"}, proof=("mergetool",)),
         Way("difftool", {"difftool.x.cmd": "MARK", "diff.tool": "x"}, proof=("difftool", "-y", "HEAD~1")),
         Way("credential.helper", {"credential.helper": "!MARK"}, proof=("credential", "fill")),
-        Way(
-            "gpg.program",
-            {"gpg.program": "MARK", "commit.gpgSign": "true"},
-            proof=("commit", "-q", "--allow-empty", "-m", "x"),
-        ),
+        Way("gpg.program", signing, proof=commit),
         Way("gpg on log", {"gpg.program": "MARK", "log.showSignature": "true"}, proof=("log",), prepare=_signed),
         Way("alias", {"alias.mark": "!MARK"}, proof=("mark",)),
         Way("alias ls-files", {"alias.ls-files": "!MARK", "alias.mark": "!MARK"}, proof=("mark",)),
         Way("core.gitProxy", {"core.gitProxy": "MARK", "remote.origin.url": "git://localhost/x"}, proof=("fetch",)),
         Way("packObjectsHook", {"uploadpack.packObjectsHook": "MARK"}, proof=("clone", ".", "../cloned-NAME")),
-        Way(
-            "trailer",
-            {"trailer.x.key": "X", "trailer.x.command": "MARK", "trailer.x.ifmissing": "add"},
-            proof=("interpret-trailers", "a.py"),
-        ),
-        Way("remote helper", {"remote.origin.url": "ext::MARK", "protocol.ext.allow": "always"}, proof=("fetch",)),
-        Way(
-            "url.insteadOf",
-            {"url.ext::MARK.insteadOf": "x://", "remote.origin.url": "x://y", "protocol.ext.allow": "always"},
-            proof=("fetch",),
-        ),
+        Way("trailer", trailer, proof=("interpret-trailers", "a.py")),
+        Way("remote helper", {"remote.origin.url": "ext::MARK", **external}, proof=("fetch",)),
+        Way("url.insteadOf", {"remote.origin.url": "x://y", **rewriting}, proof=("fetch",)),
         Way("remote.uploadpack", {"remote.origin.url": ".", "remote.origin.uploadpack": "MARK"}, proof=("fetch",)),
-        Way(
-            "remote.vcs",
-            {"remote.origin.vcs": "ext", "remote.origin.url": "MARK", "protocol.ext.allow": "always"},
-            proof=("fetch",),
-        ),
+        Way("remote.vcs", {"remote.origin.vcs": "ext", "remote.origin.url": "MARK", **external}, proof=("fetch",)),
         Way("gc.recentObjectsHook", {"gc.recentObjectsHook": "MARK"}, proof=("gc", "-q", "--prune=now")),
         Way("tar.command", {"tar.x.command": "MARK"}, proof=("archive", "--format=x", "HEAD")),
         Way("man.cmd", {"man.x.cmd": "MARK", "man.viewer": "x"}, proof=("help", "-m", "log")),
-        Way(
-            "browser.cmd", {"browser.x.cmd": "MARK", "help.browser": "x"}, proof=("web--browse", "--browser=x", "a.py")
-        ),
+        Way("browser.cmd", browser, proof=("web--browse", "--browser=x", "a.py")),
         Way("sendemail", {"sendemail.smtpServer": "MARK"}, proof=("send-email", "HEAD~1")),
-        Way("include.path", prepare=_include),
-        Way("includeIf", prepare=_include_if),
+        Way("include.path", {"include.path": "../extra.cfg"}, included),
+        Way("includeIf", {"includeIf.gitdir:ROOT/.path": "../extra.cfg"}, included),
         Way("config.worktree", prepare=_config_worktree),
-        Way("core.worktree", prepare=_worktree),
-        Way(".git file", prepare=_git_file),
+        Way("core.worktree", {"core.worktree": "..", "core.fsmonitor": "MARK"}),
+        Way(".git file", {"core.fsmonitor": "MARK"}, prepare=_git_file),
         Way("bare inside", prepare=_bare_inside, proof=("-C", "inside", "status")),
         Way("alternateRefsCommand", prepare=_alternates, proof=("fetch", "-q", ".", "HEAD")),
-        Way("promisor", prepare=_promisor, proof=("cat-file", "-p", "HEAD:a.py")),
-        Way("submodule update", prepare=_submodule, proof=("submodule", "update")),
+        Way("promisor", partial_clone, prepare=_lose_blob, proof=("cat-file", "-p", "HEAD:a.py")),
+        Way("submodule update", submodule, modules, ("submodule", "update"), prepare=_submodule),
         Way("GIT_EXTERNAL_DIFF", variables={"GIT_EXTERNAL_DIFF": "MARK"}, proof=("diff", "HEAD~1")),
         Way("GIT_PAGER", variables={"GIT_PAGER": "MARK"}, proof=("-p", "log")),
-        Way(
-            "GIT_SSH_COMMAND",
-            {"remote.origin.url": "ssh://localhost/x"},
-            variables={"GIT_SSH_COMMAND": "MARK"},
-            proof=("fetch",),
-        ),
-        Way(
-            "GIT_CONFIG_COUNT",
-            variables={"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "MARK"},
-        ),
+        Way("GIT_SSH_COMMAND", {"remote.origin.url": ssh}, proof=("fetch",), variables={"GIT_SSH_COMMAND": "MARK"}),
+        Way("GIT_CONFIG_COUNT", variables=counted),
         Way("GIT_CONFIG_PARAMETERS", variables={"GIT_CONFIG_PARAMETERS": "'core.fsmonitor=MARK'"}),
         *(Way(f"hook {name}", prepare=_hook(name), proof=_hook_proof(name)) for name in HOOKS),
     )
@@ -228,6 +167,7 @@ def _ways() -> tuple[Way, ...]:
 
 def _hook_proof(name: str) -> tuple[str, ...]:
     """The simplest git command that runs this hook; `commit` by default."""
+    pushing = ("push", "-q", ".", "HEAD:refs/heads/pushed")
     return {
         "post-checkout": ("checkout", "-q", "side"),
         "post-merge": ("merge", "-q", "side"),
@@ -235,11 +175,7 @@ def _hook_proof(name: str) -> tuple[str, ...]:
         "pre-rebase": ("rebase", "-f", "HEAD~1"),
         "post-rewrite": ("commit", "-q", "--amend", "--allow-empty", "-m", "y"),
         "pre-auto-gc": ("-c", "gc.auto=1", "gc", "--auto"),
-        "pre-push": ("push", "-q", ".", "HEAD:refs/heads/pushed"),
-        "pre-receive": ("push", "-q", ".", "HEAD:refs/heads/pushed"),
-        "update": ("push", "-q", ".", "HEAD:refs/heads/pushed"),
-        "post-receive": ("push", "-q", ".", "HEAD:refs/heads/pushed"),
-        "post-update": ("push", "-q", ".", "HEAD:refs/heads/pushed"),
+        **dict.fromkeys(("pre-push", "pre-receive", "update", "post-receive", "post-update"), pushing),
         "post-index-change": ("add", "a.py"),
     }.get(name, ("commit", "-q", "--allow-empty", "-m", "x"))
 
@@ -286,23 +222,22 @@ def made(root: Path, way: Way, script: Path) -> dict[str, str]:
         (root / "a.py").write_text(text)
         _git(root, "add", "a.py")
         _git(root, "commit", "-q", "-m", f"commit {number}")
-    for name, content in way.files.items():
-        (root / name).write_text(content)
     hooks = root / "hooks"
+
+    def fill(text: str) -> str:
+        return text.replace("MARK", str(script)).replace("HOOKS", str(hooks)).replace("ROOT", str(root))
+
+    for name, content in way.files.items():
+        (root / name).write_text(fill(content))
     for key, value in way.settings.items():
         if "HOOKS" in value:
             hooks.mkdir()
             for name in HOOKS:
                 shutil.copy2(script, hooks / name)
-        _git(
-            root,
-            "config",
-            key.replace("MARK", str(script)),
-            value.replace("MARK", str(script)).replace("HOOKS", str(hooks)),
-        )
+        _git(root, "config", fill(key), fill(value))
     if way.prepare:
         way.prepare(root, script)
-    return {key: value.replace("MARK", str(script)) for key, value in way.variables.items()}
+    return {key: fill(value) for key, value in way.variables.items()}
 
 
 def run(count: int, seed: int, folder: Path, report: Report) -> None:

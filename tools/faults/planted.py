@@ -15,28 +15,12 @@ import apsw
 from codelens.store.connection import open_writer
 from codelens.zstd import zstd
 from tools.campaign import ROOT, Campaign, Report, expect
-from tools.program import Program, listed, unchanged
+from tools.program import Program, listed, split_commands, unchanged
 
 SECRET = "secret_outside_of_the_root"  # A word of files outside the repository: no answer may hold it
-COMMANDS: tuple[tuple[str, ...], ...] = (
-    ("search", "one", "--json"),
-    ("search", SECRET),
-    ("status",),
-    ("why", "one"),
-    ("files", "a"),
-    ("context", "change one"),
-    ("symbols", "a.py"),
-    ("map",),
-    ("note", "list"),
-    ("snapshot", "list"),
-    ("memory", "stats"),
-    ("graph", "traces"),
-    ("config",),
-    ("doctor",),
-    ("index",),
-    ("search", SECRET, "-l"),
-    ("note", "list"),
-    ("status", "--skipped"),
+COMMANDS = split_commands(
+    f"search one --json; search {SECRET}; status; why one; files a; context 'change one'; symbols a.py; map; note list;"
+    f"snapshot list; memory stats; graph traces; config; doctor; index; search {SECRET} -l; note list; status --skipped"
 )
 """Commands that only read come first, before any of them writes."""
 Plant = Callable[[Path, random.Random, Path], None]
@@ -111,26 +95,13 @@ def _values(root: Path, luck: random.Random, good: Path) -> None:
 def _settings(root: Path, luck: random.Random, good: Path) -> None:
     text = luck.choice(
         (
-            "aliases = " + "[" * luck.choice((1, 300, 100_000)),
-            "a." * 20_000 + "b = 1",
-            'aliases = "../outside/aliases.toml"',
-            f'metadata = "{root.parent}/outside/kept.py"',
-            'weights = "/etc/passwd"',
-            'classes = "loop"',
-            'model = "https://127.0.0.1:1/v1#x"',
-            'model = "../outside/x.model"',
-            "allow_network = true",
-            "memory = true",
-            'hyperlink_format = "x-run:{path}"',
-            "max_file_size = 99999999999999999999",
-            "jobs = 100000",
-            "parse_seconds = nan",
-            "query_seconds = 1e300",
-            'profile = "\x1b[31m"',
-            "\x1b[31m = 1",
-            "unknown = 1",
-            "\ufeffjobs = 1",
-            "\0",
+            *("aliases = " + "[" * luck.choice((1, 300, 100_000)), "a." * 20_000 + "b = 1"),
+            *('aliases = "../outside/aliases.toml"', f'metadata = "{root.parent}/outside/kept.py"'),
+            *('weights = "/etc/passwd"', 'classes = "loop"', 'model = "https://127.0.0.1:1/v1#x"'),
+            *('model = "../outside/x.model"', "allow_network = true", "memory = true"),
+            *('hyperlink_format = "x-run:{path}"', "max_file_size = 99999999999999999999", "jobs = 100000"),
+            *("parse_seconds = nan", "query_seconds = 1e300", 'profile = "\x1b[31m"', "\x1b[31m = 1", "unknown = 1"),
+            *("\ufeffjobs = 1", "\0"),
         )
     )
     (root / ".codelens.toml").write_text(text, errors="surrogatepass")
@@ -144,13 +115,8 @@ def _note(root: Path, luck: random.Random, good: Path) -> None:
         text = "---\n" + "".join(
             luck.choice(
                 (
-                    "title: [",
-                    "anchors:\n- ../outside/kept.py:1\n",
-                    "tags: &a [*a]\n",
-                    "\x1b[31m: \x07\n",
-                    "- - - -\n",
-                    "status: " + "x" * 100_000 + "\n",
-                    "id: ../../x\n",
+                    *("title: [", "anchors:\n- ../outside/kept.py:1\n", "tags: &a [*a]\n", "\x1b[31m: \x07\n"),
+                    *("- - - -\n", "status: " + "x" * 100_000 + "\n", "id: ../../x\n"),
                 )
             )
             for _ in range(luck.randint(1, 9))

@@ -18,37 +18,12 @@ from tools.program import UNEXPECTED, Program, left_behind
 MESSAGES = 60  # Messages for one started server
 SECONDS = 120.0  # Seconds the server may take for them. Generous, for a busy machine.
 TOOLS = (
-    "search",
-    "read",
-    "files",
-    "context",
-    "symbols",
-    "refs",
-    "callers",
-    "callees",
-    "impact",
-    "why",
-    "notes",
-    "feedback",
-    "status",
+    *("search", "read", "files", "context", "symbols", "refs", "callers", "callees", "impact", "why", "notes"),
+    *("feedback", "status"),
 )
 VALUES: tuple[Any, ...] = (
-    None,
-    -1,
-    10**30,
-    1e308,
-    "",
-    "x" * 10_000,
-    "\x1b[31m",
-    "\ud800",
-    "../../etc/passwd",
-    [],
-    [[[]]],
-    {},
-    {"a": {}},
-    True,
-    "0",
-    0,
+    *(None, -1, 10**30, 1e308, "", "x" * 10_000, "\x1b[31m", "\ud800", "../../etc/passwd", [], [[[]]], {}, {"a": {}}),
+    *(True, "0", 0),
 )
 ARGUMENTS = ("query", "q", "path", "name", "limit", "target", "paths", "budget", "depth", "task", "unknown", "line")
 
@@ -80,14 +55,8 @@ def message(luck: random.Random) -> bytes:
         case 3:
             call["method"] = luck.choice(
                 (
-                    "tools/list",
-                    "resources/list",
-                    "prompts/get",
-                    "ping",
-                    "logging/setLevel",
-                    "initialize",
-                    "notifications/cancelled",
-                    "x",
+                    *("tools/list", "resources/list", "prompts/get", "ping", "logging/setLevel", "initialize"),
+                    *("notifications/cancelled", "x"),
                     *VALUES,
                 )
             )

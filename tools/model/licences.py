@@ -20,7 +20,6 @@ from tools.model.registries import Archive
 _SPELLINGS = {
     "MIT": "mit expat mit/x11 mit-x11 x11/mit mit/expat expat/mit",
     "MIT-0": "mit-0 mit-no-attribution",
-    "X11": "x11",
     "BSD-3-Clause": "bsd-3-clause bsd-3 bsd3 bsd-3-clauses 3-clause-bsd bsd-3clause bsd-3clauses"
     " new-bsd bsd-new bsd-modified modified-bsd revised-bsd bsd-3-clause-new-or-revised bsd-new-style"
     " bsd-3-clause-google bsd-c3 bsd-3-clause-like google-bsd bsd-google",
@@ -36,21 +35,14 @@ _SPELLINGS = {
     "BSL-1.0": "bsl-1.0 bsl-1 bsl1.0 boost-1.0 boost-software-1.0 boost boost-software",
     "PSF-2.0": "psf-2.0 psf-2 psf psfl python-software-foundation python-psf",
     "Python-2.0": "python-2.0 python-2 python",
-    "Unlicense": "unlicense",
     "CC0-1.0": "cc0-1.0 cc0 cc0-1.0-universal cc-0 cc-0-1.0",
     "LicenseRef-Public-Domain": "public-domain pd",
-    "PostgreSQL": "postgresql",
-    "curl": "curl",
-    "NCSA": "ncsa",
-    "HPND": "hpnd",
-    "NTP": "ntp",
     "WTFPL": "wtfpl wtfpl-2",
     "ZPL-2.1": "zpl-2.1 zope-public-2.1",
     "Unicode-3.0": "unicode-3.0 unicode-dfs-2016 unicode unicode-dfs-2015",
-    "W3C": "w3c",
     "PHP-3.01": "php-3.01 php-3.0",
+    **{name: name.lower() for name in ("X11", "Unlicense", "PostgreSQL", "curl", "NCSA", "HPND", "NTP", "W3C", "FTL")},
     "BlueOak-1.0.0": "blueoak-1.0.0",
-    "FTL": "ftl",
 }
 _SPDX = {spelling: spdx for spdx, spellings in _SPELLINGS.items() for spelling in spellings.split()}
 _NOISE = re.compile(r"\b(licen[sc]es?|the|version|v(?=\d))\b")

@@ -51,11 +51,7 @@ COLUMNS = (
     Column("CPU s/MB", _per_mb, 2, lambda v, r, b: v > b.cpu_per_mb),
     Column("wall s", lambda r: r["wall"], 1, compared=True),
     Column(
-        "peak MB",
-        lambda r: r["peak"] / MB,
-        0,
-        lambda v, r, b: v > b.peak_mb and megabytes(r) <= b.peak_to_mb,
-        compared=True,
+        "peak MB", lambda r: r["peak"] / MB, 0, lambda v, r, b: v > b.peak_mb and megabytes(r) <= b.peak_to_mb, True
     ),
     Column(
         "index ÷", lambda r: r["index_bytes"] / r["source_bytes"] if r.get("source_bytes") else None, 2, compared=True
