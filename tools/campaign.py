@@ -171,19 +171,24 @@ def _table(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield from (f"{row['name']} failed: {command}" for command in commands)
 
 
+def describe_commit(folder: Path | str) -> dict[str, Any]:
+    """Describe a run now: its date, and the commit of a folder, with a plus if files below the folder differ from it."""
+    git = ["git", "-C", str(folder)]
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    changed = subprocess.run([*git, "status", "--porcelain", "."], capture_output=True, text=True, check=False).stdout
+    date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    return {"commit": commit + ("+" if changed.strip() else ""), "date": date}
+
+
 def _circumstances() -> dict[str, Any]:
     """The environment of the result: the commit, with a plus if files differ from it, and versions."""
     import apsw
 
     from codelens import __version__
 
-    git = ["git", "-C", str(ROOT)]
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    changed = subprocess.run([*git, "status", "--porcelain"], capture_output=True, text=True, check=False).stdout
     version = subprocess.run(["git", "--version"], capture_output=True, text=True, check=False).stdout.split()
     return {
-        "commit": commit + ("+" if changed.strip() else ""),
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        **describe_commit(ROOT),
         "versions": {
             "codelens": __version__,
             "python": platform.python_version(),

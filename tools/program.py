@@ -34,7 +34,7 @@ def split_commands(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class SpanRun:
+class CommandRun:
     """The output and exit code of a command."""
 
     arguments: tuple[str, ...]
@@ -61,7 +61,7 @@ class Program:
         given: bytes = b"",
         file_bytes: int | None = None,
         prefix: Iterable[str] = (),
-    ) -> SpanRun:
+    ) -> CommandRun:
         """Run a command. Raises Failed unless it ends with one of the codes, within limits, without a traceback or processes left.
 
         `file_bytes` limits each file it writes; `prefix` is a command that runs the command after it.
@@ -91,7 +91,7 @@ class Program:
                 os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
             raise AssertionError(f"codelens {' '.join(command)!r} ran over {SECONDS:g} s") from None
-        ran = SpanRun(command, process.returncode, out, err.decode("utf-8", "replace"))
+        ran = CommandRun(command, process.returncode, out, err.decode("utf-8", "replace"))
         expect(ran.code in codes, f"exit code: {ran}")
         expect(not any(word in ran.err for word in UNEXPECTED), f"not foreseen: {ran}")
         expect(all(c.isprintable() or c in "\n\t" for c in ran.err), f"control characters on stderr: {ran.err!r}")

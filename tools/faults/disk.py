@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.dump import dump
 from tools.campaign import Campaign, Report, expect
 from tools.faults.kills import index_files
-from tools.program import Program, SpanRun, split_commands
+from tools.program import CommandRun, Program, split_commands
 
 FILES = 8
 OPERATIONS = {"build": (), "update": (), "rebuild": ("--rebuild",)}
@@ -55,7 +55,7 @@ class Disk:
         self.run_index()
         self.fresh = dump(self.index)
 
-    def run_index(self, *more: str, **how: object) -> SpanRun:
+    def run_index(self, *more: str, **how: object) -> CommandRun:
         codes = how.pop("codes", (0,))
         command = ("index", str(self.root), "--db", str(self.index), "--jobs", "1", *more)
         return self.program.run(*command, codes=codes, **how)  # type: ignore[arg-type]
@@ -66,7 +66,7 @@ class Disk:
         if operation != "build":
             shutil.copy2(self._kept / "index.db", self.index)
 
-    def check_message(self, ran: SpanRun) -> None:
+    def check_message(self, ran: CommandRun) -> None:
         """Check that a failed run names the file and says what to do."""
         if ran.code:
             expect("hint: " in ran.err and str(self.at) in ran.err, f"the fault is not reported: {ran}")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from codelens.lang.registry import languages
 from tools.campaign import Campaign, Report, expect
-from tools.program import Program, SpanRun, listed, unchanged
+from tools.program import CommandRun, Program, listed, unchanged
 
 FILES_A_TREE = 250  # Files of one attempt
 LIMITS = {"CODELENS_MAX_FILE_SIZE": "300000", "CODELENS_PARSE_SECONDS": "2"}
@@ -297,7 +297,7 @@ def _attempt(folder: Path, luck: random.Random, files: int, report: Report) -> N
     expect(found.code == 1, f"a link out of the root was followed: {found.out!r}")
 
 
-def _accounted(ran: SpanRun, report: Report) -> None:
+def _accounted(ran: CommandRun, report: Report) -> None:
     """Files seen are those indexed and those skipped, each with a reason; no fault is an exception of Python's."""
     for repository in json.loads(ran.out)["repositories"]:
         skipped = sum(repository["skipped"].values())

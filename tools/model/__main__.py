@@ -31,7 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     parsed, training = parser.parse_known_args(arguments)
     chosen = ["--manifest", str(parsed.manifest)] if parsed.manifest else []
     against = ["--against", *parsed.against] if parsed.against else []
-    mined, clean, model = parsed.folder / "pairs", parsed.folder / "clean", parsed.folder / "codelens.model.search"
+    mined, clean, model = parsed.folder / "pairs", parsed.folder / "clean", parsed.folder / "codelens.model"
     excluded = str(Path(__file__).with_name("excluded.txt"))
     steps = (
         (fetch.main, [str(parsed.folder), *chosen]),

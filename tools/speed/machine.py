@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 import platform
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from tools.campaign import ROOT, describe_commit
 
 
 def circumstances() -> dict[str, Any]:
     """The commit has a plus if files differ from it. `loop_s` is the CPU time of a fixed loop in Python, to compare machines."""
-    git = ["git", "-C", str(ROOT)]
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    changed = subprocess.run(
-        [*git, "status", "--porcelain"], capture_output=True, text=True, check=False
-    ).stdout.strip()
     return {
-        "commit": commit + ("+" if changed else ""),
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        **describe_commit(ROOT),
         "machine": {
             "processor": _processor(),
             "cores": os.cpu_count(),

@@ -9,7 +9,6 @@ Trees of trees.toml that are not in the folder are fetched. The exit code is 1 i
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
 import os
 import platform
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from codelens.processes.python import build_python_command, filter_environment
+from tools.campaign import describe_commit
 from tools.tour import report
 from tools.tour.fetch import Unfetched, fetched
 from tools.tour.manifest import Tree, read_manifest
@@ -96,17 +96,7 @@ def _circumstances() -> dict[str, Any]:
     """The environment of the figures: the commit of codelens, with a plus if files differ from it, and the machine."""
     where = [*build_python_command(), "-c", "import codelens; print(codelens.__path__[0])"]
     package = subprocess.run(where, env=filter_environment(), capture_output=True, text=True, check=True).stdout.strip()
-    git = ["git", "-C", package]
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    dirty = subprocess.run(
-        [*git, "status", "--porcelain", "."], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    return {
-        "commit": commit + ("+" if dirty else ""),
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "cores": os.cpu_count(),
-        "python": platform.python_version(),
-    }
+    return {**describe_commit(package), "cores": os.cpu_count(), "python": platform.python_version()}
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ HEAD = ("name", "repository", "head", "language")
 
 
 @dataclass(frozen=True, slots=True)
-class NamedNode:
+class LearnedRepository:
     """A repository: what tasks call it, OWNER/NAME on GitHub, the commit that is its last, and its main language."""
 
     name: str
@@ -51,7 +51,7 @@ class NamedNode:
         return found
 
 
-def read_manifest(path: Path | None = None) -> list[NamedNode]:
+def read_manifest(path: Path | None = None) -> list[LearnedRepository]:
     """The rows of a manifest, by default the shipped one. Raises UsageError with the line for an invalid row."""
     try:
         text = (path or Path(__file__).with_name("repositories.tsv")).read_text(encoding="utf-8")
@@ -61,12 +61,12 @@ def read_manifest(path: Path | None = None) -> list[NamedNode]:
     hint = f"a table with tabs between its columns: {', '.join(HEAD)}"
     if tuple(head.split("\t")) != HEAD:
         raise UsageError(f"{path}:1: no such table", hint)
-    found: dict[str, NamedNode] = {}
+    found: dict[str, LearnedRepository] = {}
     for number, line in enumerate(lines, start=2):
         cells = line.split("\t")
         if len(cells) != len(HEAD) or not all(cells) or cells[0] in found:
             raise UsageError(f"{path}:{number}: no row, or a second one of its name: {line[:80]}", hint)
-        found[cells[0]] = NamedNode(*cells)
+        found[cells[0]] = LearnedRepository(*cells)
     return list(found.values())
 
 
@@ -123,12 +123,12 @@ DONE = "made"  # File with the fingerprint of the tasks next to it
 class Source:
     """One repository, its clone and its working folder; absolute paths."""
 
-    row: NamedNode
+    row: LearnedRepository
     clone: Path
     work: Path
 
 
-def sources(rows: Sequence[NamedNode], clones: Path, work: Path) -> list[Source]:
+def sources(rows: Sequence[LearnedRepository], clones: Path, work: Path) -> list[Source]:
     """The sources of all rows. Raises UsageError before any work if a clone is missing."""
     return [Source(row, row.clone(clones), work / row.name) for row in rows]
 
@@ -195,7 +195,7 @@ def _clear(work: Path) -> None:
             entry.unlink()
 
 
-def _fingerprints(row: NamedNode) -> tuple[str, str]:
+def _fingerprints(row: LearnedRepository) -> tuple[str, str]:
     """Fingerprints of how tasks are made, and of how they are sampled."""
     making = repr([row.name, row.head, astuple(MANIFEST_TASKS), "with history", _sources("evaluation", MAKING)])
     ranked = {name: section for name, section in load_weights()["codelens"].items() if name != "features"}
