@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from codelens.config import Settings, find_user_place
 from codelens.errors import IndexCorrupt, NoIndex, TargetError, UsageError
-from codelens.model.budget import pausing_collector
+from codelens.model.budget import pause_collector
 from codelens.model.code import IndexedFile, IndexInfo, RepositoryId, RepositoryInfo, Skip, SourceFile, UnitId, UnitRow
 from codelens.model.graph import RESOLVED, GraphStream, ReachingTests, RelationAnswer, RelationOptions, RepositoryMap
 from codelens.model.request import SearchOptions
@@ -134,7 +133,7 @@ class Index:
         from codelens.search.present import answer
 
         info = self.info()
-        with self._store.reading(), self._store.spending(self._settings.query_seconds), pausing_collector():
+        with self._store.reading(), self._store.spending(self._settings.query_seconds), pause_collector():
             result = answer(rank(query, self._store, options, self._settings), info)
             result.trace.count_lap("present")
             return result
@@ -172,9 +171,8 @@ class Index:
 
         with self._store.reading():
             # Memory changes with every request, and traces with every import: a pack ranked by them is soon out of date.
-            may_keep = keep and self._settings.pack_cache and not request.options.memory
-            may_keep = may_keep and not locate_traces(self._store.path).is_file()
-            folder = find_user_place("packs") if may_keep else None
+            is_lasting = not request.options.memory and not locate_traces(self._store.path).is_file()
+            folder = find_user_place("packs") if keep and self._settings.pack_cache and is_lasting else None
             return write_pack(request, layout, self._store, self.info(), self._settings, folder)
 
     def info(self) -> IndexInfo:
@@ -284,8 +282,9 @@ class Index:
         with self._store.reading():
             documents = find_documents(path, "", self._store)
             if not documents:
-                hint = "`codelens status --skipped` lists what was left out"
-                raise TargetError(f"{path} is not in the index", hint=hint)
+                raise TargetError(
+                    f"{path} is not in the index", hint="`codelens status --skipped` lists what was left out"
+                )
             return [unit for document in documents for unit in self._store.units.list_in_document(document.id)]
 
     def names(self, beginning: str, most: int) -> list[str]:
@@ -328,11 +327,10 @@ class Index:
 
         with self._store.reading():
             facts = read_facts(self._store, number)
-        if facts is None:
-            raise UsageError(
-                "the symbols of this snapshot are no longer stored", "the setting snapshots_kept sets how many are"
-            )
-        return facts
+        if facts is not None:
+            return facts
+        hint = "the setting snapshots_kept sets how many are"
+        raise UsageError("the symbols of this snapshot are no longer stored", hint)
 
     def last_changes(self, units: Sequence[UnitRow]) -> dict[UnitId, LastChange]:
         """Find when and by whom each unit was last changed. Units without git history are left out."""
@@ -395,9 +393,7 @@ class Index:
     def __enter__(self) -> Index:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, fault: object, trace: object) -> None:
         self._keep = self._keep and fault is None
         self.close()
 
@@ -459,12 +455,10 @@ class GraphTopic:
     refs = _make_method("codelens.graph.refs:find_references")  # Every place that names the target
     callers = _make_method("codelens.graph.reach:find_callers", RESOLVED)  # A tree
     callees = _make_method("codelens.graph.reach:find_callees", RESOLVED, is_limited=False)  # A tree
-    path = _make_method(
-        "codelens.graph.reach:find_path", RESOLVED, is_limited=False
-    )  # No relations if the targets are not connected
-    impact = _make_method(
-        "codelens.graph.reach:find_impact", RESOLVED
-    )  # What a change may affect, nearest first, tests last
+    path = _make_method("codelens.graph.reach:find_path", RESOLVED, is_limited=False)
+    """No relations if the targets are not connected."""
+    impact = _make_method("codelens.graph.reach:find_impact", RESOLVED)
+    """What a change may affect, nearest first, tests last."""
     hierarchy = _make_method("codelens.graph.reach:list_hierarchy", RESOLVED)  # Bases, then derived types, as two trees
 
     def map(self, budget: int, options: RelationOptions, focus: SearchOptions | None = None) -> RepositoryMap:

@@ -76,27 +76,21 @@ def sample_tasks(
     options = SearchOptions()
     settings = replace(settings, query_seconds=0.0)  # no time limit, so that the machine's load does not matter
     profile = load_profile(options, settings.weights)
-    features: dict[
-        str, float | Mapping[str, float]
-    ] = {}  # each feature has a weight in every set, so that all are computed
-    for name in (*FEATURES, WALK, *COMPANY):
-        weight = profile.features.get(name, {})
-        if isinstance(weight, float | int):
-            features[name] = weight or TINY
-        else:
-            features[name] = {shape: weight.get(shape) or TINY for shape in SHAPES}
+    weights = {name: profile.features.get(name, {}) for name in (*FEATURES, WALK, *COMPANY)}
+    features = {  # each feature has a weight in every set, so that all are computed
+        name: (weight or TINY) if isinstance(weight, float | int) else {s: weight.get(s) or TINY for s in SHAPES}
+        for name, weight in weights.items()
+    }
     profile = replace(profile, features=features)
     samples = []
     with Store.read(index) as store, store.reading():
         for task in tasks:
-            ranking = None
             try:
-                ranking = rank(task.query, store, options, settings, profile)
+                samples.append(_sample_task(task, rank(task.query, store, options, settings, profile)))
             except UsageError:
                 raise
             except CodelensError:
-                pass
-            samples.append(_sample_task(task, ranking))
+                samples.append(_sample_task(task, None))
             if on_done:
                 on_done(len(samples))
     return samples
@@ -132,16 +126,10 @@ def _sample_task(task: Task, ranking: Ranking | None) -> Sample:
 # Kind of task → total weight of its tasks, whatever their number. Chosen among eight such tables by nDCG@10 of the development
 # tasks, which differed by less than .01. `task` weighs little, because `commit` has the same answers.
 KINDS: Mapping[str, float] = {
-    "commit": 4.0,
-    "topic": 4.0,
+    **dict.fromkeys(("commit", "topic"), 4.0),
+    **dict.fromkeys(("identifier", "task", "literal", "fragment", "namesake", "qualified"), 0.3),
     "documentation": 1.0,
-    "identifier": 0.3,
-    "task": 0.3,
     "message": 0.5,
-    "literal": 0.3,
-    "fragment": 0.3,
-    "namesake": 0.3,
-    "qualified": 0.3,
 }
 # Number of tasks made from the user's repository, which takes a few minutes.
 OWN_TASKS = TaskCounts(commits=150, docs=60, identifiers=30, topics=40, queries=10)
@@ -165,23 +153,21 @@ UNTAUGHT: Mapping[str, str] = {
 # Features whose weights have a known sign, which peculiarities of generated tasks must not reverse: being a test or a chunk never
 # makes a candidate better, unless the query asks for it; a stronger match never makes it worse.
 NEVER_POSITIVE = frozenset(("test", "example", "docs", "local", "chunk"))
-NEVER_NEGATIVE = frozenset(
-    (
-        *(
-            "bm25",
-            "coverage",
-            "file",
-            "exact_name",
-            "whole_name",
-            "name_match",
-            "file_name",
-            "scope",
-            "messages",
-            "nearest",
-        ),
-        *("walk", *COMPANY),
-    )
-)
+NEVER_NEGATIVE = frozenset(COMPANY) | {
+    *(
+        "bm25",
+        "coverage",
+        "file",
+        "exact_name",
+        "whole_name",
+        "name_match",
+        "file_name",
+        "scope",
+        "messages",
+        "nearest",
+    ),
+    "walk",
+}
 
 
 Bounds = tuple[float | None, float | None]  # Minimum and maximum of a weight in each set; None for no limit
@@ -311,20 +297,16 @@ def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> Fitte
             values, relevance = values[is_other], relevance[is_other]
         queries.append(TrainingQuery(values, relevance, sample.shares, weight))
     fitted, loss = fit(queries, origin, pull, [select_bounds(name) for name in COLUMNS])
-    weights: dict[str, float | Mapping[str, float]] = {}
+    learned = {name: dict(zip(SHAPES, row, strict=True)) for name, row in zip(COLUMNS, fitted, strict=True)}
     shipped: Weights = load_weights()["codelens"]["features"]
-    for name, row in zip(COLUMNS, fitted, strict=True):
-        weights[name] = shipped.get(name, 0.0) if name in UNTAUGHT else dict(zip(SHAPES, row, strict=True))
-    weights |= {name: weight for name, weight in shipped.items() if name not in weights}
-    return FittedWeights(weights, loss, dict(sorted(counts.items())))
+    untaught = {name: shipped.get(name, 0.0) for name in UNTAUGHT}
+    return FittedWeights({**shipped, **learned, **untaught}, loss, dict(sorted(counts.items())))
 
 
 def score_candidates(sample: Sample, weights: Weights) -> Floats:
     """Compute the score of each candidate; 1 is the best score that channel ranks alone can give."""
     weights, shares = {**weights, RANKS: 1.0}, dict(zip(SHAPES, sample.shares, strict=True))
-    mixed = [
-        math.fsum(share * _select_weight(weights, name, shape) for shape, share in shares.items()) for name in COLUMNS
-    ]
+    mixed = [math.fsum(share * _select_weight(weights, name, s) for s, share in shares.items()) for name in COLUMNS]
     values: Floats = sample.values @ np.array(mixed, np.float32)
     return values
 

@@ -75,8 +75,8 @@ def prepare_folder(folder: Path, name: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         foreign = next((entry.name for entry in sorted(folder.iterdir()) if not _is_own(entry)), None)
         if foreign is not None:
-            message = f"{folder} contains files that make-tasks did not write: {foreign}"
-            raise UsageError(message, "name an empty or a new folder")
+            problem = f"contains files that make-tasks did not write: {foreign}"
+            raise UsageError(f"{folder} {problem}", "name an empty or a new folder")
         for tree in TREES:
             if (folder / f"{name}-{tree}").is_dir():
                 shutil.rmtree(folder / f"{name}-{tree}")

@@ -60,26 +60,26 @@ def read_tasks(paths: Sequence[Path]) -> list[Task]:
     tasks: dict[str, Task] = {}
     for path in paths:
         for number, line in _read_lines(path):
-            if line.strip():
-                task = _parse_task(line, f"{path}:{number}")
-                if task.key in tasks:
-                    raise UsageError(
-                        f"{path}:{number}: a second task '{task.id}' of {task.repository or 'no repository'}"
-                    )
-                tasks[task.key] = task
+            task = _parse_task(line, f"{path}:{number}")
+            if task.key in tasks:
+                raise UsageError(f"{path}:{number}: a second task '{task.id}' of {task.repository or 'no repository'}")
+            tasks[task.key] = task
     return list(tasks.values())
 
 
 def _read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Read the lines of a file, without blank ones, with their numbers."""
     try:
         text = path.read_bytes()
     except OSError as fault:
         raise UsageError(f"{path}: {fault.strerror}") from None
     for number, line in enumerate(text.split(b"\n"), start=1):
         try:
-            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r")
+            decoded = line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r")
         except UnicodeDecodeError:
             raise UsageError(f"{path}:{number}: not UTF-8") from None
+        if decoded.strip():
+            yield number, decoded
 
 
 def _parse_task(line: str, place: str) -> Task:
@@ -97,10 +97,8 @@ def _parse_task(line: str, place: str) -> Task:
             raise UsageError(f"{place}: '{name}' must be a string")
     relevant = row.get("relevant")
     if not isinstance(relevant, list) or not (relevant or row.get("kind") in UNANSWERED):
-        raise UsageError(
-            f"{place}: 'relevant' must be a list with at least one entry, unless the kind is {ABSENT} or {NOTHING}",
-            FORM,
-        )
+        rule = f"at least one entry, unless the kind is {ABSENT} or {NOTHING}"
+        raise UsageError(f"{place}: 'relevant' must be a list with {rule}", FORM)
     entries = tuple(_parse_relevant(entry, place) for entry in relevant)
     return Task(row["id"], row["repo"], row["query"], entries, row.get("tier") or "", row.get("kind") or "")
 
@@ -130,8 +128,6 @@ def read_topics(path: Path) -> dict[str, str]:
     """Read topic → query, from lines of number, tab and query, or JSON objects with id and query. Raises UsageError."""
     topics: dict[str, str] = {}
     for number, line in _read_lines(path):
-        if not line.strip():
-            continue
         topic, _, query = map(str.strip, line.partition("\t"))
         if line.startswith("{"):
             try:
@@ -151,8 +147,6 @@ def read_qrels(path: Path) -> dict[str, tuple[Relevant, ...]]:
     """Read topic → relevant entries, from lines `topic iteration document judgement`. Raises UsageError."""
     judged: dict[str, dict[Relevant, None]] = {}
     for number, line in _read_lines(path):
-        if not line.strip():
-            continue
         row = re.fullmatch(r"\s*(\S+)\s+(\S+)\s+(\S.*?)\s+(-?\d+)\s*", line)
         if row is None:
             raise UsageError(f"{path}:{number}: not a topic, an iteration, a document and a judgement")

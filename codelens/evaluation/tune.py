@@ -23,7 +23,6 @@ from codelens.model.request import SearchOptions
 from codelens.model.runs import Progress, ProgressSink
 from codelens.search.intent import SHAPES
 from codelens.search.profiles import NAMES
-from codelens.search.run import Profile
 from codelens.text.notation import parse_toml
 from codelens.worktree.repository import Repository
 
@@ -110,16 +109,6 @@ class TunedWeights:
         return self.groups[ALL][DECIDES]
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureWeights:
-    """A change of a profile that replaces its feature weights."""
-
-    features: Weights
-
-    def __call__(self, profile: Profile) -> Profile:
-        return replace(profile, features=self.features)
-
-
 def tune_weights(
     repository: Repository, name: str, head: str, folder: Path, settings: Settings, progress: ProgressSink | None = None
 ) -> TunedWeights:
@@ -159,7 +148,7 @@ def _compare_weights(
     shipped = Setup(SearchOptions(), settings, same_file)
     before, after, total = list[TaskResult](), list[TaskResult](), 2 * sum(len(batch.tasks) for batch in batches)
     for batch in batches:
-        for results, setup in ((before, shipped), (after, replace(shipped, change=FeatureWeights(weights)))):
+        for results, setup in ((before, shipped), (after, replace(shipped, change=partial(replace, features=weights)))):
             results += run_batch(batch, setup)
             if progress:
                 progress(Progress("ask", len(before) + len(after), total, batch.index.name))

@@ -23,7 +23,7 @@ from codelens.fleet.workers import (
     name_sketch,
 )
 from codelens.model.fast_dataclass import dataclass, field, replace
-from codelens.model.fleet import FleetRepositoryStatus, FleetStatus, ShardStatus
+from codelens.model.runs import FleetRepositoryStatus, FleetStatus, ShardStatus
 from codelens.text.counts import quantity
 
 SHARD_BYTES = 500_000_000  # Limit on bytes of source in a shard that several repositories share

@@ -183,7 +183,7 @@ class PlaceFinder:
         resolvers: dict[RepositoryId, Resolver] = {} if (kept := self._view.store.resolvers) is None else kept
         documents = self._find_documents()
         for number, document in enumerate(documents):
-            if number == MOST_READ or self._view.store.budget.over():
+            if number == MOST_READ or self._view.store.budget.is_over():
                 self.unread += len(documents) - number
                 self._is_late = number < MOST_READ
                 break

@@ -14,7 +14,7 @@ from codelens.indexing.changes import RepositoryUpdate
 from codelens.indexing.workers import count_workers
 from codelens.linking.linker import DocumentLinks, Linker, link_documents, split_into_batches, write_links
 from codelens.linking.precise.indexes import PreciseIndexes, read_tree_indexes, store_implementations
-from codelens.model.budget import pausing_collector
+from codelens.model.budget import pause_collector
 from codelens.model.code import DocumentId, RepositoryId
 from codelens.model.search import Notice
 
@@ -92,7 +92,7 @@ def _link_documents(
 def _find_links(
     linker: Linker, documents: Iterable[DocumentId], is_whole: bool
 ) -> Generator[DocumentLinks, None, None]:
-    with pausing_collector():  # a fifth of the time; `Catalog.trim` breaks the cycles of facts itself
+    with pause_collector():  # a fifth of the time; `Catalog.trim` breaks the cycles of facts itself
         for document in documents:
             yield linker.link(document, is_whole)
 

@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
 
 CONDITIONS, TERMS, CHANNELS, FEATURES, WALK, ORDER, SHOWN = 0.4, 0.45, 0.65, 0.8, 0.85, 0.9, 0.95
 """The share of the budget at which each part of a search must end; the rest is for work that cannot be cut short. Chosen so
@@ -15,7 +14,7 @@ that, if one part is slow, the others still get the time they usually need."""
 
 
 @contextmanager
-def pausing_collector() -> Iterator[None]:
+def pause_collector() -> Iterator[None]:
     """Disable the garbage collector during work that makes hardly any cycles; it would take a tenth of a search's time."""
     enabled = gc.isenabled()
     gc.disable()
@@ -55,7 +54,7 @@ class TimeBudget:
         """Seconds until the current part must end; negative if it is overdue."""
         return self._began + self.seconds * self.share - self._clock()
 
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Test whether the current part must end."""
         return self.left <= 0
 
@@ -98,12 +97,9 @@ class BudgetPart:
     def __enter__(self) -> None:
         self._before, self._budget.share = self._budget.share, self._share
 
-    def __exit__(
-        self, kind: type[BaseException] | None, fault: BaseException | None, trace: TracebackType | None
-    ) -> bool:
+    def __exit__(self, kind: object, fault: object, trace: object) -> bool:
         self._budget.share = self._before
-        if not isinstance(fault, OutOfTime):
-            return False
-        if self._left_out:
+        is_overdue = isinstance(fault, OutOfTime)
+        if is_overdue and self._left_out:
             self._budget.cut.append(self._left_out)
-        return True
+        return is_overdue

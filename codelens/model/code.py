@@ -10,9 +10,8 @@ from codelens.model.fast_dataclass import dataclass
 DocumentId = NewType("DocumentId", int)
 RepositoryId = NewType("RepositoryId", int)
 UnitId = NewType("UnitId", int)
-RepositoryName = Annotated[
-    str, "repository"
-]  # A repository's name in answers; stores of several indexes assign their own
+RepositoryName = Annotated[str, "repository"]
+"""A repository's name in answers. Stores of several indexes assign their own."""
 
 
 class SkipReason(StrEnum):
@@ -76,26 +75,10 @@ class Skip:
     stamp: FileStamp | None = None
 
 
-SYMBOL_KINDS = (
-    "function",
-    "method",
-    "class",
-    "struct",
-    "interface",
-    "trait",
-    "enum",
-    "type",
-    "constant",
-    "variable",
-    "macro",
-    "module",
-    "property",
-)
-
-
+TYPE_KINDS = ("class", "struct", "interface", "trait", "enum", "type")
+SYMBOL_KINDS = ("function", "method", *TYPE_KINDS, "constant", "variable", "macro", "module", "property")
 MAX_SIGNATURE = 300
 """Longest stored signature in characters. In Python's standard library, 2 of 11,826 definitions have a longer one."""
-TYPE_KINDS = ("class", "struct", "interface", "trait", "enum", "type")
 NOTE_KINDS = ("note", "task", "skill")
 """Kinds of the files that people write about the code: notes, tasks, and instructions (SKILL.md)."""
 TODO = "todo"

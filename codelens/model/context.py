@@ -87,15 +87,12 @@ class PackLayout(Protocol):
 
     def format_entry(self, entry: Entry) -> str:
         """Format the text that one entry adds to the pack."""
-        ...
 
     def format_heading(self, entry: Entry) -> str:
         """Format the heading above the first signature of a file; empty for layouts without headings."""
-        ...
 
     def format_pack(self, pack: Pack) -> str:
         """Format the complete text of a pack."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,33 +17,14 @@ from codelens.model.search import Notice
 Node = NewType("Node", int)  # A unit's id, minus a document's id, or EXTERNAL plus an external's id
 EXTERNAL = 1 << 40
 
-KINDS: Mapping[str, int] = {
-    "calls": 1,
-    "imports": 2,
-    "extends": 3,
-    "implements": 4,
-    "inherits": 5,
-    "overrides": 6,
-    "references": 7,
-    "type_hint_of": 8,
-    "accesses_field": 9,
-    "decorates": 10,
-    "throws": 11,
-    "tests": 12,
-    "reads_env": 13,
-    "executes_process": 14,
-    "handles_route": 15,
-    "documents": 16,
-    "consumes_endpoint": 17,
-    "implements_rpc": 18,
-    "consumes_rpc": 19,
-    "depends_on": 20,
-    "deployed_by": 21,
-    "gated_by_flag": 22,
-    "owned_by": 23,
-    "authored_by": 24,
-    "member_of": 25,
-}
+STORED_KINDS = (
+    *("calls", "imports", "extends", "implements", "inherits", "overrides", "references", "type_hint_of"),
+    *("accesses_field", "decorates", "throws", "tests", "reads_env", "executes_process", "handles_route"),
+    *("documents", "consumes_endpoint", "implements_rpc", "consumes_rpc", "depends_on", "deployed_by"),
+    *("gated_by_flag", "owned_by", "authored_by", "member_of"),
+)
+"""In the order of their numbers, so new ones come last."""
+KINDS: Mapping[str, int] = {kind: number for number, kind in enumerate(STORED_KINDS, start=1)}
 """Stored kinds → their numbers. `tests` is a call from test code to other code. `member_of` is stored only for members defined
 outside of their type's text (Go methods); for others it follows from the units."""
 IMPLIED_KINDS = ("contains", "member_of", "tested_by", "co_tested_with", "similar_to")
@@ -52,13 +33,14 @@ NAME_OF_KIND: Mapping[int, str] = {number: name for name, number in KINDS.items(
 EDGE_OF: Mapping[str, str] = {
     "call": "calls",
     "construct": "calls",
-    "type": "type_hint_of",
     "extends": "extends",
     "implements": "implements",
+    "use": "references",
+} | {
+    "type": "type_hint_of",
     "decorate": "decorates",
     "throw": "throws",
     "field": "accesses_field",
-    "use": "references",
 }  # Kind of a reference to a definition → kind of its edge
 
 
@@ -74,16 +56,9 @@ class Tier(NamedTuple):
 TIERS: Mapping[str, Tier] = {
     tier.provenance: tier
     for tier in (
-        Tier(1, "precise", 0.9),
-        Tier(2, "scope", 0.85),
-        Tier(3, "file", 0.8),
-        Tier(4, "import", 0.8),
-        Tier(5, "receiver", 0.75),
-        Tier(6, "package", 0.75),
-        Tier(7, "literal", 0.7),
-        Tier(8, "implied", 0.7),
-        Tier(9, "unique", 0.5),
-        Tier(10, "ambiguous", 0.2),
+        *(Tier(1, "precise", 0.9), Tier(2, "scope", 0.85), Tier(3, "file", 0.8), Tier(4, "import", 0.8)),
+        *(Tier(5, "receiver", 0.75), Tier(6, "package", 0.75), Tier(7, "literal", 0.7), Tier(8, "implied", 0.7)),
+        *(Tier(9, "unique", 0.5), Tier(10, "ambiguous", 0.2)),
     )
 }
 """Provenance → tier. In order, the target comes from: a language server's index (SCIP); the enclosing function or type; the same

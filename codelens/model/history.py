@@ -12,8 +12,6 @@ MessageId = Annotated[int, "message"]  # The number of a commit's message
 MOST_LINE_COMMITS = 1000
 """Number of recent first-parent commits whose lines are attributed to authors. This takes 1.4 s of CPU for kombu, and 9 s for
 saleor with its large generated files."""
-
-
 MASS_CHANGE = 50  # Files. If a commit changes more, its message says little about each.
 
 

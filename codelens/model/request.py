@@ -72,7 +72,9 @@ def option(default: Any, usage: str = "", help: str = "", section: str = "", **r
 
 
 query_option, filter_option = partial(option, section=QUERY), partial(option, section=FILTERS)
-ranking_option, line_option = partial(option, section=RANKING), partial(option, section=GREP)
+ranking_option = partial(option, section=RANKING, applies=(UNITS, FILES))
+unit_option = partial(option, section=RANKING, applies=(UNITS,))
+order_option, line_option = partial(option, section=RANKING), partial(option, section=GREP)
 
 
 def collect_rows(options: type[T]) -> type[T]:
@@ -145,7 +147,6 @@ class SearchOptions:
         "--mode MODE",
         "hybrid, keyword, vector, exact or fuzzy [default: hybrid]",
         words="codelens.config:MODES",
-        applies=(UNITS, FILES),
         http=ServerOption("Set of channels", default=None),
         mcp="Which channels take part; hybrid is all",
     )
@@ -154,7 +155,6 @@ class SearchOptions:
         "--weights C=W,…",
         "Weights of channels, as exact=2,fuzzy=1,vector=0.5",
         is_text=True,
-        applies=(UNITS, FILES),
         http=ServerOption("Weights of channels, as exact=2,fuzzy=1,vector=0.5", default=""),
     )
     """Channel → weight, which replaces the profile's weight."""
@@ -163,7 +163,6 @@ class SearchOptions:
         "--rrf-k K",
         "The constant k of reciprocal rank fusion [default: 60]",
         least=1,
-        applies=(UNITS, FILES),
         http=ServerOption("The constant of reciprocal rank fusion", least=1, most=10_000),
     )
     fusion: str = ranking_option(
@@ -171,7 +170,6 @@ class SearchOptions:
         "--fusion HOW",
         "How to fuse channels: rrf (by rank), weighted or minmax (by score)",
         words="codelens.search.fuse:FUSIONS",
-        applies=(UNITS, FILES),
         http="How the channels are joined",
     )
     profile: str = ranking_option(
@@ -180,46 +178,41 @@ class SearchOptions:
         "Ranking profile: codelens, likeness, rrf, knowing, knowing-base, graph-memory, codexlens or marketplace "
         "[default: codelens; with --like likeness]",
         words="codelens.config:load_weights",
-        applies=(UNITS, FILES),
         http=ServerOption("The score's formula", default=""),
         mcp="The formula of scores; graph-memory, knowing and marketplace are those systems'",
     )
-    intent: str = ranking_option(
+    intent: str = unit_option(
         "",
         "--intent KIND",
         "Kind of query: identifier, path, regex, change, task or question [default: detected]",
         words="codelens.search.intent:INTENTS",
-        applies=(UNITS,),
         http="What kind of query it is; empty to tell it from its words",
     )
-    expand: str = ranking_option(
+    expand: str = unit_option(
         "",
         "--expand HOW",
         "How to expand results over the symbol graph: none, walk or bfs [default: the profile's]",
         words="codelens.search.profiles:EXPANSIONS",
-        applies=(UNITS,),
         http="How an answer spreads over the symbol graph",
     )
-    depth: int | None = ranking_option(
+    depth: int | None = unit_option(
         None,
         "--depth N",
         "Hops to expand [default: 1]",
         least=0,
-        applies=(UNITS,),
         http=ServerOption("Most hops of it", least=0, most=10),
         mcp=ServerOption("Most hops along edges, from the best hits to their neighbours", least=0, most=8),
     )
-    decay: float | None = ranking_option(
+    decay: float | None = unit_option(
         None,
         "--decay X",
         "Share of a score that a hop keeps [default: by kind of edge]",
         least=0,
         most=1,
-        applies=(UNITS,),
         mcp="Share of a score that each hop keeps; left out, .7 to .95 by the kind of edge",
     )
-    rerank: bool = ranking_option(
-        False, "--rerank", "Order the best 50 hits by the similarity of their embedding to the query", applies=(UNITS,)
+    rerank: bool = unit_option(
+        False, "--rerank", "Order the best 50 hits by the similarity of their embedding to the query"
     )
     min_score: float | None = ranking_option(
         None,
@@ -227,7 +220,6 @@ class SearchOptions:
         "Only hits with at least this confidence, 0 to 1 (a share of the best score if hits have none)",
         least=0,
         most=1,
-        applies=(UNITS, FILES),
         http=ServerOption(
             "Leave out hits of less confidence than this, or of a lower share of the best score where hits have none",
             least=0,
@@ -288,12 +280,9 @@ class SearchOptions:
         http="Only files of which the metadata says so: category=cli, stars>=100",
     )
     memory: bool = ranking_option(
-        False,
-        "--memory/--no-memory",
-        "Use and update the memory of past results [default: the setting `memory`]",
-        applies=(UNITS, FILES),
+        False, "--memory/--no-memory", "Use and update the memory of past results [default: the setting `memory`]"
     )
-    now: int | None = ranking_option(
+    now: int | None = order_option(
         None,
         "--now TIME",
         "The current time, such as 2025-01-31T12:00 or unix seconds [default: now; for git history, the time of the "
@@ -301,28 +290,28 @@ class SearchOptions:
         is_text=True,
     )
     """The current time in unix seconds; None for the default."""
-    limit: int = ranking_option(
+    limit: int = order_option(
         20,
         "-m --limit N",
         "Show at most N hits [default: 20; 10 on a terminal; all lines]",
         least=1,
         http=ServerOption("At most this many hits", least=1, most=100),
     )
-    offset: int = ranking_option(
+    offset: int = order_option(
         0,
         "--offset N",
         "Skip the first N hits",
         least=0,
         http=ServerOption("Leave out the first hits", least=0, most=10_000),
     )
-    sort: str = ranking_option(
+    sort: str = order_option(
         "score",
         "--sort BY",
         "score, path or modified [default: score; path for lines]",
         words=("score", "path", "modified"),
         http="The order of the hits",
     )
-    reverse: bool = ranking_option(False, "--reverse", "Reverse the order", http="Turn the order round")
+    reverse: bool = order_option(False, "--reverse", "Reverse the order", http="Turn the order round")
     invert: bool = line_option(False, "-v --invert-match", "Print the lines that do not match", applies=(LINES,))
     whole_line: bool = line_option(False, "-x --line-regexp", "Match whole lines only", applies=(LINES,))
     context_after: int = line_option(

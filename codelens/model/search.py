@@ -30,7 +30,7 @@ RULES_OF_RANKS = frozenset({"rrf", "share", "rrf_share"})  # Rules of contributi
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     FUSION: (),  # recognised by rule, because channels vary
     "words": ("bm25", "related_words", "coverage", "verbatim", "token", "fragment", "own_class"),
-    "names": (*("exact_name", "whole_name", "name_match", "related_name", "resemblance", "name_part"),),
+    "names": ("exact_name", "whole_name", "name_match", "related_name", "resemblance", "name_part"),
     "meaning": ("nearness", "nearest", "near_unmet", "rerank"),
     "file": ("file", "file_hits", "further"),
     "place": ("place", "named", "file_name", "scope", "test", "example", "vendored", "docs", "generated"),
@@ -67,10 +67,8 @@ def describe_gap(gaps: Mapping[str, float], places: int) -> tuple[str, str]:
     places = max(places, 1 - math.floor(math.log10(abs(gap))))
     deciding = sorted(((n, a) for n, a in gaps.items() if a * gap > 0), key=lambda part: (-abs(part[1]), part[0]))
     shown = deciding[:MOST_DECIDING]
-    against = min(
-        ((n, a) for n, a in gaps.items() if a * gap < 0), key=lambda part: (-abs(part[1]), part[0]), default=("", 0.0)
-    )
-    shown += [against] if abs(against[1]) > min(abs(amount) for _, amount in shown) else []
+    opposing = sorted(((n, a) for n, a in gaps.items() if a * gap < 0), key=lambda part: (-abs(part[1]), part[0]))
+    shown += [part for part in opposing[:1] if abs(part[1]) > min(abs(amount) for _, amount in shown)]
     named = [(name.replace("_", " "), round(amount, places)) for name, amount in shown]
     if rest := round(math.fsum((round(gap, places), *(-amount for _, amount in named))), places):
         named.append(("other", rest))
@@ -136,18 +134,7 @@ class Candidate:
     contributions with their reasons are made when they are read.
     """
 
-    __slots__ = (
-        "_amounts",
-        "_features",
-        "_recorded",
-        "_score",
-        "_summed",
-        "_unmade",
-        "channels",
-        "judge",
-        "says",
-        "unit",
-    )
+    __slots__ = ("_amounts", "_features", "_recorded", "_sum", "_unmade", "channels", "judge", "says", "unit")
 
     def __init__(
         self, unit: UnitRow, channels: dict[str, int] | None = None, recorded: list[Contribution] | None = None
@@ -165,8 +152,7 @@ class Candidate:
         """For each call of `add_features`: (name, weight) of each feature, and the values."""
         self._amounts: list[float] = []
         """The amounts of `_unmade` and `_features`."""
-        self._score, self._summed = 0.0, 0
-        """The sum of the amounts, and the number of amounts that were summed."""
+        self._sum = 0, 0.0  # The number of amounts that were summed, and their sum
 
     @property
     def confidence(self) -> float | None:
@@ -211,9 +197,9 @@ class Candidate:
         """The exact sum (fsum) of the contributions, which does not depend on their order."""
         if self._recorded:
             return math.fsum([*self._amounts, *[part.amount for part in self._recorded]])
-        if self._summed != len(self._amounts):
-            self._score, self._summed = math.fsum(self._amounts), len(self._amounts)
-        return self._score
+        if self._sum[0] != len(self._amounts):
+            self._sum = len(self._amounts), math.fsum(self._amounts)
+        return self._sum[1]
 
     def add(self, amount: float, make: Callable[..., Contribution], *given: object) -> None:
         """Add an amount to the score; `make(*given)` makes its contribution when that is read."""
@@ -284,9 +270,8 @@ class Hit:
     the most relevant line. All count from 1; `column` counts UTF-8 bytes of the decoded line."""
     snippet: tuple[SnippetLine, ...]
     path_bytes: bytes | None = None  # The path's bytes if they are not UTF-8
-    confidence: float | None = (
-        None  # Probability that it is what the query asks for; None if the profile has no confidences
-    )
+    confidence: float | None = None
+    """Probability that it is what the query asks for; None if the profile has no confidences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,8 +284,6 @@ class Notice:
 
 NOTHING_ASKED = "nothing-asked"  # Code of the notice that no channel could run, so that an empty result means nothing
 WEAK = "weak"  # Code of the notice that probably none of the hits is what the query asks for
-
-
 MEMORY_UNUSED = "memory"  # Code of the notice that the memory file cannot be used
 
 
@@ -342,7 +325,6 @@ class Trace:
 
     intent: Intent | None = None  # None if the profile weighs all queries alike
     weights: str = ""  # Path of the user's file of feature weights; empty for the shipped weights
-
     original: Original | None = None  # The code that hits should resemble; None for a search by a query alone
     terms: list[tuple[str, str, str]] = field(default_factory=list)  # (tier, term, origin)
     common: tuple[str, ...] = ()  # Terms that the exact channel leaves out because too many units have them

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codelens.model.code import SeenFile, Skip
-from codelens.model.fleet import FleetStatus
 from codelens.model.history import EdgePlace, HistoryRead, SnapshotDifference, SymbolPlace
-from codelens.model.runs import IndexReport, Status, WatchEvent, WatchStep
+from codelens.model.runs import FleetStatus, IndexReport, Status, WatchEvent, WatchStep
 from codelens.render.records import SCHEMA, Record, build_index_record, build_notice_record, encode_path, pick_fields
 from codelens.render.visible import escape_column, escape_line
 from codelens.store.snapshots import LoggedSnapshot

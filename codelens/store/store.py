@@ -400,7 +400,7 @@ class Store(Tables):
     def interrupting(self) -> Iterator[None]:
         """Raise OutOfTime if queries in this block exceed the budget. They must not write temporary tables."""
         self.budget.check()
-        self._connection.set_progress_handler(self.budget.over, STEPS)
+        self._connection.set_progress_handler(self.budget.is_over, STEPS)
         try:
             yield
         except apsw.InterruptError as fault:

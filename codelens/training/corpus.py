@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from codelens.embed.model_file import find_word_rows, split_token
 from codelens.errors import MissingExtra
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, replace
 from codelens.text.terms import count_tokens
 
 KINDS = ("doc", "name", "comment", "history", "value")  # Kinds of questions, by origin
@@ -76,8 +76,8 @@ class Encoder:
             self._kinds.append(KINDS.index(pair["kind"]))
             self._alike.append(xxhash.xxh3_64_intdigest(" ".join(pair["query"].casefold().split()).encode()) >> 1)
 
-    def corpus(self) -> Corpus:
-        """Return the collected pairs as a corpus."""
+    def build_corpus(self) -> Corpus:
+        """Build a corpus of the collected pairs."""
         return Corpus(
             list(self._numbers),
             np.array(self._starts, np.int64),
@@ -101,16 +101,8 @@ def map_to_rows(corpus: Corpus, rows: Sequence[str]) -> Corpus:
     total = int(each.sum())
     places = np.repeat(begin[corpus.ids] - (np.cumsum(each) - each), each) + np.arange(total)
     sums = np.concatenate([[0], np.cumsum(each)])
-    return Corpus(
-        list(rows),
-        sums[corpus.starts],
-        flat[places],
-        np.repeat(corpus.counts, each),
-        corpus.packages,
-        corpus.package,
-        corpus.kinds,
-        corpus.alike,
-    )
+    counts = np.repeat(corpus.counts, each)
+    return replace(corpus, words=list(rows), starts=sums[corpus.starts], ids=flat[places], counts=counts)
 
 
 Floats = npt.NDArray[np.float32]

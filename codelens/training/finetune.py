@@ -109,7 +109,7 @@ def fine_tune(
     # Each tree is a package, so that answers are searched in the same tree.
     for number in dict.fromkeys(pair.tree for pair in pairs.pairs):
         encoder.add(str(number), (entry.pair.record() for entry in pairs.pairs if entry.tree == number))
-    words = encoder.corpus()
+    words = encoder.build_corpus()
     known, known_names = load_model(file)
     base, names = add_rows(known, known_names, words, places[LEARNT])
     exam = Exam(map_to_rows(words, names), places)
@@ -176,11 +176,8 @@ class Exam:
     def compute_figures(self, part: str, model: Model) -> dict[str, float]:
         """Compute MRR@10 for each kind of question with enough questions in the part."""
         by_kind = {kind: self._select_kind(part, number) for number, kind in enumerate(KINDS)}
-        return {
-            kind: mean_reciprocal_rank(self.corpus, pairs, model)
-            for kind, pairs in by_kind.items()
-            if len(pairs) >= FEWEST_ASKED
-        }
+        enough = {kind: pairs for kind, pairs in by_kind.items() if len(pairs) >= FEWEST_ASKED}
+        return {kind: mean_reciprocal_rank(self.corpus, pairs, model) for kind, pairs in enough.items()}
 
     def score(self, part: str, model: Model) -> float:
         """Compute the mean MRR@10 over kinds of questions, or over all questions if no kind has enough of them."""

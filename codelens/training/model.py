@@ -125,17 +125,10 @@ def add_rows(model: Model, names: Sequence[str], words: Corpus, learnt: Whole) -
     if not new:
         return model.copy(), list(names)
     initial = [_compute_initial_row(model, word, find_word_rows(word, find.get)) for word in new]
-    rows, query, code = (np.array(part, np.float32) for part in zip(*initial, strict=True))
-    return (
-        Model(
-            np.concatenate([model.rows, rows]),
-            np.concatenate([model.query, query]),
-            np.concatenate([model.code, code]),
-            model.factors.copy(),
-            model.temperature,
-        ),
-        [*names, *new],
-    )
+    known = (model.rows, model.query, model.code)
+    added = (np.array(part, np.float32) for part in zip(*initial, strict=True))
+    rows, query, code = (np.concatenate(parts) for parts in zip(known, added, strict=True))
+    return Model(rows, query, code, model.factors.copy(), model.temperature), [*names, *new]
 
 
 def _compute_initial_row(model: Model, word: str, pieces: list[int]) -> tuple[Floats, float, float]:

@@ -36,4 +36,4 @@ def corpus(packages: int = 4, number: int = 150) -> Corpus:
     encoder = Encoder()
     for package in range(packages):
         encoder.add(f"package{package}", pairs(package, number))
-    return encoder.corpus()
+    return encoder.build_corpus()

@@ -205,7 +205,7 @@ def test_new_words_begin_as_their_pieces_or_by_chance(tmp_path: Path) -> None:
     record = {"kind": "doc", "name": "a", "context": "a", "signature": "", "body": "flotsam"}
     queries = ["flotsam of jetsam"] * (FEWEST_TIMES - 1) + ["jetsam"]
     encoder.add("one", [{**record, "query": query} for query in queries])
-    words = encoder.corpus()
+    words = encoder.build_corpus()
     wide, found = add_rows(model, names, words, np.arange(len(words)))
     assert found[: len(names)] == names
     assert found[len(names) :] == ["flotsam", "jetsam"]

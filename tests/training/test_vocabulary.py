@@ -34,7 +34,7 @@ def test_the_most_frequent_words_come_first_and_pieces_are_of_the_rest() -> None
 def test_rows_keep_every_bag() -> None:
     encoder = Encoder()
     encoder.add("one", pairs(1, 20))
-    words = encoder.corpus()
+    words = encoder.build_corpus()
     rows = build(frequencies(words), 10, 60)
     found = map_to_rows(words, rows)
     assert len(found) == 20

@@ -85,7 +85,7 @@ def read_corpus(folder: Path) -> Corpus:
     encoder = Encoder()
     for file in sorted(folder.glob(f"*{ENDING}")):
         encoder.add(file.name.removesuffix(ENDING), read_pairs(file))
-    return encoder.corpus()
+    return encoder.build_corpus()
 
 
 def parted(corpus: Corpus, manifest: Sequence[Package]) -> tuple[Whole, Whole]:
