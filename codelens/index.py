@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from codelens.config import Settings, find_user_place
 from codelens.errors import IndexCorrupt, NoIndex, TargetError, UsageError
@@ -24,6 +24,7 @@ from codelens.worktree.place import locate_traces
 
 if TYPE_CHECKING:
     from codelens.graph.view import GraphView
+    from codelens.indexing.run import BuildOptions
     from codelens.memory.notebook import MemoryNotebook
     from codelens.model.context import Change, ContextRequest, PackedText, PackLayout
     from codelens.model.history import HistoryRead, LastChange, PastCommit, SnapshotDocument
@@ -64,11 +65,11 @@ class Index:
 
     @staticmethod
     def build(
-        path: Path, roots: Sequence[Path], settings: Settings, *, rebuild: bool = False, **options: Any
+        path: Path, roots: Sequence[Path], settings: Settings, *, rebuild: bool = False, **options: Unpack[BuildOptions]
     ) -> tuple[IndexReport, ...]:
         """Bring the index at `path` up to date with these roots, or create it. Raises IndexBusy.
 
-        `options` are passed to IndexRun. Each root is walked with the settings from `settings_of` if that is given, else with
+        Each root is walked with the settings from `settings_of` if that is given, else with
         those of its last run if `as_indexed`, else with `settings`. A new index of a linked worktree starts as a copy of
         another checkout's index; `copy_from` names the index of another clone, or a folder that has one.
         """

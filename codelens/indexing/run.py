@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import TypedDict
 
 import xxhash
 
@@ -23,6 +24,17 @@ from codelens.worktree.decode import read_encoding_rules
 
 RULES = "decode 1, roles 1, extract 7, chunks 2, terms 1, postings 5"  # Increase a number when the result changes
 CLASSIFYING = "classify 2"  # Increase the number when the rules that skip files by content change: all files are then judged again
+
+
+class BuildOptions(TypedDict, total=False):
+    """The fields of IndexRun that `Index.build` accepts as keywords."""
+
+    force: bool
+    verify: bool
+    progress: ProgressSink | None
+    settings_of: Callable[[Path], LoadedSettings] | None
+    as_indexed: bool
+    copy_from: Path | None
 
 
 @dataclass(frozen=True, slots=True)
