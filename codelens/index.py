@@ -201,7 +201,7 @@ class Index:
             indexed_at=store.meta(INDEXED_AT),
         )
 
-    def seconds_to_update(self) -> float:
+    def estimate_update_seconds(self) -> float:
         """Estimate the seconds that an update takes, from the changes found and the last run's speed; infinite if unknown."""
         from codelens.indexing.look import estimate_update_seconds
 
@@ -223,7 +223,7 @@ class Index:
         with self._store.reading():
             return is_stale(self._store, self._settings)
 
-    def skipped(self) -> Iterator[tuple[str, Skip]]:
+    def list_skips(self) -> Iterator[tuple[str, Skip]]:
         """Yield (repository, skip) for each path that was left out of the index."""
         with self._store.reading():
             for row in self._store.documents.list_repositories():
@@ -239,7 +239,7 @@ class Index:
             refuse_roots_outside(self._store.path.resolve(), roots)
         return roots
 
-    def strays(self) -> list[str]:
+    def find_stray_roots(self) -> list[str]:
         """List the roots that have none of their indexed files, as after moving an index without its tree."""
         with self._store.reading():
             return [str(row.root) for row in self._store.strays()]
@@ -259,14 +259,14 @@ class Index:
         with self._store.reading():
             return list_files(self._store, options)
 
-    def source(self, path: str, repository: str = "") -> SourceFile:
+    def read_source(self, path: str, repository: str = "") -> SourceFile:
         """Read a file as it was indexed. Raises TargetError if it is not indexed, or if several repositories have it."""
         from codelens.search.sources import read_source
 
         with self._store.reading():
             return read_source(self._store, path, repository)
 
-    def passage(self, target: str) -> tuple[SourceFile, UnitRow | None, int]:
+    def find_passage(self, target: str) -> tuple[SourceFile, UnitRow | None, int]:
         """Find the file, the symbol (None for a whole file) and the first line that a PATH, PATH:LINE or name refers to.
 
         Raises TargetError.
@@ -288,12 +288,12 @@ class Index:
                 )
             return [unit for document in documents for unit in self._store.units.list_in_document(document.id)]
 
-    def names(self, beginning: str, most: int) -> list[str]:
+    def complete_name(self, beginning: str, most: int) -> list[str]:
         """List symbol names with a given beginning, shortest first; `Class.` lists the members of the class."""
         with self._store.reading():
             return self._store.units.complete_name(beginning, most)
 
-    def notebook(self, session: str = "", now: int | None = None) -> MemoryNotebook:
+    def open_notebook(self, session: str = "", now: int | None = None) -> MemoryNotebook:
         """Open the memory of this index for reading and recording. It records nothing unless the setting `memory` is on.
 
         `session` names one client of a server; `now` is in unix seconds, by default the current time.
@@ -315,14 +315,14 @@ class Index:
 
         `words` is the part of the query whose words may be learned; None means the whole query.
         """
-        self.notebook(session, now).record(query, select_learnable_words(query if words is None else words), shown)
+        self.open_notebook(session, now).record(query, select_learnable_words(query if words is None else words), shown)
 
-    def snapshots(self) -> list[LoggedSnapshot]:
+    def list_snapshots(self) -> list[LoggedSnapshot]:
         """List the logged states of the index, newest first."""
         with self._store.reading():
             return self._store.log.rows()
 
-    def facts(self, number: int | None = None) -> list[SnapshotDocument]:
+    def read_facts(self, number: int | None = None) -> list[SnapshotDocument]:
         """Read the symbols and edges of a logged snapshot, or of the current index. Raises UsageError if they are gone."""
         from codelens.snapshots.facts import read_facts
 
@@ -333,7 +333,7 @@ class Index:
         hint = "the setting snapshots_kept sets how many are"
         raise UsageError("the symbols of this snapshot are no longer stored", hint)
 
-    def last_changes(self, units: Sequence[UnitRow]) -> dict[UnitId, LastChange]:
+    def find_last_changes(self, units: Sequence[UnitRow]) -> dict[UnitId, LastChange]:
         """Find when and by whom each unit was last changed. Units without git history are left out."""
         from codelens.query.facts import LastChanges
         from codelens.store.texts import Texts
@@ -345,7 +345,7 @@ class Index:
                 last |= changes.find_for_units(document, [unit for unit in units if unit.document == document.id])
             return last
 
-    def commits(self, query: str, limit: int, offset: int = 0) -> tuple[list[tuple[float, str, PastCommit]], int]:
+    def rank_commits(self, query: str, limit: int, offset: int = 0) -> tuple[list[tuple[float, str, PastCommit]], int]:
         """Rank past commits by their messages: (score, repository, commit) of one page, best first, and the total number."""
         from codelens.text.terms import index_terms
 
@@ -359,13 +359,13 @@ class Index:
         with self._store.reading():
             return self._store.messages.totals()[0] > 0
 
-    def histories(self) -> list[tuple[str, HistoryRead | None]]:
+    def list_histories(self) -> list[tuple[str, HistoryRead | None]]:
         """List (repository, extent of its git history that was read); the extent is None if no run has read it."""
         with self._store.reading():
             return [(row.name, self._store.history.read(row.id)) for row in self._store.documents.list_repositories()]
 
     @contextmanager
-    def anchors(self, root: Path) -> Iterator[AnchorFinder]:
+    def open_anchors(self, root: Path) -> Iterator[AnchorFinder]:
         """Open a finder that makes anchors of notes, and finds their places in the tree at `root`."""
         from codelens.notes.finder import AnchorFinder
 
@@ -374,11 +374,11 @@ class Index:
             yield AnchorFinder(self._store, next(rows, RepositoryId(-1)))
 
     @property
-    def missing(self) -> Sequence[str]:
+    def missing_parts(self) -> Sequence[str]:
         """Messages about what answers leave out: fleet shards that do not respond, or that the user may not see."""
         return self._store.missing
 
-    def renew(self) -> None:
+    def drop_lost_shards(self) -> None:
         """Drop lost shards and go on without them; does nothing if the index is a single file."""
 
     def close(self) -> None:
@@ -471,7 +471,9 @@ class GraphTopic:
             near = None if focus is None else {d.id for d in list_documents_in_scope(self._store, focus)}
             return map_repository(self._view(options), budget, near)
 
-    def tests_reaching(self, change: Change | Sequence[str], depth: int | None, least: float | None) -> ReachingTests:
+    def find_tests_reaching(
+        self, change: Change | Sequence[str], depth: int | None, least: float | None
+    ) -> ReachingTests:
         """Find the tests that a change or the targets affect, along edges of confidence `least` or more.
 
         Raises TargetError, and UsageError if the change cannot be read.
@@ -481,7 +483,7 @@ class GraphTopic:
         with self._read_in_time():
             return find_tests_reaching(self._view(RelationOptions(min_confidence=least), RESOLVED), change, depth)
 
-    def unresolved_in_scope(
+    def list_unresolved_calls(
         self, change: Change | Sequence[str], depth: int | None, least: float | None
     ) -> RelationAnswer:
         """List the calls that linking could not follow: through them a change may affect more tests than `tests_reaching` finds."""

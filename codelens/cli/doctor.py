@@ -179,7 +179,7 @@ def _check_place(flags: CommonFlags) -> Iterator[Check]:
     try:
         place = find_reading_place(flags)
         with place.open() as index:
-            info, histories = index.info(), index.histories()
+            info, histories = index.info(), index.list_histories()
     except CodelensError as fault:
         yield Check(LESS, "index", f"{fault}; {fault.hint}")
         return

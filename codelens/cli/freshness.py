@@ -28,7 +28,7 @@ MOST_NAMED = 3  # Most changed files that the warning names
 def open_current_index(place: Workplace, flags: CommonFlags) -> Iterator[Index]:
     """Open the index for a command. After the answer, warn on stderr if the index is behind."""
     index = place.open()
-    if place.settings.refresh == "auto" and is_behind(index.info()) and index.seconds_to_update() < AUTO_SECONDS:
+    if place.settings.refresh == "auto" and is_behind(index.info()) and index.estimate_update_seconds() < AUTO_SECONDS:
         index.close()
         try:
             refresh(place, "none", quiet=True)

@@ -51,7 +51,7 @@ def open_notebook(flags: CommonFlags) -> Iterator[tuple[MemoryNotebook, Workplac
     """Open the memory of the nearest index, with its workplace and a function that resolves a TARGET."""
     place = find_reading_place(flags)
     with place.open() as index:
-        notebook = index.notebook(now=parse_time(getattr(flags, "now", None)))
+        notebook = index.open_notebook(now=parse_time(getattr(flags, "now", None)))
         yield notebook, place, lambda target: locate_target(target, place, index)
 
 

@@ -66,7 +66,7 @@ def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
         for place in places:
             text = _resolve_below_root(place, tree.root)
             if index is not None:
-                with index.anchors(tree.root) as finder:
+                with index.open_anchors(tree.root) as finder:
                     anchor, remark = finder.place(text, tree.root)
                 if remark:
                     say(f"note: {remark}")
@@ -93,7 +93,7 @@ def find_places(tree: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Seque
     with tree.open() as index:
         if index is None:
             return {}
-        with index.anchors(tree.root) as finder:
+        with index.open_anchors(tree.root) as finder:
             return {n.path: [finder.find(link) for link in n.note.links] for n in notes if n.note.links}
 
 
@@ -262,7 +262,7 @@ def _change_links(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> list[
     now, unlinked = None, flags.unlink or ()
     with tree.open() as index:
         if index is not None:
-            with index.anchors(tree.root) as finder:
+            with index.open_anchors(tree.root) as finder:
                 now = [finder.find(link) for link in links]
                 renewed = [finder.renew(place) for place in now]
     names = [{a.label, a.symbol} | ({f"{now[i].path}:{now[i].line}"} if now else set()) for i, a in enumerate(links)]

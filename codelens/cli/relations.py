@@ -82,7 +82,7 @@ def symbols(flags: SymbolsFlags) -> int:
             path = scope.paths[0] if scope.paths and (place.cwd / flags.file).exists() else path
         path = escape_path(path)
         units = index.symbols(path)
-        last = index.last_changes(units) if flags.changes else None
+        last = index.find_last_changes(units) if flags.changes else None
     exit_code = 0 if select_symbols(units) else 1
 
     def format_lines() -> Iterator[str]:
@@ -376,11 +376,11 @@ def test_scope(flags: ScopeFlags) -> int:
         targets = [locate_target(target, place, index) for target in flags.targets or ()]
         request = read_change(flags, place.cwd) or targets
         if flags.unresolved:
-            unresolved = index.graph.unresolved_in_scope(request, flags.depth, flags.min_confidence)
+            unresolved = index.graph.list_unresolved_calls(request, flags.depth, flags.min_confidence)
             if not flags.quiet:
                 _show_unresolved(unresolved, flags, place)
             return 0 if unresolved.relations else 1
-        result = index.graph.tests_reaching(request, flags.depth, flags.min_confidence)
+        result = index.graph.find_tests_reaching(request, flags.depth, flags.min_confidence)
         paths = place.make_path_style(index.info().repositories)
     exit_code = 0 if result.tests else 1
     if flags.quiet:

@@ -179,7 +179,7 @@ def _list_commits(index: Index, query: Query, options: SearchOptions, flags: Sea
         raise UsageError("--history takes words alone", "leave out filters, patterns and words after a minus")
     from codelens.render.outline import build_commits_record, format_commit
 
-    commits, total = index.commits(query.text, options.limit, options.offset)
+    commits, total = index.rank_commits(query.text, options.limit, options.offset)
     several = len(index.info().repositories) > 1
     if flags.json:
         write_record(build_commits_record(commits, total, index.info()))
@@ -226,7 +226,7 @@ def _open_hit(index: Index, result: SearchResult, number: int) -> None:
     open_at_line(file, hit.line)
     if result.options.memory:
         _record_answer(index, result, "")
-        index.notebook(now=result.options.now).open_hit(number)
+        index.open_notebook(now=result.options.now).open_hit(number)
 
 
 def _resolve_path(path: Path, index: Index, place: Workplace, flags: SearchFlags) -> Path:

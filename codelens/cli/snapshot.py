@@ -66,9 +66,9 @@ def collect_facts(names: Sequence[str], place: Workplace | None, cwd: Path) -> l
                 facts.append(facts_of_commits.pop(0))
             elif state.file:
                 with Index.open(state.file) as other:
-                    facts.append(other.facts())
+                    facts.append(other.read_facts())
             elif index:
-                facts.append(index.facts(state.number))
+                facts.append(index.read_facts(state.number))
     if root_name and len(commits) < len(states):  # a revision covers only one repository of an index
         facts = [[f for f in documents if f.repository == root_name] for documents in facts]
     return facts
@@ -83,7 +83,7 @@ def _find_state(name: str, index: Index | None, cwd: Path, repository: Repositor
         if index is None:
             raise UsageError("there is no index to compare with", "name two revisions, or run `codelens index`")
         return State("what is indexed")
-    log = index.snapshots() if index else []
+    log = index.list_snapshots() if index else []
     listing = "`codelens snapshot list` lists them"
     if back := re.fullmatch(r"@\{(\d+)\}", name):
         if int(back[1]) >= len(log):
@@ -126,7 +126,7 @@ def _index_commits(states: Sequence[State], root: Path, name: str, settings: Set
                 raise UsageError(f"{state.name}: {fault}") from None
             Index.build(db, [tree], quick)
             with Index.open(db, quick) as index:
-                facts.append(index.facts())
+                facts.append(index.read_facts())
     return facts
 
 
@@ -139,7 +139,7 @@ def list_snapshots(flags: ListFlags) -> int:
     from codelens.render.reports import build_log_record, format_log
 
     with find_reading_place(flags).open() as index:
-        log = index.snapshots()
+        log = index.list_snapshots()
     exit_code = 0 if log else 1
     write_answer(flags, lambda: build_log_record(log, exit_code), lambda: format_log(log))
     return exit_code

@@ -29,10 +29,10 @@ def status(flags: StatusFlags) -> int:
             return exit_code
         if flags.json:
             write_record(
-                build_status_record(place.add_notices(report), exit_code, index.skipped() if flags.skipped else None)
+                build_status_record(place.add_notices(report), exit_code, index.list_skips() if flags.skipped else None)
             )
         elif flags.skipped:
-            write(format_skipped(index.skipped(), len(report.repositories) > 1))
+            write(format_skipped(index.list_skips(), len(report.repositories) > 1))
             write(format_faults(report))
         else:
             write(format_status(report))

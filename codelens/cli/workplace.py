@@ -286,7 +286,7 @@ def choose_trees(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[s
     try:
         if not roots:
             with place.open() as opened:
-                if strays := opened.strays():
+                if strays := opened.find_stray_roots():
                     text = f"{strays[0]} holds nothing of what was indexed: the index was moved without its tree"
                     raise UsageError(text, "name the folder to index")
                 roots = opened.roots()
@@ -308,4 +308,4 @@ def list_symbol_names(db: Path | None, begun: str) -> list[str]:
     flags = make_default_flags(CommonFlags)
     flags.db, flags.quiet = db, True
     with find_reading_place(flags).open() as index:
-        return index.names(begun, MOST_SYMBOLS)
+        return index.complete_name(begun, MOST_SYMBOLS)

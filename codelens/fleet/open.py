@@ -206,7 +206,7 @@ class FleetIndex(Index):
     def _read_info(self) -> IndexInfo:
         return replace(super()._read_info(), path=self._place.store)
 
-    def renew(self) -> None:
+    def drop_lost_shards(self) -> None:
         """Drop lost shards and go on without them. Raises FleetIncomplete."""
         self._store, self._info = self._connection.store(self._place), None
 
@@ -220,7 +220,7 @@ class FleetIndex(Index):
             try:
                 return ask()
             except ShardLostError:
-                self.renew()
+                self.drop_lost_shards()
 
     search, search_lines, why = _make_retrying("search"), _make_retrying("search_lines"), _make_retrying("why")
     files, symbols = _make_retrying("files"), _make_retrying("symbols")

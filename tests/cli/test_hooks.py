@@ -54,7 +54,7 @@ def commits(folder: Path) -> str:
     from codelens.index import Index
 
     with Index.open(index_of(folder)) as opened:
-        return next(history.head for _, history in opened.histories() if history)
+        return next(history.head for _, history in opened.list_histories() if history)
 
 
 @pytest.fixture

@@ -109,12 +109,12 @@ def test_every_answer_counts_and_lists_what_it_could_not_follow(question: str, l
         asked = {
             "callees": lambda options: graph.callees("pay", options),
             "path": lambda options: graph.path("pay", "Cart.get", options),
-            "test-scope": lambda options: graph.unresolved_in_scope(["Cart.get"], None, None),
+            "test-scope": lambda options: graph.list_unresolved_calls(["Cart.get"], None, None),
         }.get(question) or (lambda options: getattr(graph, question)("Cart.get", options))
         found = asked(listing)
         assert [f"{r.source.qualified_name} {r.target.qualified_name} {r.place.line}" for r in found.relations] == lost
         assert {(r.provenance, r.confidence) for r in found.relations} == {("unresolved", 0.0)}
-        counted = graph.tests_reaching(["Cart.get"], None, None) if question == "test-scope" else asked(asking())
+        counted = graph.find_tests_reaching(["Cart.get"], None, None) if question == "test-scope" else asked(asking())
         assert counted.unresolved == len(lost)
         assert any(re.search("--unresolved`? lists them", notice.text) for notice in counted.notices)
 

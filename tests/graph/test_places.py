@@ -253,7 +253,7 @@ def test_impact_and_tests_follow_calls_that_are_not_stored(tmp_path: Path) -> No
         assert stored == []
         affected = {r.source.qualified_name for r in index.graph.impact("handleAll", asking()).relations}
         assert {"go", "testGo"} <= affected
-        tests = index.graph.tests_reaching(["handleAll"], None, None).tests
+        tests = index.graph.find_tests_reaching(["handleAll"], None, None).tests
         assert [one.test.qualified_name for one in tests] == ["testGo"]
 
 

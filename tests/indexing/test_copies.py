@@ -72,8 +72,8 @@ def content(root: Path) -> tuple[object, ...]:
     """What an index holds: all tables, the log of its states, and the facts of the newest."""
     assert orphans(place(root)) == []
     with Index.open(place(root)) as opened:
-        log = opened.snapshots()
-        return dump(place(root)), log, opened.facts(log[0].number)
+        log = opened.list_snapshots()
+        return dump(place(root)), log, opened.read_facts(log[0].number)
 
 
 def equals_fresh(root: Path) -> None:

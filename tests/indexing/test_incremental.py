@@ -67,7 +67,7 @@ def paths(index: Path) -> dict[str, str]:
 
 def skips(index: Path) -> dict[str, str]:
     with Index.open(index) as opened:
-        return {skip.path: skip.reason.value for _, skip in opened.skipped()}
+        return {skip.path: skip.reason.value for _, skip in opened.list_skips()}
 
 
 def found(index: Path, query: str) -> list[str]:

@@ -181,7 +181,7 @@ def test_lost_places_are_reported_with_the_hits(tmp_path: Path) -> None:
 
 def test_only_notes_are_indexed_in_the_folder_of_codelens(tree: Tree) -> None:
     with Index.open(tree.db) as index:
-        skips = {skip.path: skip.reason for _, skip in index.skipped()}
+        skips = {skip.path: skip.reason for _, skip in index.list_skips()}
     assert skips[".codelens/other.md"] is SkipReason.NESTED_INDEX
     assert skips[".codelens/notes/picture.png"] is SkipReason.BINARY
     with Store.read(tree.db) as store:

@@ -94,8 +94,8 @@ def test_a_cold_start_answers_to_the_byte_as_without_memory(index: Index, profil
 
 @pytest.mark.parametrize("profile", ["rrf", "graph-memory"])
 def test_profiles_without_weights_of_memory_do_without_it(index: Index, profile: str) -> None:
-    index.notebook(now=NOW).pin("ledger.py")
-    index.notebook(now=NOW).judge("Ledger.post_entry", True)
+    index.open_notebook(now=NOW).pin("ledger.py")
+    index.open_notebook(now=NOW).judge("Ledger.post_entry", True)
     assert told(index, profile=profile, memory=True) == told(index, profile=profile)
 
 
@@ -107,7 +107,7 @@ def test_profiles_without_weights_of_memory_do_without_it(index: Index, profile:
 def test_feedback_by_knowings_arithmetic(index: Index, useful: int, useless: int, amount: float) -> None:
     before = find(index, QUERY, profile="knowing")
     for verdict in [True] * useful + [False] * useless:
-        index.notebook(now=NOW).judge("Ledger.post_entry", verdict)
+        index.open_notebook(now=NOW).judge("Ledger.post_entry", verdict)
     after = remember(index, profile="knowing")
     source = "useful" if amount > 0 else "useless"
     given = parts(after, POST.name)
@@ -123,7 +123,7 @@ def test_feedback_by_knowings_arithmetic(index: Index, useful: int, useless: int
 
 def test_feedback_counts_by_the_likeness_of_queries(index: Index) -> None:
     """The words of the judged query are write, journal and entry."""
-    notebook = index.notebook(now=NOW)
+    notebook = index.open_notebook(now=NOW)
     notebook.judge("Ledger.post_entry", True, QUERY)
     for query, share in (
         (QUERY, 1.0),
@@ -145,7 +145,7 @@ def test_feedback_counts_by_the_likeness_of_queries(index: Index) -> None:
 def test_as_much_praise_as_blame_counts_nothing(index: Index) -> None:
     before = find(index, QUERY, profile="knowing")
     for verdict in (True, False):
-        index.notebook(now=NOW).judge("Ledger.post_entry", verdict)
+        index.open_notebook(now=NOW).judge("Ledger.post_entry", verdict)
     after = remember(index, profile="knowing")
     assert [(h.unit.id, h.contributions) for h in after.hits] == [(h.unit.id, h.contributions) for h in before.hits]
 
@@ -164,7 +164,7 @@ def test_as_much_praise_as_blame_counts_nothing(index: Index) -> None:
 def test_feedback_expires_when_the_code_around_changes(tree: Tree, path: str, old: str, new: str, holds: bool) -> None:
     """The unit itself, what it calls, what it lies in; neither what is elsewhere nor its line."""
     with tree.index() as index:
-        index.notebook(now=NOW).judge("Ledger.post_entry", True)
+        index.open_notebook(now=NOW).judge("Ledger.post_entry", True)
         assert "useful" in parts(remember(index), POST.name)
     tree.write({path: FILES[path].replace(old, new)})
     with tree.index() as index:
@@ -176,17 +176,17 @@ def test_feedback_expires_when_the_code_around_changes(tree: Tree, path: str, ol
 
 def test_expired_feedback_next_to_later_feedback_counts_only_in_words(tree: Tree) -> None:
     with tree.index() as index:
-        index.notebook(now=NOW).judge("Ledger.post_entry", False)
+        index.open_notebook(now=NOW).judge("Ledger.post_entry", False)
     tree.write({"ledger.py": FILES["ledger.py"].replace("return entry", "return [entry]")})
     with tree.index() as index:
-        index.notebook(now=NOW).judge("Ledger.post_entry", True)
+        index.open_notebook(now=NOW).judge("Ledger.post_entry", True)
         amount, reason = parts(remember(index, profile="knowing"), POST.name)["useful"]
     assert (amount, reason) == (0.25, "useful 1 of 1 time, 1 more expired as the code changed")
 
 
 def test_a_rebuilt_index_keeps_what_is_remembered(tree: Tree) -> None:
     with tree.index() as index:
-        index.notebook(now=NOW).judge("Ledger.post_entry", True)
+        index.open_notebook(now=NOW).judge("Ledger.post_entry", True)
         before = told(index, memory=True, now=NOW)
     tree.write({"aaa_first.py": "def other():\n    return 1\n"})
     Index.build(tree.db, [tree.root], ON, rebuild=True)
@@ -270,7 +270,7 @@ def test_nothing_is_learned_from_words_that_say_nothing() -> None:
 
 
 def test_pins_ratings_and_uses_are_parts_of_the_sum(index: Index) -> None:
-    notebook = index.notebook(now=NOW)
+    notebook = index.open_notebook(now=NOW)
     notebook.pin("ledger.py")
     notebook.rate("Ledger.post_entry", 10)
     notebook.rate("ledger.py", 0)
@@ -293,7 +293,7 @@ def test_pins_ratings_and_uses_are_parts_of_the_sum(index: Index) -> None:
 
 
 def test_unused_hits_of_an_answer_with_used_ones_are_judged_useless(index: Index) -> None:
-    notebook = index.notebook(now=NOW)
+    notebook = index.open_notebook(now=NOW)
     shown = [(hit.rank, hit.unit, hit.line) for hit in find(index, QUERY).hits if hit.unit.path != "disk.py"]
     assert len(shown) > 2
     index.record_answer(QUERY, shown, now=NOW)
@@ -316,7 +316,7 @@ def test_sessions_do_not_settle_each_others_answers(index: Index) -> None:
     shown = [(hit.rank, hit.unit, hit.line) for hit in find(index, QUERY).hits]
     index.record_answer(QUERY, shown, session="a", now=NOW)
     index.record_answer("other", shown[:1], session="b", now=NOW)
-    a = index.notebook("a", NOW)
+    a = index.open_notebook("a", NOW)
     last = a.find_last_answer()
     assert last is not None and last.query == QUERY
     assert a.record_use(["ledger.py:8"]) == [POST]
@@ -326,7 +326,7 @@ def test_sessions_do_not_settle_each_others_answers(index: Index) -> None:
 
 def test_the_same_memory_and_present_give_the_same_bytes(index: Index) -> None:
     index.record_answer(QUERY, [(h.rank, h.unit, h.line) for h in find(index, QUERY).hits], now=NOW - 60)
-    index.notebook(now=NOW).judge("1", True)
+    index.open_notebook(now=NOW).judge("1", True)
     first = told(index, memory=True, now=NOW, profile="knowing")
     assert first == told(index, memory=True, now=NOW, profile="knowing")
     assert first != told(index, memory=True, now=NOW + 100, profile="knowing")
@@ -347,7 +347,7 @@ def test_nothing_is_recorded_while_memory_is_off(tree: Tree) -> None:
     with tree.index():
         pass
     with Index.open(tree.db, QUICK) as index:
-        notebook, path = index.notebook(now=NOW), locate_memory(tree.db)
+        notebook, path = index.open_notebook(now=NOW), locate_memory(tree.db)
         for ask_for in (
             lambda: notebook.pin("ledger.py"),
             lambda: notebook.unpin("ledger.py"),
@@ -364,12 +364,12 @@ def test_nothing_is_recorded_while_memory_is_off(tree: Tree) -> None:
 
 def test_forgetting_by_what_the_index_no_longer_has(tree: Tree) -> None:
     with tree.index() as index:
-        notebook = index.notebook(now=NOW)
+        notebook = index.open_notebook(now=NOW)
         notebook.pin("beat_slowly")
         notebook.pin("ledger.py")
     (tree.root / "tools/drums.py").unlink()
     with tree.index() as index:
-        notebook = index.notebook(now=NOW)
+        notebook = index.open_notebook(now=NOW)
         assert notebook.forget("beat_slowly") == [DRUMS]
         assert list(notebook.recall()) == [find_file(POST)]
 

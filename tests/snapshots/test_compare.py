@@ -26,7 +26,7 @@ def between(folder: Path, old: Mapping[str, str], new: Mapping[str, str]) -> Sna
     for name, files in (("old", old), ("new", new)):
         (folder / name).mkdir()
         with Tree(folder / name, files).index() as index:
-            facts.append(index.facts())
+            facts.append(index.read_facts())
     return compare(*facts)
 
 
@@ -97,9 +97,9 @@ def test_what_is_local_belongs_to_the_function_around_it(tmp_path: Path) -> None
 
 def test_facts_are_kept_as_text_and_read_again(tmp_path: Path) -> None:
     with Tree(tmp_path, BEFORE | {"odd\x1f é.py": 'def f(a="\\n"):\n    pass\n'}).index() as index:
-        (line,) = index.snapshots()
-        assert len(index.facts()) == 3
-        assert index.facts(line.number) == index.facts()
+        (line,) = index.list_snapshots()
+        assert len(index.read_facts()) == 3
+        assert index.read_facts(line.number) == index.read_facts()
 
 
 @pytest.mark.parametrize("text", [b"", b"facts 0\n{}", b'"facts 2"'])

@@ -27,10 +27,10 @@ def test_each_state_can_be_read_as_it_was(tmp_path: Path) -> None:
         if step == 2:
             (tree.root / "n0.py").unlink()
         with tree.index() as index:
-            states.append(index.facts())
+            states.append(index.read_facts())
     with Index.open(tree.db) as index:
-        log = index.snapshots()
-        assert [index.facts(line.number) for line in reversed(log)] == states
+        log = index.list_snapshots()
+        assert [index.read_facts(line.number) for line in reversed(log)] == states
     assert [line.documents for line in reversed(log)] == [6, 7, 7, 8]
     assert len({line.root for line in log}) == len({line.snapshot for line in log}) == 4
 
@@ -40,7 +40,7 @@ def test_a_run_that_finds_nothing_logs_nothing_and_writes_nothing(tmp_path: Path
     tree.index().close()
     before = tree.db.read_bytes()
     with tree.index() as index:
-        assert len(index.snapshots()) == 1
+        assert len(index.list_snapshots()) == 1
     assert tree.db.read_bytes() == before
 
 
@@ -50,11 +50,11 @@ def test_only_the_newest_facts_are_kept(tmp_path: Path) -> None:
         tree.write({"m0.py": f"def f{step}():\n    pass\n"})
         tree.index().close()
     with Index.open(tree.db) as index:
-        log = index.snapshots()
+        log = index.list_snapshots()
         assert [line.kept for line in log] == [True, True, False, False]
-        assert "f2" in {symbol.name for document in index.facts(log[1].number) for symbol in document.symbols}
+        assert "f2" in {symbol.name for document in index.read_facts(log[1].number) for symbol in document.symbols}
         with pytest.raises(UsageError, match="no longer stored"):
-            index.facts(log[2].number)
+            index.read_facts(log[2].number)
 
 
 def test_an_update_keeps_the_facts_that_a_fresh_reading_gives(tmp_path: Path) -> None:
@@ -76,11 +76,11 @@ def test_an_update_keeps_the_facts_that_a_fresh_reading_gives(tmp_path: Path) ->
             else:
                 tree.write({name: text})
         with tree.index() as index:
-            log, now = index.snapshots(), index.facts()
+            log, now = index.list_snapshots(), index.read_facts()
             states.append(now)
-            assert index.facts(log[0].number) == now
+            assert index.read_facts(log[0].number) == now
             assert log[0].symbols == sum(len(d.symbols) for d in now)
-            assert [index.facts(line.number) for line in log[: len(states)]] == states[::-1]
+            assert [index.read_facts(line.number) for line in log[: len(states)]] == states[::-1]
         with Store.read(tree.db) as store:
             edges = store.edges.find_outgoing([*range(-99, 99)])
             assert log[0].edges == len({(edge.source, edge.kind, edge.target) for edge in edges})
@@ -90,17 +90,17 @@ def test_a_change_of_all_documents_is_one_difference(tmp_path: Path) -> None:
     tree = Tree(tmp_path, FILES, QUICK)
     tree.index().close()
     with tree.index() as index:
-        before = index.facts()
+        before = index.read_facts()
     tree.write({name: text.replace("(x)", "(y)") for name, text in FILES.items()})
     with tree.index() as index:
-        log = index.snapshots()
-        assert index.facts(log[1].number) == before != index.facts()
+        log = index.list_snapshots()
+        assert index.read_facts(log[1].number) == before != index.read_facts()
 
 
 def test_nothing_is_logged_where_no_state_is_kept(tmp_path: Path) -> None:
     tree = Tree(tmp_path, FILES, replace(QUICK, snapshots_kept=0))
     with tree.index() as index:
-        assert index.snapshots() == []
+        assert index.list_snapshots() == []
 
 
 def test_the_root_is_that_of_the_files_bytes(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_the_root_is_that_of_the_files_bytes(tmp_path: Path) -> None:
     tree.index().close()
     tree.write({"m3.py": b"\xef\xbb\xbf# changed\r\n"})
     with tree.index() as index:
-        root = index.snapshots()[0].root
+        root = index.list_snapshots()[0].root
     files = sorted(tree.root.iterdir())
     assert root == compute_content_digest(("tree", f.name, hashlib.sha256(f.read_bytes()).digest()) for f in files)
 
@@ -120,7 +120,7 @@ def test_the_same_state_again_is_the_same_root(tmp_path: Path) -> None:
     tree.index().close()
     tree.write({"m0.py": FILES["m0.py"]})
     with tree.index() as index:
-        again, _, first = index.snapshots()
+        again, _, first = index.list_snapshots()
     assert (again.root, again.snapshot) == (first.root, first.snapshot)
 
 
@@ -133,4 +133,4 @@ def test_an_index_without_a_log_gets_one(tmp_path: Path) -> None:
             store.log.set_digest(document.id, b"")
     Index.build(tree.db, [tree.root], QUICK)
     with Index.open(tree.db) as index:
-        assert [line.documents for line in index.snapshots()] == [5]
+        assert [line.documents for line in index.list_snapshots()] == [5]

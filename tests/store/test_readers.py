@@ -215,7 +215,7 @@ def test_a_reader_writes_nothing(index: Path) -> None:
     answers(index)
     with Index.open(index) as opened:
         opened.status(check=True)
-        list(opened.skipped())
+        list(opened.list_skips())
     assert (index.read_bytes(), index.stat().st_mtime_ns) == before
     assert files(index) == ["index.db"]
 

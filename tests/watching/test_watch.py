@@ -136,7 +136,7 @@ def test_a_commit_without_changed_files_causes_an_update(root: Path, index: Path
         git(root, "commit", "-qm", "two", "--allow-empty")
         heard.until(UPDATED)
         with Index.open(index) as opened:
-            ((_, history),) = opened.histories()
+            ((_, history),) = opened.list_histories()
         assert history
         assert history.commits == 2
 

@@ -47,7 +47,7 @@ def sample(index: Index, draw: Draw, count: int) -> list[tuple[str, str, int]]:
     seen: Counter[str] = Counter()
     for file in index.list_files(SearchOptions()):
         is_code = file.language not in PROSE and not {"test", "docs", "vendored", "generated"} & set(file.roles)
-        for number, line in enumerate(index.source(file.path, file.repository).lines, start=1):
+        for number, line in enumerate(index.read_source(file.path, file.repository).lines, start=1):
             for text in draw(line):
                 seen[text] += 1
                 if is_code:

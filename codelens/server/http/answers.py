@@ -305,7 +305,7 @@ def symbols(index: Index, request: FileAsked) -> Record:
 
 
 def file(index: Index, request: FileAsked) -> Record:
-    return build_source_record(index.source(request.path, request.repository), index.info())
+    return build_source_record(index.read_source(request.path, request.repository), index.info())
 
 
 def files(index: Index, request: FilesAsked) -> Record:
@@ -406,8 +406,8 @@ def answer_question(
                     record = endpoint.answer(opened, question)
                     break
                 except ShardLostError:  # the index leaves the lost shard out of the next try
-                    opened.renew()
-            snapshot, complete = opened.info().snapshot, not opened.missing
+                    opened.drop_lost_shards()
+            snapshot, complete = opened.info().snapshot, not opened.missing_parts
         return Outcome(to_json(record).encode("utf-8", "backslashreplace"), snapshot, complete=complete)
     except RequestRefused as refused:
         return Outcome(b"", "", refused.fault)

@@ -246,7 +246,7 @@ def test_nobody_sees_what_the_owner_of_the_index_uses(serve: Serve, built: Path,
     plain = serve(index, settings=remembering).get(address).content
     with Index.open(index, remembering) as opened:
         last = opened.search("order", SearchOptions(limit=5)).hits[-1].unit
-        opened.notebook(now=1).pin(f"{last.path}:{last.start_line}")
+        opened.open_notebook(now=1).pin(f"{last.path}:{last.start_line}")
         hits = opened.search("order", SearchOptions(limit=5, memory=True, now=2)).hits
         assert "pin" in {part.source for hit in hits for part in hit.contributions}
     assert serve(index, settings=remembering).get(address).content == plain

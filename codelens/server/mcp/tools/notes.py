@@ -50,7 +50,7 @@ def answer_notes(call: ToolCall) -> ToolAnswer:
     notes = []
     for repository in call.index.info().repositories:
         root = Path(repository.root)
-        with call.index.anchors(root) as finder:
+        with call.index.open_anchors(root) as finder:
             for file in NoteFolder(root).read_notes() if root.is_dir() else ():
                 places = tuple(finder.find(link) for link in file.note.links)
                 notes.append(LinkedNote(file, repository.name, places))
@@ -150,7 +150,7 @@ def answer_feedback(call: ToolCall) -> ToolAnswer:
     if ("used" in given) == ("hit" in given) or ("hit" in given) != ("verdict" in given):
         raise UsageError("nothing to record", "give `used`, or `hit` with `verdict`")
     info = call.index.info()
-    notebook = call.index.notebook(call.session)
+    notebook = call.index.open_notebook(call.session)
     verdict = given.get("verdict", "useful")
     if "used" in given:
         places = notebook.record_use([resolve_target(target, info) for target in given["used"]])

@@ -172,7 +172,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
     """The lines of a symbol or file, as they were indexed."""
     target = call.arguments["target"]
     part = RANGE.fullmatch(target)
-    source, unit, first = call.index.passage(resolve_target(part[1] if part else target, call.index.info()))
+    source, unit, first = call.index.find_passage(resolve_target(part[1] if part else target, call.index.info()))
     total = len(source.lines)
     path = escape_line(call.paths.format_path(source.file.root, source.file.path))
     if part:
