@@ -459,7 +459,7 @@ class GraphTopic:
     path = _make_method("codelens.graph.reach:find_path", RESOLVED, is_limited=False)
     """No relations if the targets are not connected."""
     impact = _make_method("codelens.graph.reach:find_impact", RESOLVED)
-    """What a change may affect, nearest first, tests last."""
+    """Code that a change may affect, nearest first, tests last."""
     hierarchy = _make_method("codelens.graph.reach:list_hierarchy", RESOLVED)  # Bases, then derived types, as two trees
 
     def map(self, budget: int, options: RelationOptions, focus: SearchOptions | None = None) -> RepositoryMap:

@@ -89,16 +89,16 @@ def compare_runs(before: SavedRun, after: SavedRun) -> dict[str, Comparison]:
     metrics = [metric for metric in METRICS if metric in before.values and metric in after.values]
     if not metrics:
         raise UsageError("the runs have no metric in common")
-    return {metric: compare(before.values[metric], after.values[metric]) for metric in metrics}
+    return {metric: compare_values(before.values[metric], after.values[metric]) for metric in metrics}
 
 
-def compare(before: Values, after: Values) -> Comparison:
+def compare_values(before: Values, after: Values) -> Comparison:
     """Compare two runs by one metric over their common tasks. Raises UsageError if they have no task in common."""
     common = sorted(before.keys() & after.keys())
     if not common:
         raise UsageError("the runs have no task in common")
     differences = [after[task] - before[task] for task in common]
-    low, high = bootstrap(differences)
+    low, high = compute_interval(differences)
     generator, observed = random.Random(SEED), abs(sum(differences)) - 1e-12
     nonzero = [d for d in differences if d]  # the p value: random sign flips whose mean is at least as far from zero
     extreme = sum(abs(sum(d if generator.random() < 0.5 else -d for d in nonzero)) >= observed for _ in range(TRIALS))
@@ -114,7 +114,7 @@ def compare(before: Values, after: Values) -> Comparison:
     )
 
 
-def bootstrap(values: Sequence[float]) -> tuple[float, float]:
+def compute_interval(values: Sequence[float]) -> tuple[float, float]:
     """Compute the 95 % interval of a mean by a percentile bootstrap (Efron 1979)."""
     generator, count = random.Random(SEED), len(values)
     means = sorted(sum(generator.choices(values, k=count)) / count for _ in range(TRIALS // 5))

@@ -19,7 +19,7 @@ import numpy as np
 from codelens.config import Settings, load_weights
 from codelens.errors import CodelensError, MissingExtra, UsageError
 from codelens.evaluation.make_tasks import TaskCounts
-from codelens.evaluation.metrics import NamedHit, loose, match_filter, same_file
+from codelens.evaluation.metrics import NamedHit, loose, make_match_filter, same_file
 from codelens.evaluation.tasks import Task
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.request import SearchOptions
@@ -102,7 +102,7 @@ def _sample_task(task: Task, ranking: Ranking | None) -> Sample:
     shares = tuple(intent.shares.get(shape, 0.0) if intent else 0.0 for shape in SHAPES)
     candidates = ranking.candidates if ranking else []
     hits = [NamedHit(candidate.unit.qualified_name, candidate.unit.path) for candidate in candidates]
-    may_match = match_filter(task.relevant)
+    may_match = make_match_filter(task.relevant)
     credits = []  # For each candidate the first relevant entry it matches by name and file
     for hit in hits:
         entries = enumerate(task.relevant) if may_match(hit) else ()
@@ -196,7 +196,7 @@ class TrainingQuery:
     weight: float = 1.0  # Weight of the query in the loss
 
 
-def fit(
+def fit_queries(
     questions: Sequence[TrainingQuery], start: Sequence[Sequence[float]], pull: float, bounds: Sequence[Bounds]
 ) -> tuple[list[list[float]], float]:
     """Fit weights; return them as [features × sets], and the loss. Queries without a relevant candidate are ignored.
@@ -296,7 +296,7 @@ def fit_weights(samples: Sequence[Sample], start: Weights, pull: float) -> Fitte
             is_other = (values[:, SECTION] == 0) | (sample.credits >= 0)
             values, relevance = values[is_other], relevance[is_other]
         queries.append(TrainingQuery(values, relevance, sample.shares, weight))
-    fitted, loss = fit(queries, origin, pull, [select_bounds(name) for name in COLUMNS])
+    fitted, loss = fit_queries(queries, origin, pull, [select_bounds(name) for name in COLUMNS])
     learned = {name: dict(zip(SHAPES, row, strict=True)) for name, row in zip(COLUMNS, fitted, strict=True)}
     shipped: Weights = load_weights()["codelens"]["features"]
     untaught = {name: shipped.get(name, 0.0) for name in UNTAUGHT}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from codelens.evaluation.metrics import name_parts
+from codelens.evaluation.metrics import split_name
 from codelens.evaluation.tasks import Place, PlacedUnit, Row, TaskDraft, sample_rows
 from codelens.evaluation.trees import LEFT_OUT, TreeText, can_be_meant
 from codelens.indexing.prose import find_mentions
@@ -83,9 +83,9 @@ class UnitsByName:
     def find(self, name: str, receiver: str = "") -> tuple[PlacedUnit, ...]:
         """Find the definitions that a name means; empty if too many. `receiver` is the text before its last dot."""
         namesakes = tuple(self._by_name.get(name, {}).values())
-        before = "".join(name_parts(receiver)[-1:]).casefold()
+        before = "".join(split_name(receiver)[-1:]).casefold()
         if before and before not in ("self", "this", "cls"):
-            members = [unit for unit in namesakes if "".join(name_parts(unit.unit.container)[-1:]).casefold() == before]
+            members = [unit for unit in namesakes if "".join(split_name(unit.unit.container)[-1:]).casefold() == before]
             units = members or [
                 unit
                 for unit in namesakes

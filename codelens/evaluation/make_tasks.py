@@ -16,9 +16,9 @@ from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.commits import ChangingCommit, choose_commits, make_explained_query, make_subject_query
 from codelens.evaluation.docstrings import write_undocumented_tree
 from codelens.evaluation.guides import make_topic_rows
-from codelens.evaluation.metrics import name_parts
+from codelens.evaluation.metrics import split_name
 from codelens.evaluation.queries import KINDS as QUERY_KINDS
-from codelens.evaluation.queries import query_rows
+from codelens.evaluation.queries import make_query_rows
 from codelens.evaluation.tasks import PlacedUnit, Row, TaskDraft, make_row, sample_rows, write_rows
 from codelens.evaluation.trees import GitReader, TreeText, read_tree, sample_paths, write_tree
 from codelens.model.code import SYMBOL_KINDS
@@ -50,7 +50,7 @@ def find_repository(place: Path) -> Repository:
     return repository
 
 
-def name_of(repository: Repository, name: str = "") -> str:
+def choose_name(repository: Repository, name: str = "") -> str:
     """Return the repository's name in tasks and file names: `name` if given, else its folder's. Raises UsageError."""
     if name:
         if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
@@ -132,7 +132,7 @@ def make_name_tasks(repository: str, texts: Sequence[TreeText], wanted: int) -> 
         and len(unit.name) >= SHORTEST
         and unit.name.replace("$", "").rstrip("?!").isidentifier()
     ]
-    containers = {draft.query: name_parts(draft.answers[0].unit.container.replace("\\", "."))[-1:] for draft in drafts}
+    containers = {draft.query: split_name(draft.answers[0].unit.container.replace("\\", "."))[-1:] for draft in drafts}
     rows = sample_rows(repository, "identifier", drafts, wanted)
     for row in rows[1::2]:
         row["query"] = ".".join((*containers[str(row["query"])], str(row["query"])))
@@ -201,7 +201,7 @@ def make_tasks(
         "docs": write_undocumented_tree(name, texts, folder / f"{name}-docs", wanted.docs),
         "names": make_name_tasks(name, texts, wanted.identifiers),
         "topics": make_topic_rows(name, texts, wanted.topics),
-        **query_rows(name, texts, wanted.queries),
+        **make_query_rows(name, texts, wanted.queries),
     }
     for kind, rows_of_kind in rows.items():
         write_rows(folder / f"{name}-{kind}.jsonl", rows_of_kind)

@@ -39,7 +39,7 @@ Rule = Callable[[NamedHit, Relevant], bool]
 
 
 @lru_cache(maxsize=4096)
-def name_parts(name: str) -> tuple[str, ...]:
+def split_name(name: str) -> tuple[str, ...]:
     """Split a qualified name into its parts: Foo::Bar#baz<T> → (Foo, Bar, baz)."""
     for _ in range(3):
         name = re.sub(r"<[^<>]*>", "", name)
@@ -48,7 +48,7 @@ def name_parts(name: str) -> tuple[str, ...]:
 
 def split_hit_name(hit: NamedHit) -> tuple[str, ...]:
     """Split a hit's name into parts, outermost first, without leading package parts that only repeat its path."""
-    names = name_parts(hit.qualified_name) or (hit.qualified_name,)
+    names = split_name(hit.qualified_name) or (hit.qualified_name,)
     if len(names) == 1:
         return names
     path = PurePosixPath(hit.path)
@@ -66,7 +66,7 @@ def loose(hit: NamedHit, truth: Relevant) -> bool:
     contains the other. Ignores case."""
     if not truth.symbol or (truth.pinned and hit.path not in truth.files):
         return not truth.symbol and hit.path in truth.files
-    a, b = [part.lower() for part in split_hit_name(hit)], [part.lower() for part in name_parts(truth.symbol)]
+    a, b = [part.lower() for part in split_hit_name(hit)], [part.lower() for part in split_name(truth.symbol)]
     if a[-1:] == b[-1:] and (len(a) == 1 or len(b) == 1 or set(a[:-1]) & set(b[:-1])):
         return True
     return _contains_run(a, b) or _contains_run(b, a)
@@ -76,14 +76,14 @@ def strict(hit: NamedHit, truth: Relevant) -> bool:
     """Test a hit by the strict rule: it has the entry's name, and the entry's enclosing name if there is one."""
     if not truth.symbol or (truth.pinned and hit.path not in truth.files):
         return not truth.symbol and hit.path in truth.files
-    a, b = split_hit_name(hit), name_parts(truth.symbol)
+    a, b = split_hit_name(hit), split_name(truth.symbol)
     return a[-1:] == b[-1:] and (len(b) == 1 or a[-2:-1] == b[-2:-1])
 
 
 def same_file(hit: NamedHit, truth: Relevant) -> bool:
     """Test a hit by the strict rule for answers from commits: it has the entry's name and is in a relevant file."""
     is_there = hit.path in truth.files
-    return is_there and (not truth.symbol or split_hit_name(hit)[-1:] == name_parts(truth.symbol)[-1:])
+    return is_there and (not truth.symbol or split_hit_name(hit)[-1:] == split_name(truth.symbol)[-1:])
 
 
 def _contains_run(outer: Sequence[str], inner: Sequence[str]) -> bool:
@@ -112,7 +112,7 @@ def judge_hits(task: Task, hits: Sequence[NamedHit], rule: Rule) -> Judgement:
     for hit in top:
         credited.append(next((i for i, entry in enumerate(truth) if i not in credited and rule(hit, entry)), None))
     missing = dict(enumerate(truth))  # Entries that no candidate matches
-    for hit in filter(match_filter(truth), hits):
+    for hit in filter(make_match_filter(truth), hits):
         missing = {i: entry for i, entry in missing.items() if not rule(hit, entry)}
         if not missing:
             break
@@ -126,11 +126,11 @@ def judge_hits(task: Task, hits: Sequence[NamedHit], rule: Rule) -> Judgement:
     )
 
 
-def match_filter(truth: Sequence[Relevant]) -> Callable[[NamedHit], bool]:
+def make_match_filter(truth: Sequence[Relevant]) -> Callable[[NamedHit], bool]:
     """Make a fast test, false for hits that have no entry's name and are not in a file that is an entry itself."""
-    names = {part for entry in truth for part in name_parts(entry.symbol)[-1:]}
+    names = {part for entry in truth for part in split_name(entry.symbol)[-1:]}
     whole_files = {file for entry in truth if not entry.symbol for file in entry.files}
-    return lambda hit: not names.isdisjoint(name_parts(hit.qualified_name)[-1:]) or hit.path in whole_files
+    return lambda hit: not names.isdisjoint(split_name(hit.qualified_name)[-1:]) or hit.path in whole_files
 
 
 METRICS = (

@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import xxhash
 
-from codelens.evaluation.metrics import name_parts
+from codelens.evaluation.metrics import split_name
 from codelens.evaluation.tasks import Place, PlacedUnit, Row, TaskDraft, sample_rows
 from codelens.evaluation.trees import LEFT_OUT, TreeText, can_be_meant
 from codelens.model.code import SYMBOL_KINDS, TYPE_KINDS
@@ -49,7 +49,7 @@ KINDS = {
 }
 
 
-def query_rows(name: str, texts: Sequence[TreeText], wanted: int) -> dict[str, list[Row]]:
+def make_query_rows(name: str, texts: Sequence[TreeText], wanted: int) -> dict[str, list[Row]]:
     """Make all tasks of short queries for a tree; returns ending of the task file → tasks."""
     code = [
         text
@@ -116,7 +116,7 @@ def _make_name_queries(
                 types = [path for path, _, kind in same if kind in TYPE_KINDS and not LEFT_OUT & find_roles(path)]
                 if len(same) > 1 and len(types) == 1:
                     yield "namesake", name, placed
-            around = name_parts(unit.container)[-1:]
+            around = split_name(unit.container)[-1:]
             if unit.kind in SYMBOL_KINDS and around and counts[name] > 1 and can_be_meant(unit):
                 yield "qualified", f"{around[0]}{'::' if has_colons else '.'}{name}", placed
 

@@ -15,9 +15,9 @@ from typing import Any
 import xxhash
 
 from codelens import __version__
-from codelens.evaluation.compare import PLACES, bootstrap
+from codelens.evaluation.compare import PLACES, compute_interval
 from codelens.evaluation.metrics import METRICS, Values
-from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, index_infos
+from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, read_index_infos
 from codelens.evaluation.tasks import Task
 from codelens.model.request import SearchOptions
 from codelens.query.parser import parse_query
@@ -32,7 +32,7 @@ TIERS = ("easy", "medium", "hard")
 Record = dict[str, Any]
 
 
-def query_shape(query: str) -> str:
+def detect_shape(query: str) -> str:
     """Return the query's shape as the ranking detects it; 'conditions' for a query of filters only."""
     intent = detect_intent(parse_query(query))
     return intent.name if intent else "conditions"
@@ -42,11 +42,11 @@ SPLITS: Mapping[str, Callable[[Task], str]] = {
     "tier": lambda task: task.tier,
     "repo": lambda task: task.repository,
     "kind": lambda task: task.kind,
-    "shape": lambda task: query_shape(task.query),
+    "shape": lambda task: detect_shape(task.query),
 }  # Key of a split → function that names a task's group; empty if it is in no group
 
 
-def summarise(results: Sequence[TaskResult], values: Values) -> list[Record]:
+def summarise_results(results: Sequence[TaskResult], values: Values) -> list[Record]:
     """Make the records of ALL and MACRO, then of the groups of each split, sorted by name.
 
     `by` is all, macro, tier, repo, kind or shape, `n` the number of tasks, `metrics` each metric's mean with the interval of
@@ -59,7 +59,7 @@ def summarise(results: Sequence[TaskResult], values: Values) -> list[Record]:
         for result, metrics in by_task:
             parts.setdefault(name_of(result.task), []).append((result, metrics))
         if by == "repo":
-            means = [mean_metrics([metrics for _, metrics in part]) for part in parts.values()]
+            means = [average_metrics([metrics for _, metrics in part]) for part in parts.values()]
             groups.insert(0, _make_group("macro", "MACRO", results, means))
         names = sorted(filter(None, parts), key=lambda name: (name in TIERS and TIERS.index(name), name))
         groups += [_make_group(by, name, *zip(*parts[name], strict=True)) for name in names]
@@ -68,11 +68,11 @@ def summarise(results: Sequence[TaskResult], values: Values) -> list[Record]:
 
 def _make_group(by: str, name: str, results: Sequence[TaskResult], rows: Sequence[Mapping[str, float]]) -> Record:
     metrics: dict[str, dict[str, float]] = {}
-    for metric, mean in mean_metrics(rows).items():
+    for metric, mean in average_metrics(rows).items():
         column = [row[metric] for row in rows if metric in row]
         metrics[metric] = {"mean": round(mean, PLACES)}
         if metric in HEADLINES and len(column) > 1:
-            low, high = bootstrap(column)
+            low, high = compute_interval(column)
             metrics[metric] |= {"low": round(low, PLACES), "high": round(high, PLACES)}
     times = {
         "cpu_ms": compute_percentiles([result.cpu_ms for result in results]),
@@ -81,7 +81,7 @@ def _make_group(by: str, name: str, results: Sequence[TaskResult], rows: Sequenc
     return {"by": by, "name": name, "n": len(results), "metrics": metrics, **times}
 
 
-def mean_metrics(rows: Sequence[Mapping[str, float]], metrics: Sequence[str] = METRICS) -> dict[str, float]:
+def average_metrics(rows: Sequence[Mapping[str, float]], metrics: Sequence[str] = METRICS) -> dict[str, float]:
     """Compute the mean of each metric over the rows that have it."""
     columns = {metric: [row[metric] for row in rows if metric in row] for metric in metrics}
     return {metric: statistics.mean(column) for metric, column in columns.items() if column}
@@ -120,7 +120,7 @@ def describe_run(
             "embedder": info.embedder,
             "documents": sum(row.documents for row in info.repositories),
         }
-        for name, info in index_infos(batches, setup.settings).items()
+        for name, info in read_index_infos(batches, setup.settings).items()
     }
     configuration = {
         "rule": setup.rule.__name__,
@@ -149,7 +149,7 @@ def make_task_rows(results: Sequence[TaskResult], values: Values) -> list[Record
             "repo": result.task.repository,
             "tier": result.task.tier or None,
             "kind": result.task.kind or None,
-            "shape": query_shape(result.task.query),
+            "shape": detect_shape(result.task.query),
             "query": result.task.query,
             **{name: round(value, PLACES) for name, value in values[result.task.key].items()},
             "candidate_count": result.candidates,

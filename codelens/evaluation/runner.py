@@ -86,7 +86,7 @@ def batch_folder(tasks: Sequence[Task], folder: Path, suffix: str) -> tuple[list
     return batches, missing
 
 
-def index_infos(batches: Sequence[TaskBatch], settings: Settings) -> dict[str, IndexInfo]:
+def read_index_infos(batches: Sequence[TaskBatch], settings: Settings) -> dict[str, IndexInfo]:
     """Read the info of each index, by the stem of its file name. Raises IndexCorrupt and SchemaTooNew."""
     infos = {}
     for place in dict.fromkeys(batch.index for batch in batches):

@@ -10,7 +10,7 @@ from pathlib import Path
 import xxhash
 
 from codelens.config import Settings
-from codelens.evaluation.metrics import name_parts
+from codelens.evaluation.metrics import split_name
 from codelens.indexing.extract import extract, extract_definitions
 from codelens.indexing.files import ReadText, read_text
 from codelens.lang.registry import PLAIN_TEXT, detect_language, languages
@@ -84,7 +84,7 @@ class DefinedFile:
     @property
     def answers(self) -> tuple[Unit, ...]:
         """Definitions that can be answers: named, not local, and of at most MOST_ALIKE with the same name."""
-        units = [unit for unit in self.units if is_answer(unit)]
+        units = [unit for unit in self.units if can_be_answer(unit)]
         counts = Counter(unit.qualified_name for unit in units)
         return tuple(unit for unit in units if counts[unit.qualified_name] <= MOST_ALIKE)
 
@@ -121,9 +121,9 @@ def parse_file(path: str, raw: bytes) -> DefinedFile | None:
     return DefinedFile(language, text, units)
 
 
-def is_answer(unit: Unit) -> bool:
+def can_be_answer(unit: Unit) -> bool:
     """Test whether a unit can be an answer: a named symbol or section that is not local to a function."""
-    return unit.kind in COUNTED and not unit.local and bool(name_parts(unit.name)) and unit.name.strip() != ""
+    return unit.kind in COUNTED and not unit.local and bool(split_name(unit.name)) and unit.name.strip() != ""
 
 
 LEFT_OUT = frozenset({"test", "docs", "example", "vendored", "generated"})  # Roles of paths that prose does not mention
@@ -131,7 +131,7 @@ LEFT_OUT = frozenset({"test", "docs", "example", "vendored", "generated"})  # Ro
 
 def can_be_meant(unit: Unit) -> bool:
     """Test whether prose can mean a unit: a symbol that is neither a test nor a constructor with its type's name."""
-    around = name_parts(unit.container)
+    around = split_name(unit.container)
     return unit.kind in SYMBOL_KINDS and around[-1:] != (unit.name,) and {"test", "tests"}.isdisjoint(around)
 
 
@@ -141,7 +141,9 @@ def find_changed_units(file: DefinedFile, hunks: Sequence[Hunk]) -> list[Unit]:
     A changed line belongs to the innermost definition, which includes its documentation. Modules are never returned.
     """
     places = _DefinitionLines(file)
-    touched = {at for hunk in hunks for at in places.find_touched(hunk) if at is not None and is_answer(file.units[at])}
+    touched = {
+        at for hunk in hunks for at in places.find_touched(hunk) if at is not None and can_be_answer(file.units[at])
+    }
     return [file.units[at] for at in sorted(touched)]
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from codelens.config import Settings, load_weights
-from codelens.evaluation.compare import Comparison, compare
+from codelens.evaluation.compare import Comparison, compare_values
 from codelens.evaluation.fitting import OWN_PULL, OWN_TASKS, FittedWeights, Sample, Weights, fit_weights, sample_tasks
 from codelens.evaluation.make_tasks import KINDS, MadeTasks, make_tasks
 from codelens.evaluation.metrics import compute_metrics, same_file
@@ -157,7 +157,7 @@ def _compare_weights(
     for kind in (ALL, *sorted({result.task.kind for result in before})):
         keys = [result.task.key for result in before if kind in (ALL, result.task.kind)]
         groups[kind] = {
-            title: compare(*({key: side[key][metric] for key in keys} for side in values))
+            title: compare_values(*({key: side[key][metric] for key in keys} for side in values))
             for title, metric in METRICS.items()
         }
     return groups

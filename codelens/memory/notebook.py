@@ -19,7 +19,7 @@ from typing import Any
 from codelens.errors import MemoryFault, MemoryOff, TargetError, UsageError
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
-from codelens.model.memory import FILE, AnsweredPlace, Feedback, Place, PlaceRecord, RecordedAnswer, place_of
+from codelens.model.memory import FILE, AnsweredPlace, Feedback, Place, PlaceRecord, RecordedAnswer, make_place
 from codelens.store.connection import remove_database
 from codelens.store.records import Memory
 from codelens.store.store import Store
@@ -132,7 +132,7 @@ class MemoryNotebook:
         """Record an answer by (rank, unit, line) of its hits. Unused hits of the previous answer are now judged useless."""
         self._require_memory()
         now = self._read_clock()
-        places = tuple(AnsweredPlace(rank, place_of(unit), line) for rank, unit, line in results[:MOST_PLACES])
+        places = tuple(AnsweredPlace(rank, make_place(unit), line) for rank, unit, line in results[:MOST_PLACES])
         with Memory.reading(self.path) as reader:
             answers = reader.find_unsettled(self._session)
         unused = [  # Without a recorded use no place counts as unused: perhaps uses are not reported
@@ -264,7 +264,7 @@ class MemoryNotebook:
                 return Place(names[named.document.repository], named.document.path, "", FILE)
         if named.unit is None:
             raise TargetError(f"{target} is not in the index", hint="name it as PATH, PATH:LINE or a symbol's name")
-        return place_of(named.unit)
+        return make_place(named.unit)
 
     def _names_place(self, target: str, one: AnsweredPlace) -> bool:
         """True if a target names this place of an answer: by its file, one of its lines or its name."""
@@ -298,6 +298,6 @@ def find_units_at(places: Iterable[Place], store: Store) -> dict[Place, list[Uni
     for path in sorted({place.path for place in wanted}):
         for document in store.documents.find_by_path(path):
             for unit in store.units.list_in_document(document.id):
-                if (place := place_of(unit)) in wanted:
+                if (place := make_place(unit)) in wanted:
                     units_of_place.setdefault(place, []).append(unit)
     return {place: sorted(units, key=UnitRow.content_order) for place, units in units_of_place.items()}

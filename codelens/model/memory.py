@@ -28,12 +28,12 @@ class Place(NamedTuple):
         return f"{self.path} {self.name}".rstrip()
 
 
-def place_of(unit: UnitRow) -> Place:
+def make_place(unit: UnitRow) -> Place:
     """Make the place of a unit."""
     return Place(unit.repository, unit.path, unit.qualified_name, unit.kind)
 
 
-def find_file(place: Place) -> Place:
+def make_file_place(place: Place) -> Place:
     """Make the place of the file that contains a place."""
     return Place(place.repository, place.path, "", FILE)
 
@@ -110,7 +110,7 @@ class PlaceRecords:
 
     def find(self, place: Place) -> PlaceRecord:
         """Find the records about a place; pin, rating and uses come from its file if the place lacks them."""
-        own, around = self.places.get(place, NOTHING), self.places.get(find_file(place), NOTHING)
+        own, around = self.places.get(place, NOTHING), self.places.get(make_file_place(place), NOTHING)
         if around is NOTHING or place.kind == FILE:
             return own
         rating = own.rating if own.rating is not None else around.rating

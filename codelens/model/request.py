@@ -62,7 +62,7 @@ class Option(NamedTuple):
 OPTIONS: dict[str, Option] = {}  # Field of SearchOptions → its row, in the order of the fields
 
 
-def option(default: Any, usage: str = "", help: str = "", section: str = "", **row: Any) -> Any:
+def make_option(default: Any, usage: str = "", help: str = "", section: str = "", **row: Any) -> Any:
     """Make an option. `usage` lists its flags, then the name of their value, as in `-m --limit N`."""
     *flags, metavar = usage.split() if usage else [""]
     if metavar.startswith("-"):
@@ -71,10 +71,10 @@ def option(default: Any, usage: str = "", help: str = "", section: str = "", **r
     return Option(default, tuple(flags), metavar or None, section, help, **row | offers)
 
 
-query_option, filter_option = partial(option, section=QUERY), partial(option, section=FILTERS)
-ranking_option = partial(option, section=RANKING, applies=(UNITS, FILES))
-unit_option = partial(option, section=RANKING, applies=(UNITS,))
-order_option, line_option = partial(option, section=RANKING), partial(option, section=GREP)
+query_option, filter_option = partial(make_option, section=QUERY), partial(make_option, section=FILTERS)
+ranking_option = partial(make_option, section=RANKING, applies=(UNITS, FILES))
+unit_option = partial(make_option, section=RANKING, applies=(UNITS,))
+order_option, line_option = partial(make_option, section=RANKING), partial(make_option, section=GREP)
 
 
 def collect_rows(options: type[T]) -> type[T]:
@@ -264,13 +264,13 @@ class SearchOptions:
         "Only matching paths; '!GLOB' excludes; the last match wins",
         http=ServerOption("Only paths that fit; `!GLOB` excludes; the last that fits wins", name="glob"),
     )
-    paths: tuple[str, ...] = option(
+    paths: tuple[str, ...] = make_option(
         (),
         http=ServerOption("Only below these paths, relative to a repository's root", name="below"),
         mcp=ServerOption("Only below these files and folders, relative to the root", most=1000),
     )
     """Relative to a repository's root; empty for everywhere."""
-    repositories: tuple[str, ...] = option(
+    repositories: tuple[str, ...] = make_option(
         (), http=ServerOption("Only these repositories, by their names in the index", name="repository")
     )
     meta: tuple[str, ...] = filter_option(

@@ -18,7 +18,7 @@ from codelens.query.facts import (
     LastChanges,
     Matching,
     Metadata,
-    contains,
+    contains_phrase,
     find_pattern,
     find_words,
     has_word_starting,
@@ -65,13 +65,13 @@ MANY_ALTERNATIVES = 4
 """Least words of an OR to join. Flask (216 files), 4, 16 and 400 words: .17, .37, 2.8 CPU s singly; .10, .14, 1.4 joined."""
 
 
-def evaluate(node: Node | None, facts: Facts, matching: Matching) -> Verdict:
+def evaluate_node(node: Node | None, facts: Facts, matching: Matching) -> Verdict:
     """Evaluate a query's tree on the known facts. Raises OutOfTime when the budget of `matching` is spent."""
     match node:
         case None | Word() | Identifier():  # at the top these only rank
             return TRUE
         case And(parts):
-            return _combine_verdicts([evaluate(part, facts, matching) for part in parts])
+            return _combine_verdicts([evaluate_node(part, facts, matching) for part in parts])
     return _decide(node, facts, matching)
 
 
@@ -86,7 +86,7 @@ def split_off_kinds(node: Node | None) -> tuple[frozenset[str] | None, Node | No
 
 def find_undecided(node: Node | None, facts: Facts, matching: Matching) -> Node | None:
     """Find the part of a query that these facts do not satisfy yet; None if they satisfy all of it."""
-    return join_parts([part for part in list_required_parts(node) if not evaluate(part, facts, matching).value])
+    return join_parts([part for part in list_required_parts(node) if not evaluate_node(part, facts, matching).value])
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def _decide(node: Node | AnyWord, facts: Facts, matching: Matching) -> Verdict:
             texts = (find_words(text, matching.case != "yes") for text in _list_known_texts(facts))
             value = any(not words.isdisjoint(text) for text in texts) or (None if facts.text is None else False)
         case Phrase(phrase) if facts.text is not None:
-            value = contains(facts.text, phrase, matching)
+            value = contains_phrase(facts.text, phrase, matching)
         case Pattern(source) if facts.text is not None:
             value = bool(find_pattern(facts.text, source, matching, limit=1))
     return UNKNOWN if value is None else TRUE if value else Verdict(False, node)  # type: ignore[arg-type]
@@ -280,7 +280,7 @@ class Conditions:
 
     def decide(self, document: DocumentRow, node: Node | None) -> Verdict:
         """Evaluate a part of the query on the facts known about a document."""
-        return evaluate(node, self.collect_facts(document), self.make_matching(document))
+        return evaluate_node(node, self.collect_facts(document), self.make_matching(document))
 
 
 @dataclass(slots=True)
@@ -378,7 +378,7 @@ class _UnitDecider(NamedTuple):
     matchings: Mapping[UnitId, Matching]  # For units with a last change of their own
 
     def decide(self, unit: UnitId, facts: Facts) -> bool | None:
-        return evaluate(self.node, facts, self.matchings.get(unit, self.matching)).value
+        return evaluate_node(self.node, facts, self.matchings.get(unit, self.matching)).value
 
     def decide_texts(self, undecided: Iterable[Undecided], whole: DocumentText) -> Iterator[UnitId]:
         for unit, facts, span in undecided:

@@ -16,7 +16,7 @@ from codelens.model.budget import TimeBudget
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass, field
 from codelens.model.history import MOST_LINE_COMMITS, LastChange, LineCommit, WrittenLines
-from codelens.query.patterns import Ranges, compile_pattern, find_all, has_upper
+from codelens.query.patterns import Ranges, compile_pattern, find_matches, has_upper
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import DocumentText, Texts
@@ -207,7 +207,7 @@ class Matching:
         return self.case == "no" or (self.case == "auto" and not any(map(str.isupper, text)))
 
 
-def contains(text: str, wanted: str, matching: Matching) -> bool:
+def contains_phrase(text: str, wanted: str, matching: Matching) -> bool:
     """True if a text contains a phrase, compared as the query says."""
     return occurs(text, wanted, matching.ignores_case(wanted), matching.whole_word)
 
@@ -275,9 +275,9 @@ def find_occurrences(text: str, wanted: str, matching: Matching) -> Iterator[tup
 
 
 def find_pattern(text: str, source: str, matching: Matching, limit: int = 0) -> Ranges:
-    """Find the character ranges of a pattern's matches in a text, compared as the query says; see `find_all`."""
+    """Find the character ranges of a pattern's matches in a text, compared as the query says; see `find_matches`."""
     ignore_case = matching.case == "no" or (matching.case == "auto" and not has_upper(source))
-    return find_all(compile_pattern(source, ignore_case, matching.whole_word), text, matching.budget, limit)
+    return find_matches(compile_pattern(source, ignore_case, matching.whole_word), text, matching.budget, limit)
 
 
 class LastChanges:

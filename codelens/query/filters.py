@@ -11,7 +11,7 @@ from typing import Any
 
 from codelens.errors import UsageError
 from codelens.lang.registry import is_prose
-from codelens.query.facts import UPDATED, Facts, Matching, Scalar, contains, occurs, parse_number, parse_time
+from codelens.query.facts import UPDATED, Facts, Matching, Scalar, contains_phrase, occurs, parse_number, parse_time
 from codelens.query.nodes import CASES, DOC, KIND_GROUPS, KINDS, ROLES, Filter, expand_kinds
 from codelens.text.identifiers import find_nearest_word
 from codelens.text.terms import fold
@@ -36,7 +36,7 @@ MISTAKEN = {
 }
 
 
-def excerpt(text: str) -> str:
+def shorten(text: str) -> str:
     """Shorten a text to one line for a notice."""
     excerpt_text = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in excerpt_text)
@@ -69,7 +69,7 @@ def make_filter(field: str, values: Sequence[str], languages: Collection[str], o
     if field in ("after", "before"):
         for value in values:
             if find_day_start(value) is None:
-                raise BadValueError(f"'{field}:{excerpt(value)}' is not a day, as in {field}:2026-01-31;")
+                raise BadValueError(f"'{field}:{shorten(value)}' is not a day, as in {field}:2026-01-31;")
     noun, known = _list_known_values(field, languages)
     if not known:
         return Filter(field, tuple(values))
@@ -80,7 +80,7 @@ def make_filter(field: str, values: Sequence[str], languages: Collection[str], o
             meant = suggest_nearest(value, tuple(sorted(known)))
             hint = f", did you mean '{field}:{meant}'?" if meant else f", only {', '.join(sorted(known))};"
             hint = ";" if not meant and len(known) > 5 else hint
-            raise BadValueError(f"no {noun} is called '{excerpt(value)}'{hint}")
+            raise BadValueError(f"no {noun} is called '{shorten(value)}'{hint}")
     return Filter(field, tuple(dict.fromkeys(known[value.lower()] for value in values)))
 
 
@@ -110,7 +110,7 @@ def _complete_comparisons(values: Sequence[str]) -> tuple[str, ...]:
             comparisons.append(f"{name}={value}")
         else:
             raise BadValueError(
-                f"'meta:{excerpt(value)}' has no comparison, as in meta:category=cli or meta:stars>=100;"
+                f"'meta:{shorten(value)}' has no comparison, as in meta:category=cli or meta:stars>=100;"
             )
     return tuple(dict.fromkeys(comparisons))
 
@@ -251,7 +251,7 @@ FIELD_TESTS: Mapping[str, Callable[[Facts, tuple[str, ...], Matching], bool | No
         facts.repository in find_repositories(value, matching) for value in values
     ),
     "content": lambda facts, values, matching: (
-        None if facts.text is None else any(contains(facts.text, value, matching) for value in values)
+        None if facts.text is None else any(contains_phrase(facts.text, value, matching) for value in values)
     ),
     "is": lambda facts, values, _: not facts.roles.isdisjoint(values),
     "meta": lambda facts, values, _: any(_satisfies_comparison(facts.metadata, value) for value in values),

@@ -26,7 +26,7 @@ from codelens.query.nodes import (
     Phrase,
     Word,
     find_positive_leaves,
-    says_text,
+    is_about_text,
 )
 from codelens.query.patterns import (
     ANY,
@@ -34,9 +34,9 @@ from codelens.query.patterns import (
     Plan,
     Ranges,
     compile_pattern,
-    find_all,
     find_first_in_lines,
     find_in_lines,
+    find_matches,
     find_reach,
     has_upper,
     require_all,
@@ -94,8 +94,8 @@ def make_line_query(
     With smart case, an upper-case letter anywhere in the query makes case count for all its texts.
     """
     parts = node.parts if isinstance(node, And) else (node,) if node is not None else ()
-    places = tuple(part for part in parts if not says_text(part))
-    texts = tuple(map(_make_line_node, (part for part in parts if says_text(part))))
+    places = tuple(part for part in parts if not is_about_text(part))
+    texts = tuple(map(_make_line_node, (part for part in parts if is_about_text(part))))
     text = texts[0] if len(texts) == 1 else And(texts) if texts else None
     place = _make_line_node(And(places)) if places else None
     upper = any(
@@ -110,11 +110,11 @@ def make_line_query(
 def _make_line_node(node: Node) -> LineNode:
     match node:
         case And(parts):
-            filters = tuple(part for part in parts if not says_text(part) and not isinstance(part, Not))
+            filters = tuple(part for part in parts if not is_about_text(part) and not isinstance(part, Not))
             one = filters[0] if len(filters) == 1 else And(filters)  # one unit satisfies all of them
             places = (LinePlace(one),) if filters else ()
             return And((*places, *(_make_line_node(part) for part in parts if part not in filters)))
-        case Or(parts) if not says_text(node):
+        case Or(parts) if not is_about_text(node):
             return LinePlace(node)
         case Or(parts):
             return Or(tuple(map(_make_line_node, parts)))
@@ -232,10 +232,10 @@ class _Lines:
         program = compile_pattern(source, query.ignore_case, query.whole_word, query.whole_line)
         reach, every = find_reach(source), query.every_match
         if reach is LineReach.OVER_LINES:
-            return find_all(program, self.text, self.budget)
+            return find_matches(program, self.text, self.budget)
         if reach is LineReach.MAY_CROSS or self.returns:
             return find_in_lines(program, self.text, self.budget, every)
-        return (find_all if every else find_first_in_lines)(program, self.text, self.budget)
+        return (find_matches if every else find_first_in_lines)(program, self.text, self.budget)
 
     def _find_occurrences(self, wanted: str, whole_word: bool) -> Iterator[tuple[int, int]]:
         """Find the ranges of a text. A whole word has no letter, digit or underscore next to it, as in ripgrep."""

@@ -141,7 +141,7 @@ class Query:
     @property
     def asks_for_lines(self) -> bool:
         """True if the query's only text is a phrase, a pattern or `content:`, or an OR of these."""
-        texts = [part for part in list_required_parts(self.node) if says_text(part) and not isinstance(part, Not)]
+        texts = [part for part in list_required_parts(self.node) if is_about_text(part) and not isinstance(part, Not)]
         return len(texts) == 1 and all(map(is_exact, find_positive_leaves(texts[0])))
 
     @property
@@ -165,13 +165,13 @@ def join_parts(parts: Sequence[Node]) -> Node | None:
     return And(tuple(parts)) if len(parts) > 1 else next(iter(parts), None)
 
 
-def says_text(node: Node) -> bool:
+def is_about_text(node: Node) -> bool:
     """True if a condition has a leaf about text, not only about files and units."""
     match node:
         case And(parts) | Or(parts):
-            return any(map(says_text, parts))
+            return any(map(is_about_text, parts))
         case Not(part):
-            return says_text(part)
+            return is_about_text(part)
         case Filter(field):
             return field == "content"
     return True
@@ -280,7 +280,7 @@ NEGATED_WORD = r"[^\W\d]\w|[^\W\d\x00-\x7f]|_"
 """Pattern of the start of a word that a dash can negate. A dash with one ASCII letter is a command-line flag."""
 
 
-def describe(node: Node) -> str:
+def format_node(node: Node) -> str:
     """Write a node as a query in one line: 'lang:go', '-is:test', '(a OR "b c") kind:class'."""
     match node:
         case Word(text):
@@ -299,14 +299,14 @@ def describe(node: Node) -> str:
             dash = not isinstance(part, Not) and (not isinstance(part, Word) or re.match(NEGATED_WORD, part.text))
             written = ("-" if dash else "NOT ") + _describe_group(part)
         case And(parts):
-            written = " ".join(describe(p) if not isinstance(p, Or) else _describe_group(p) for p in parts)
+            written = " ".join(format_node(p) if not isinstance(p, Or) else _describe_group(p) for p in parts)
         case Or(parts):
-            written = " OR ".join(map(describe, parts))
+            written = " OR ".join(map(format_node, parts))
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in written)
 
 
 def _describe_group(node: Node) -> str:
-    return f"({describe(node)})" if isinstance(node, And | Or) else describe(node)
+    return f"({format_node(node)})" if isinstance(node, And | Or) else format_node(node)
 
 
 def _quote(text: str) -> str:

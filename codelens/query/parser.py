@@ -40,7 +40,15 @@ from collections.abc import Collection
 from codelens.errors import QueryError
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.search import Notice
-from codelens.query.filters import ACCEPTED, FIELD_TESTS, MISTAKEN, BadValueError, excerpt, make_filter, suggest_nearest
+from codelens.query.filters import (
+    ACCEPTED,
+    FIELD_TESTS,
+    MISTAKEN,
+    BadValueError,
+    make_filter,
+    shorten,
+    suggest_nearest,
+)
 from codelens.query.nodes import (
     NEGATED_WORD,
     And,
@@ -54,7 +62,7 @@ from codelens.query.nodes import (
     Phrase,
     Query,
     Word,
-    describe,
+    format_node,
 )
 from codelens.query.patterns import parse_tree
 
@@ -202,7 +210,7 @@ class Lexer:
                 if quoted is None:
                     self.faults.add("quote", at, "a '\"' is not closed; searched as text")
                 elif quoted[1]:
-                    return Phrase(unescape(quoted[1])), quoted.end()
+                    return Phrase(unescape_quotes(quoted[1])), quoted.end()
                 else:
                     self.faults.add("quote", at, "the quotes hold nothing; searched as text")
                     self.position = quoted.end()
@@ -231,7 +239,7 @@ class Lexer:
             parse_tree(source)
         except QueryError as fault:
             if not re.search(r"\s", source):
-                self.faults.add("pattern", at + 1 + fault.position, f"/{excerpt(source)}/: {fault}; searched as text")
+                self.faults.add("pattern", at + 1 + fault.position, f"/{shorten(source)}/: {fault}; searched as text")
             return None
         self.patterns += 1
         return Pattern(source), match.end()
@@ -248,7 +256,7 @@ class Lexer:
                 else ""
             )
             hint = f", did you mean '{meant}:'?" if meant else ";"
-            self.faults.add("filter", at, f"'{excerpt(name)}:' is not a filter{hint} searched as text")
+            self.faults.add("filter", at, f"'{shorten(name)}:' is not a filter{hint} searched as text")
             return None
         values = self._read_values(match.end())
         if values is None:
@@ -270,13 +278,13 @@ class Lexer:
                 self.position = at
                 return None
             self.position = quoted.end() if quoted else self._find_run_end(at, _VALUE)
-            values.append(unescape(quoted[1]) if quoted else self.text[at : self.position])
+            values.append(unescape_quotes(quoted[1]) if quoted else self.text[at : self.position])
             if not self.text.startswith(",", self.position):
                 return [value for value in values if value]
             at = self.position + 1
 
 
-def unescape(quoted: str) -> str:
+def unescape_quotes(quoted: str) -> str:
     r"""Read the text between quotes, with \" and \\ unescaped. Other backslashes stay, as in "C:\new"."""
     return re.sub(r'\\(["\\])', r"\1", quoted)
 
@@ -382,7 +390,7 @@ class _Parser:
             self.at += 1
             parts.append(self._parse_sequence())
         flat = [inner for part in parts for inner in (part.parts if isinstance(part, Or) else (part,))]
-        distinct = {describe(inner): inner for inner in reversed(flat)}
+        distinct = {format_node(inner): inner for inner in reversed(flat)}
         flat = list(distinct.values())[::-1]
         return flat[0] if len(flat) == 1 else Or(tuple(flat))
 

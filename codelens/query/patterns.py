@@ -122,7 +122,7 @@ def compile_pattern(
     return CompiledPattern(source, ignore_case, program, tree.dotted)
 
 
-def find_all(compiled: CompiledPattern, text: str, budget: TimeBudget, limit: int = 0) -> Ranges:
+def find_matches(compiled: CompiledPattern, text: str, budget: TimeBudget, limit: int = 0) -> Ranges:
     """Find the half-open character ranges of the matches, in order, at most `limit` unless that is 0; some may be empty.
 
     Raises OutOfTime when the budget is spent; `budget.cut` then names the pattern.
@@ -138,7 +138,7 @@ def find_in_lines(
     compiled: CompiledPattern, text: str, budget: TimeBudget, every: bool = True
 ) -> Iterator[tuple[int, int]]:
     """Find the character ranges of matches within each line, as if the line were the whole text: all of them with `every`,
-    else the first of each line. Raises as `find_all` does.
+    else the first of each line. Raises as `find_matches` does.
     """
     search, find = compiled.program.search, compiled.program.finditer
     begin = 0

@@ -22,7 +22,7 @@ from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.history import MOST_LINE_COMMITS
 from codelens.model.request import SearchOptions
 from codelens.model.search import FileLines, Hit, MatchedLine, Notice, SearchResult, SnippetLine, Trace
-from codelens.query.conditions import Conditions, evaluate
+from codelens.query.conditions import Conditions, evaluate_node
 from codelens.query.lines import FoundLine, LineQuery, find_lines, make_line_query
 from codelens.query.nodes import Node, Query, asks_for_todos
 from codelens.search.run import AUTHORS_CUT, find_absences, read_query
@@ -336,6 +336,6 @@ class _Places:
 
         def satisfies(unit: UnitRow) -> bool:
             known = facts.narrow_to_unit(unit.kind, unit.name, unit.qualified_name)
-            return bool(evaluate(condition, known, matchings.get(unit.id, conditions.matching)).value)
+            return bool(evaluate_node(condition, known, matchings.get(unit.id, conditions.matching)).value)
 
         return [unit for unit in units if satisfies(unit)]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from codelens.errors import TracesFault
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.history import History
-from codelens.model.memory import ObservedRuns, place_of
+from codelens.model.memory import ObservedRuns, make_place
 from codelens.model.search import Notice
 from codelens.query.facts import LastChanges
 from codelens.search.run import SearchRun
@@ -105,7 +105,7 @@ def read_runtime_signals(
         notices.append(Notice("traces", f"searched without traces: {fault}; {fault.hint}"))
         return {}
     present = newest if now is None else now
-    seen = {unit.id: observed.get(place_of(unit)) for unit in units}
+    seen = {unit.id: observed.get(make_place(unit)) for unit in units}
     return {unit: summarize_runs(one, present, now is not None) for unit, one in seen.items() if one}
 
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 from codelens.errors import MemoryFault
 from codelens.memory.notebook import compute_digests, find_units_at
 from codelens.model.code import UnitId, UnitRow
-from codelens.model.memory import Feedback, LearnedWord, PlaceRecord, place_of
+from codelens.model.memory import Feedback, LearnedWord, PlaceRecord, make_place
 from codelens.model.request import SearchOptions
 from codelens.model.search import MEMORY_UNUSED, Candidate, ExpandedQuery, Match, Notice
 from codelens.search.terms import load_words, strip_ending
@@ -109,7 +109,7 @@ class Recollection:
         """Map each unit to its records; empty if no unit has any."""
         wanted = list(units)
         recalled = self._read(lambda memory: memory.recall({unit.path for unit in wanted}), None)
-        return {unit.id: recalled.find(place_of(unit)) for unit in wanted} if recalled and recalled.places else {}
+        return {unit.id: recalled.find(make_place(unit)) for unit in wanted} if recalled and recalled.places else {}
 
     def _read(self, ask: Callable[[Memory], T], nothing: T) -> T:
         """Return what `ask` reads from the memory, or `nothing` if the file is missing or, with a notice, damaged."""

@@ -26,7 +26,7 @@ from codelens.query.conditions import (
     SatisfyingUnits,
     add_satisfying,
     demands_text,
-    evaluate,
+    evaluate_node,
     find_demanded_words,
     join_alternatives,
     plan_literals,
@@ -41,8 +41,8 @@ from codelens.query.nodes import (
     Phrase,
     Query,
     asks_for_todos,
-    describe,
     find_positive_leaves,
+    format_node,
     is_exact,
     list_leaves,
     list_required_parts,
@@ -102,12 +102,12 @@ class SearchScope:
         facts = conditions.collect_facts(document).narrow_to_unit(unit.kind, unit.name, unit.qualified_name)
         facts = facts._replace(text=self.texts.read(document).slice(unit.span))
         matching = conditions.make_unit_matchings(document, [unit]).get(unit.id, conditions.matching)
-        verdict = evaluate(self.query.node, facts, matching)
+        verdict = evaluate_node(self.query.node, facts, matching)
         if verdict.value is not False or verdict.blame is None:
             return None
         text = f"{unit.kind} {unit.qualified_name} in {unit.path} ({document.language})"
         blamed, rest = [verdict.blame], remove_node(self.query.node, verdict.blame)
-        while rest is not None and (more := evaluate(rest, facts, matching)).blame is not None:
+        while rest is not None and (more := evaluate_node(rest, facts, matching)).blame is not None:
             blamed.append(more.blame)
             rest = remove_node(rest, more.blame)
         kinds = make_kinds_filter(self.options.kinds)
@@ -116,7 +116,7 @@ class SearchScope:
         if kinds is not None:  # --kind put it first into the tree
             rest = remove_node(rest, next(part for part in list_required_parts(self.query.node) if part == kinds))
         case = f" case:{self.query.case}" if self.query.case != self.options.case else ""
-        return Blame(", ".join(map(describe, blamed)), text, [describe(rest) + case] if rest is not None else [])
+        return Blame(", ".join(map(format_node, blamed)), text, [format_node(rest) + case] if rest is not None else [])
 
     def find_places(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
         """Map each line of the unit to the character ranges where the query's phrases and patterns match."""

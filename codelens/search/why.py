@@ -14,7 +14,7 @@ from codelens.model.code import CHUNK_KINDS, DocumentId, IndexInfo, Skip, SkipRe
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
 from codelens.model.search import Candidate, Explanation, Loss, Match, WhyResult, describe_gap, find_family
-from codelens.query.nodes import KINDS, Filter, Query, asks_for_todos, describe
+from codelens.query.nodes import KINDS, Filter, Query, asks_for_todos, format_node
 from codelens.search.channels.vector import query_vector
 from codelens.search.files import rank_files
 from codelens.search.pipeline import rank
@@ -290,7 +290,7 @@ class _Explainer:
         name = unit.name.replace("`", "").replace('"', "")
         exact = f"`{name}`" if unit.kind not in CHUNK_KINDS else f'"{name}"'
         folder = unit.path.rpartition("/")[0]
-        place = describe(Filter("path", (f"{folder}/" if folder else unit.path,)))
+        place = format_node(Filter("path", (f"{folder}/" if folder else unit.path,)))
         name_words = {word.casefold() for word in (name, *split_identifier(name))}
         changed: list[str] = []
         for query in queries:
@@ -308,7 +308,7 @@ class _Explainer:
             if not set(query) & set('"`/()'):
                 named = " ".join(word for word in query.split() if word.casefold() not in name_words)
             changed += [f"{named} {exact}"] + ([] if "path:" in query else [f"{named} {exact} {place}"])
-        here = describe(Filter("path", (unit.path,)))
+        here = format_node(Filter("path", (unit.path,)))
         return [*dict.fromkeys(query.strip() for query in changed), exact, f"{exact} {here}", here]
 
     def _find_first_that_works(self, unit: UnitRow, queries: Sequence[str], other: SearchOptions | None = None) -> str:

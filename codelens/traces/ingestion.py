@@ -13,7 +13,7 @@ import xxhash
 
 from codelens.errors import TracesFault
 from codelens.model.code import CHUNK_KINDS, DocumentId, UnitRow
-from codelens.model.memory import IngestResult, ObservedRuns, Place, SpanRun, place_of
+from codelens.model.memory import IngestResult, ObservedRuns, Place, SpanRun, make_place
 from codelens.store.connection import remove_database
 from codelens.store.records import Traces
 from codelens.store.store import Store
@@ -106,7 +106,7 @@ class SymbolMatcher:
         key = (ran.name, ran.namespace, ran.path, ran.line)
         if key not in self._known:
             unit = self._find_unit(ran)
-            self._known[key] = place_of(unit) if unit else None
+            self._known[key] = make_place(unit) if unit else None
         return self._known[key]
 
     def _find_unit(self, ran: SpanRun) -> UnitRow | None:

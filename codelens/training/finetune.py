@@ -21,7 +21,7 @@ from codelens.model.runs import ProgressSink
 from codelens.training.corpus import KINDS, Corpus, Encoder, Whole, load_scipy_sparse, map_to_rows
 from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, collect_pairs
 from codelens.training.model import Model, Recipe, add_rows, load_model
-from codelens.training.trainer import mean_reciprocal_rank, train
+from codelens.training.trainer import compute_reciprocal_rank, train_model
 
 OWN = Recipe(
     steps=120,
@@ -124,10 +124,10 @@ def fine_tune(
             best.offer(now, score, step)
             report(TrainingStep(step, recipe.steps, loss, score))
 
-    train(exam.corpus, places[LEARNT], recipe, base.copy(), on_step)
+    train_model(exam.corpus, places[LEARNT], recipe, base.copy(), on_step)
     last = best.model
     for share in SHARES_TRIED:
-        model = interpolate(base, last, share)
+        model = interpolate_models(base, last, share)
         best.offer(model, exam.score(VALIDATION, model), best.step, share)
     return FineTuned(
         best.model,
@@ -143,7 +143,7 @@ def fine_tune(
     )
 
 
-def interpolate(one: Model, other: Model, share: float) -> Model:
+def interpolate_models(one: Model, other: Model, share: float) -> Model:
     """Interpolate between two models with the same row names; share 0 gives the first, 1 the second."""
     share32 = np.float32(share)
     return Model(
@@ -177,13 +177,13 @@ class Exam:
         """Compute MRR@10 for each kind of question with enough questions in the part."""
         by_kind = {kind: self._select_kind(part, number) for number, kind in enumerate(KINDS)}
         enough = {kind: pairs for kind, pairs in by_kind.items() if len(pairs) >= FEWEST_ASKED}
-        return {kind: mean_reciprocal_rank(self.corpus, pairs, model) for kind, pairs in enough.items()}
+        return {kind: compute_reciprocal_rank(self.corpus, pairs, model) for kind, pairs in enough.items()}
 
     def score(self, part: str, model: Model) -> float:
         """Compute the mean MRR@10 over kinds of questions, or over all questions if no kind has enough of them."""
         if figures := self.compute_figures(part, model):
             return sum(figures.values()) / len(figures)
-        return mean_reciprocal_rank(self.corpus, self.places[part], model)
+        return compute_reciprocal_rank(self.corpus, self.places[part], model)
 
     def compare_models(self, before: Model, after: Model) -> list[KindScore]:
         """Compare two models on the held-out pairs of each kind."""

@@ -52,9 +52,9 @@ def compute_gradients(
     is_kept[:, ~is_kept.any(axis=0)] = True
     kinds = corpus.kinds[pairs]
     mix = is_kept * np.exp(model.factors[kinds]).T
-    query, query_norm = normalise(query_shares @ (in_query * rows))
+    query, query_norm = normalise_vectors(query_shares @ (in_query * rows))
     fields = (code_shares @ (in_code * rows)).reshape(FIELDS, n, -1)
-    code, code_norm = normalise(np.einsum("fn,fnd->nd", mix, fields))
+    code, code_norm = normalise_vectors(np.einsum("fn,fnd->nd", mix, fields))
 
     similar = query @ code.T
     loss, slope = _compute_info_nce(similar, np.float32(model.temperature), find_same_questions(corpus.alike[pairs]))
@@ -110,7 +110,7 @@ def find_same_questions(hashes: Whole) -> tuple[Whole, Whole]:
     return indices[:, 0], indices[:, 1]
 
 
-def normalise(vectors: Floats) -> tuple[Floats, Floats]:
+def normalise_vectors(vectors: Floats) -> tuple[Floats, Floats]:
     """Normalise vectors to length 1; return them and their former lengths."""
     norm = np.maximum(np.sqrt(np.einsum("ij,ij->i", vectors, vectors)), np.float32(1e-6))[:, None]
     return vectors / norm, norm
@@ -129,15 +129,15 @@ MOST = 2000  # Maximum number of pairs measured per package
 def embed_pairs(corpus: Corpus, pairs: Whole, model: Model) -> tuple[Floats, Floats]:
     """Embed the questions of pairs and their code: two arrays [pairs × dimensions] of vectors of length 1."""
     shares, used = build_bag_matrix(corpus, pairs * TEXTS_OF_PAIR)
-    query = normalise(shares @ (np.exp(model.query[used])[:, None] * model.rows[used]))[0]
+    query = normalise_vectors(shares @ (np.exp(model.query[used])[:, None] * model.rows[used]))[0]
     code = np.zeros_like(query)
     for field in range(FIELDS):
         shares, used = build_bag_matrix(corpus, pairs * TEXTS_OF_PAIR + 1 + field)
         code += np.exp(model.factors[DOC, field]) * (shares @ (np.exp(model.code[used])[:, None] * model.rows[used]))
-    return query, normalise(code)[0]
+    return query, normalise_vectors(code)[0]
 
 
-def mean_reciprocal_rank(corpus: Corpus, chosen: Whole, model: Model) -> float:
+def compute_reciprocal_rank(corpus: Corpus, chosen: Whole, model: Model) -> float:
     """Compute the mean over packages of MRR@10. Each answer is ranked among up to MOST pairs of its package.
 
     Other answers to the same question are left out. Ties give the middle rank: else a model without words would be perfect.
@@ -253,7 +253,7 @@ MOST_HEAT = math.log(40)
 OnStep = Callable[[int, float, Model], object]  # A function called with the step, from 1, its loss and the model
 
 
-def train(corpus: Corpus, chosen: Whole, recipe: Recipe, model: Model, report: OnStep | None = None) -> None:
+def train_model(corpus: Corpus, chosen: Whole, recipe: Recipe, model: Model, report: OnStep | None = None) -> None:
     """Train the model in place on the chosen pairs of the corpus."""
     random = np.random.default_rng(recipe.seed)
     heat = Adam(np.array([math.log(model.temperature)], np.float32))

@@ -17,7 +17,7 @@ from codelens.embed.model_file import ModelFile
 from codelens.errors import format_install_command
 from codelens.training.corpus import map_to_rows
 from codelens.training.model import Recipe, write_quantised
-from codelens.training.trainer import train
+from codelens.training.trainer import train_model
 from tests.commands import Run, SpanRun
 from tests.embed.models import make_model
 from tests.training.own_trees import write_repository, write_tree
@@ -43,7 +43,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = Recipe(dimensions=32, steps=40, batch=128, run=32, rate=0.02, sif=0.1)
     found = map_to_rows(words, names)
     model = begin(np.bincount(found.ids, minlength=len(names)).astype(np.int64), recipe)
-    train(found, np.arange(len(found)), recipe, model)
+    train_model(found, np.arange(len(found)), recipe, model)
     path = tmp_path_factory.mktemp("models") / "small.model"
     write_quantised(path, model, names, {"name": "small", "licences": ["MIT"], "held_out": {"pairs": 7, "mrr": 0.5}})
     return path

@@ -15,7 +15,7 @@ from codelens.embed.static import StaticEmbedder
 from codelens.errors import UsageError
 from codelens.training.corpus import map_to_rows
 from codelens.training.model import Recipe, load_model, write_quantised
-from codelens.training.trainer import embed_pairs, train
+from codelens.training.trainer import embed_pairs, train_model
 from tests.training.small import corpus, pairs
 from tools.model.build import begin, build, frequencies
 
@@ -28,7 +28,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = build(frequencies(words), 150, 60)
     found = map_to_rows(words, names)
     trained = begin(np.bincount(found.ids, minlength=len(names)).astype(np.int64), RECIPE)
-    train(found, np.arange(len(found)), RECIPE, trained)
+    train_model(found, np.arange(len(found)), RECIPE, trained)
     path = tmp_path_factory.mktemp("models") / "small.model"
     write_quantised(path, trained, names, {"name": "small", "about": "made by a test"})
     return path

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codelens.errors import UsageError
-from codelens.evaluation.compare import SavedRun, compare, compare_runs, load_run
+from codelens.evaluation.compare import SavedRun, compare_runs, compare_values, load_run
 
 
 def changed(*differences: float) -> tuple[dict[str, float], dict[str, float]]:
@@ -19,13 +19,13 @@ def changed(*differences: float) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def test_means_and_counts() -> None:
-    found = compare(*changed(0.25, 0.25, -0.125, 0.0))
+    found = compare_values(*changed(0.25, 0.25, -0.125, 0.0))
     assert (found.tasks, found.better, found.worse) == (4, 2, 1)
     assert (found.before, found.after) == (0.5, 0.59375)
 
 
 def test_the_same_run_twice_is_no_difference() -> None:
-    found = compare(*changed(0.0, 0.0, 0.0))
+    found = compare_values(*changed(0.0, 0.0, 0.0))
     assert (found.p_value, found.low, found.high, found.better, found.worse) == (1.0, 0.0, 0.0, 0, 0)
 
 
@@ -44,25 +44,25 @@ def test_the_same_run_twice_is_no_difference() -> None:
 def test_p_is_the_share_of_signs_that_reach_as_far(differences: tuple[float, ...], p_value: float) -> None:
     """10,000 sign flips are drawn, so p lies within four standard errors of the exact share; equal in each run."""
     before, after = changed(*differences)
-    found = compare(before, after)
+    found = compare_values(before, after)
     assert found.p_value == pytest.approx(p_value, abs=4 * (p_value * (1 - p_value) / 10_000) ** 0.5 + 1e-4)
-    assert found == compare(before, after)
-    assert compare(after, before).p_value == pytest.approx(found.p_value)
+    assert found == compare_values(before, after)
+    assert compare_values(after, before).p_value == pytest.approx(found.p_value)
 
 
 def test_the_interval_is_that_of_the_mean() -> None:
     """All tasks alike leave no room; of a hundred halves, a mean of .25 has a standard error of .025."""
-    alike = compare(*changed(*(0.25,) * 8))
+    alike = compare_values(*changed(*(0.25,) * 8))
     assert (alike.low, alike.high) == (0.25, 0.25)
-    mixed = compare(*changed(*(0.5, 0.0) * 50))
+    mixed = compare_values(*changed(*(0.5, 0.0) * 50))
     assert (mixed.low, mixed.high) == pytest.approx((0.25 - 1.96 * 0.025, 0.25 + 1.96 * 0.025), abs=0.01)
 
 
 def test_only_tasks_of_both_runs_count() -> None:
-    found = compare({"a": 0.0, "b": 0.5, "c": 1.0}, {"b": 0.75, "c": 1.0, "d": 0.0})
+    found = compare_values({"a": 0.0, "b": 0.5, "c": 1.0}, {"b": 0.75, "c": 1.0, "d": 0.0})
     assert (found.tasks, found.before, found.after) == (2, 0.75, 0.875)
     with pytest.raises(UsageError, match="no task in common"):
-        compare({"a": 1.0}, {"b": 1.0})
+        compare_values({"a": 1.0}, {"b": 1.0})
 
 
 def write_run(path: Path, rows: Mapping[tuple[str, str], float]) -> Path:

@@ -23,7 +23,7 @@ from codelens.evaluation.fitting import (
     TrainingQuery,
     Weights,
     compute_relevance,
-    fit,
+    fit_queries,
     fit_weights,
     score_candidates,
     select_bounds,
@@ -57,13 +57,13 @@ def questions(
 
 
 def test_planted_weights_are_found() -> None:
-    found, _ = fit(questions(4000, PLANTED), [[0.0]] * 3, 0.0, [(None, None)] * 3)
+    found, _ = fit_queries(questions(4000, PLANTED), [[0.0]] * 3, 0.0, [(None, None)] * 3)
     assert np.array(found)[:, 0] == pytest.approx(PLANTED, abs=0.25)
 
 
 def test_bounds_hold_and_one_weight_may_be_given() -> None:
     limits = [(1.0, 1.0), (0.0, None), (None, -0.5)]
-    found, _ = fit(questions(500, PLANTED), [[0.0]] * 3, 0.0, limits)
+    found, _ = fit_queries(questions(500, PLANTED), [[0.0]] * 3, 0.0, limits)
     (first,), (second,), (third,) = found
     assert (first, second) == (1.0, 0.0)
     assert third <= -0.5
@@ -72,23 +72,23 @@ def test_bounds_hold_and_one_weight_may_be_given() -> None:
 def test_sets_are_fitted_under_the_shares_in_which_they_are_mixed() -> None:
     one, other = np.array([4.0, 0.0, 0.0], np.float32), np.array([0.0, 4.0, 0.0], np.float32)
     asked = questions(2500, one, (1.0, 0.0), 1) + questions(2500, (one + other) / 2, (0.5, 0.5), 2)
-    found, _ = fit(asked, [[0.0, 0.0]] * 3, 0.0, [(None, None)] * 3)
+    found, _ = fit_queries(asked, [[0.0, 0.0]] * 3, 0.0, [(None, None)] * 3)
     assert np.array(found)[:, 0] == pytest.approx(one, abs=0.4)
     assert np.array(found)[:, 1] == pytest.approx(other, abs=0.6)
 
 
 def test_the_pull_keeps_weights_where_they_began() -> None:
     asked = questions(50, PLANTED)
-    (near, *_), _ = fit(asked, [[1.0]] * 3, 100.0, [(None, None)] * 3)
-    (far, *_), _ = fit(asked, [[1.0]] * 3, 0.001, [(None, None)] * 3)
+    (near, *_), _ = fit_queries(asked, [[1.0]] * 3, 100.0, [(None, None)] * 3)
+    (far, *_), _ = fit_queries(asked, [[1.0]] * 3, 0.001, [(None, None)] * 3)
     assert abs(near[0] - 1.0) < 0.01 < abs(far[0] - 1.0)
 
 
 def test_a_block_boundary_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = questions(60, PLANTED)
-    whole, loss = fit(asked, [[0.0]] * 3, 0.1, [(None, None)] * 3)
+    whole, loss = fit_queries(asked, [[0.0]] * 3, 0.1, [(None, None)] * 3)
     monkeypatch.setattr("codelens.evaluation.fitting.ROWS", 100)
-    parts, same = fit(asked, [[0.0]] * 3, 0.1, [(None, None)] * 3)
+    parts, same = fit_queries(asked, [[0.0]] * 3, 0.1, [(None, None)] * 3)
     assert np.array(parts) == pytest.approx(np.array(whole), abs=1e-3)
     assert same == pytest.approx(loss, abs=1e-5)
 
@@ -96,9 +96,11 @@ def test_a_block_boundary_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 def test_questions_without_an_answer_teach_nothing() -> None:
     asked = questions(100, PLANTED)
     dumb = TrainingQuery(np.ones((5, 3), np.float32), np.zeros(5, np.float32))
-    assert fit([*asked, dumb], [[0.0]] * 3, 0.1, [(None, None)] * 3) == fit(asked, [[0.0]] * 3, 0.1, [(None, None)] * 3)
+    assert fit_queries([*asked, dumb], [[0.0]] * 3, 0.1, [(None, None)] * 3) == fit_queries(
+        asked, [[0.0]] * 3, 0.1, [(None, None)] * 3
+    )
     with pytest.raises(ValueError, match="no question"):
-        fit([dumb], [[0.0]] * 3, 0.1, [(None, None)] * 3)
+        fit_queries([dumb], [[0.0]] * 3, 0.1, [(None, None)] * 3)
 
 
 # Measured tasks

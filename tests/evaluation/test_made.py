@@ -15,10 +15,10 @@ from codelens.evaluation.make_tasks import (
     KINDS,
     MadeTasks,
     TaskCounts,
+    choose_name,
     find_repository,
     format_summary,
     make_tasks,
-    name_of,
 )
 from codelens.evaluation.tasks import read_tasks
 from codelens.index import Index
@@ -327,14 +327,14 @@ def test_an_impossible_folder_is_reported(larder: Path, tmp_path: Path) -> None:
 
 
 def test_a_repository_is_named_as_its_folder_is(larder: Path, tmp_path: Path) -> None:
-    assert name_of(find_repository(larder)) == "larder"
-    assert name_of(find_repository(larder / ".git")) == "larder"
-    assert name_of(find_repository(larder / "src"), "own") == "own"
+    assert choose_name(find_repository(larder)) == "larder"
+    assert choose_name(find_repository(larder / ".git")) == "larder"
+    assert choose_name(find_repository(larder / "src"), "own") == "own"
     odd = History(tmp_path / "-an odd name!")
-    assert name_of(find_repository(odd.top)) == "an-odd-name"
+    assert choose_name(find_repository(odd.top)) == "an-odd-name"
     for wrong in ("a/b", "..", "-x"):
         with pytest.raises(UsageError):
-            name_of(find_repository(larder), wrong)
+            choose_name(find_repository(larder), wrong)
     with pytest.raises(UsageError, match="not in a git repository"):
         find_repository(tmp_path)
     with pytest.raises(UsageError, match="no such folder"):

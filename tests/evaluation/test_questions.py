@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.evaluation.metrics import name_parts
+from codelens.evaluation.metrics import split_name
 from codelens.evaluation.tasks import ABSENT, Task, read_tasks
 from codelens.text.identifiers import fold_identifier
 
@@ -83,7 +83,7 @@ def test_answers_are_places(tasks: list[Task]) -> None:
 
 def test_names_and_fragments_are_those_of_their_answers(tasks: list[Task]) -> None:
     for task in tasks:
-        last = {fold_identifier(name_parts(entry.symbol)[-1]) for entry in task.relevant if entry.symbol}
+        last = {fold_identifier(split_name(entry.symbol)[-1]) for entry in task.relevant if entry.symbol}
         if task.kind in ("name", "namesake"):
             assert fold_identifier(task.query) in last, task.id
         elif task.kind == "fragment":

@@ -10,7 +10,7 @@ import pytest
 from codelens.errors import NoIndex, UsageError
 from codelens.evaluation.ablate import GONE, Ablation
 from codelens.evaluation.metrics import Judgement, compute_metrics, strict
-from codelens.evaluation.report import HEADLINES, compute_percentiles, hash_tasks, query_shape, summarise
+from codelens.evaluation.report import HEADLINES, compute_percentiles, detect_shape, hash_tasks, summarise_results
 from codelens.evaluation.runner import (
     Setup,
     TaskBatch,
@@ -134,7 +134,7 @@ def test_means_over_tasks_and_over_repositories() -> None:
         made("a", "3", "one", False, 30),
         made("b", "1", "one", True, 40, "easy"),
     ]
-    groups = summarise(asked, compute_metrics({answer.task.key: answer.judged for answer in asked}))
+    groups = summarise_results(asked, compute_metrics({answer.task.key: answer.judged for answer in asked}))
     means = {(group["by"], group["name"]): group["metrics"]["strict_ndcg@10"]["mean"] for group in groups}
     assert means == pytest.approx(
         {
@@ -156,7 +156,7 @@ def test_means_over_tasks_and_over_repositories() -> None:
 @pytest.mark.slow
 def test_intervals_hold_the_mean() -> None:
     asked = [made("a", str(n), "one", n % 2 == 0, 1) for n in range(100)]
-    whole = summarise(asked, compute_metrics({answer.task.key: answer.judged for answer in asked}))[0]
+    whole = summarise_results(asked, compute_metrics({answer.task.key: answer.judged for answer in asked}))[0]
     ndcg = whole["metrics"]["strict_ndcg@10"]
     assert (ndcg["low"], ndcg["high"]) == (
         pytest.approx(0.5 - 1.96 * 0.05, abs=0.02),
@@ -179,7 +179,7 @@ def test_percentiles_are_values_that_were_measured() -> None:
      ("Add a filter that truncates the text of a post to a word and not to a letter", "task"), ("lang:go", "conditions")],
 )  # fmt: skip
 def test_the_shape_of_a_query_is_what_the_ranking_takes_it_for(query: str, name: str) -> None:
-    assert query_shape(query) == name
+    assert detect_shape(query) == name
 
 
 def test_the_digest_covers_the_tasks() -> None:

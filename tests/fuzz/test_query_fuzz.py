@@ -7,9 +7,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from codelens.errors import QueryError
-from codelens.query.conditions import evaluate, plan_literals
+from codelens.query.conditions import evaluate_node, plan_literals
 from codelens.query.facts import Facts, Matching
-from codelens.query.nodes import And, Filter, Node, Not, Or, Word, describe
+from codelens.query.nodes import And, Filter, Node, Not, Or, Word, format_node
 from codelens.query.parser import Faults, Lexer, parse_query
 from tests.tiers import examples
 
@@ -57,8 +57,8 @@ def test_prose_never_fails(text: str) -> None:
     assert query.case in ("auto", "yes", "no")
     assert all("\n" not in notice.text for notice in query.notices)
     if query.node is not None:
-        assert describe(query.node).isprintable()
-        assert evaluate(query.node, FACTS, Matching(query.case)).value in (True, False)
+        assert format_node(query.node).isprintable()
+        assert evaluate_node(query.node, FACTS, Matching(query.case)).value in (True, False)
         plan_literals(query.node)
     assert all(text[0:].find(word) >= 0 for word in query.words)
 
@@ -109,7 +109,7 @@ def test_regex_raises_only_query_errors(text: str) -> None:
         assert 0 <= fault.position <= len(text)
         return
     if query.node is not None:
-        assert evaluate(query.node, FACTS, Matching()).value in (True, False)
+        assert evaluate_node(query.node, FACTS, Matching()).value in (True, False)
         plan_literals(query.node)
 
 

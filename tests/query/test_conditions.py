@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codelens.model.request import SearchOptions
-from codelens.query.conditions import evaluate, join_alternatives, plan_literals
+from codelens.query.conditions import evaluate_node, join_alternatives, plan_literals
 from codelens.query.facts import Facts, Matching
 from codelens.query.filters import path_matches_glob
-from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word, describe
+from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Word, format_node
 from codelens.query.parser import parse_query
 from codelens.query.patterns import ANY, AllOf, AnyOf, Substring
 from codelens.text.terms import fold
@@ -39,7 +39,7 @@ TEXT = Facts(
 
 def value(query: str, facts: Facts = TEXT, matching: Matching | None = None) -> bool | None:
     parsed = parse_query(query, strict=True)
-    return evaluate(
+    return evaluate_node(
         parsed.node, facts, matching or Matching(parsed.case, roots={facts.repository: f"/trees/{facts.repository}"})
     ).value
 
@@ -141,7 +141,7 @@ def test_whole_words() -> None:
 
 
 def test_an_empty_query_holds_for_everything() -> None:
-    assert evaluate(None, DOCUMENT, Matching()).value is True
+    assert evaluate_node(None, DOCUMENT, Matching()).value is True
     assert plan_literals(None) == ANY
 
 
@@ -156,8 +156,8 @@ def test_an_empty_query_holds_for_everything() -> None:
     ],
 )
 def test_a_false_verdict_names_the_node_that_caused_it(query: str, blame: str) -> None:
-    verdict = evaluate(parse_query(query).node, TEXT, Matching())
-    assert verdict.value is False and verdict.blame is not None and describe(verdict.blame) == blame
+    verdict = evaluate_node(parse_query(query).node, TEXT, Matching())
+    assert verdict.value is False and verdict.blame is not None and format_node(verdict.blame) == blame
 
 
 @pytest.mark.parametrize(
@@ -242,16 +242,16 @@ cases = st.sampled_from(["auto", "yes", "no"])
 @given(trees, facts, cases, st.booleans())
 def test_knowing_more_never_changes_what_was_decided(node: Node, known: Facts, case: str, word: bool) -> None:
     matching = Matching(case, word)
-    final = evaluate(node, known, matching)
+    final = evaluate_node(node, known, matching)
     assert final.value is not None and (final.blame is None) is final.value
     for less in (known._replace(text=None), known._replace(text=None, kind=None)):
-        assert evaluate(node, less, matching).value in (None, final.value)
+        assert evaluate_node(node, less, matching).value in (None, final.value)
 
 
 @settings(deadline=None, max_examples=examples(300))
 @given(trees, facts, cases, st.booleans())
 def test_a_text_that_satisfies_the_query_satisfies_its_plan(node: Node, known: Facts, case: str, word: bool) -> None:
-    if evaluate(node, known, Matching(case, word)).value:
+    if evaluate_node(node, known, Matching(case, word)).value:
         assert admits(plan_literals(node), fold(known.text))
 
 
@@ -259,7 +259,7 @@ def test_a_text_that_satisfies_the_query_satisfies_its_plan(node: Node, known: F
 @given(trees, facts, cases)
 def test_negation_turns_every_condition(node: Node, known: Facts, case: str) -> None:
     matching = Matching(case)
-    once, twice = (evaluate(n, known, matching).value for n in (Not(node), Not(Not(node))))
+    once, twice = (evaluate_node(n, known, matching).value for n in (Not(node), Not(Not(node))))
     assert once is (not twice)
 
 
@@ -296,7 +296,7 @@ def test_joined_alternatives_decide_as_single_words_do(text: str, words: list[st
     known = Facts("p/a_b.py", "r", "python", text=text)
     node = Or(tuple(map(Word, words)))
     together = join_alternatives(node, Matching(case))
-    assert evaluate(together, known, Matching(case)).value is evaluate(node, known, Matching(case)).value
+    assert evaluate_node(together, known, Matching(case)).value is evaluate_node(node, known, Matching(case)).value
 
 
 @pytest.mark.slow

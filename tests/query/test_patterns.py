@@ -20,7 +20,7 @@ from codelens.query.patterns import (
     Plan,
     Substring,
     compile_pattern,
-    find_all,
+    find_matches,
     has_upper,
     is_safe,
     require_literals,
@@ -33,7 +33,7 @@ LETTERS = "abkKsSiIſ\u212aİıéÉßΣς中_ (){}[]:|"
 
 
 def ranges(source: str, text: str, ignore_case: bool = False, whole_word: bool = False) -> list[str]:
-    found = find_all(compile_pattern(source, ignore_case, whole_word), text, TimeBudget(5))
+    found = find_matches(compile_pattern(source, ignore_case, whole_word), text, TimeBudget(5))
     return [text[start:end] for start, end in found]
 
 
@@ -90,7 +90,7 @@ def test_braces_that_repeat_nothing_are_text() -> None:
 
 
 def test_find_all_stops_at_its_limit() -> None:
-    assert find_all(compile_pattern("a", False), "aaaa", TimeBudget(5), limit=2) == ((0, 1), (1, 2))
+    assert find_matches(compile_pattern("a", False), "aaaa", TimeBudget(5), limit=2) == ((0, 1), (1, 2))
 
 
 SLOW = [("(a|a)*$", "a" * 40 + "!"), ("(a|aa)+$", "a" * 60 + "!"), ("(?:ab|a[b-d])*$", "ab" * 40 + "!")]
@@ -103,7 +103,7 @@ def test_a_pattern_of_exponential_time_is_stopped_and_named(source: str, text: s
     program = compile_pattern(source, False)
     started = time.thread_time()
     with pytest.raises(OutOfTime):
-        find_all(program, text, budget)
+        find_matches(program, text, budget)
     assert time.thread_time() - started < 2
     assert budget.cut == [f"the regular expression /{source}/ took too long on one text and was stopped"]
 
@@ -111,7 +111,7 @@ def test_a_pattern_of_exponential_time_is_stopped_and_named(source: str, text: s
 def test_no_pattern_starts_once_the_time_of_all_texts_is_spent() -> None:
     budget = TimeBudget(1e-9)
     with pytest.raises(OutOfTime):
-        find_all(compile_pattern("b", False), "b", budget)
+        find_matches(compile_pattern("b", False), "b", budget)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_only_characters_with_one_folding_are_required() -> None:
     assert "中" in safe and "é" not in safe
     for character in everything:
         if not is_safe(character) and category(character) not in ("Cn", "Co"):
-            others = find_all(compile_pattern(re.escape(character), True), safe, TimeBudget(5), limit=1)
+            others = find_matches(compile_pattern(re.escape(character), True), safe, TimeBudget(5), limit=1)
             assert not others or character in "ſ\u212aİı"  # for the last two see Tree.dotted
 
 
@@ -194,7 +194,7 @@ def test_a_text_with_a_match_satisfies_the_plan(source: str, text: str, ignore_c
         compiled = compile_pattern(source, ignore_case, whole_word)
     except QueryError:
         assume(False)
-    if find_all(compiled, text, TimeBudget(5), limit=1):
+    if find_matches(compiled, text, TimeBudget(5), limit=1):
         assert admits(require_literals(source), fold(text))
 
 
@@ -206,7 +206,7 @@ def test_the_engine_reads_what_python_reads(source: str, text: str) -> None:
     except QueryError:
         assume(False)
     expected = tuple(m.span() for m in re.finditer(source, text, re.MULTILINE))
-    assert bool(find_all(compiled, text, TimeBudget(5))) == bool(expected)
+    assert bool(find_matches(compiled, text, TimeBudget(5))) == bool(expected)
 
 
 @settings(deadline=None)

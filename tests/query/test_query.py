@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codelens.errors import QueryError
-from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Query, Word, describe
+from codelens.query.nodes import And, Filter, Identifier, Node, Not, Or, Pattern, Phrase, Query, Word, format_node
 from codelens.query.parser import parse_query
 from tests.conftest import case_files
 
@@ -157,12 +157,12 @@ def test_languages_that_are_not_known_are_taken_as_they_are_if_none_is_given() -
 def test_a_description_reads_back(text: str) -> None:
     query = parse_query(text, strict=True)
     assert query.node is not None
-    assert describe(query.node) == text
+    assert format_node(query.node) == text
 
 
 def test_a_description_is_one_line() -> None:
-    assert describe(Phrase("a\nb\x00\ud800")) == '"a\\nb\\x00\\ud800"'
-    assert describe(And((Identifier("x"), Or((Word("a"), Not(Word("bc"))))))) == "`x` (a OR -bc)"
+    assert format_node(Phrase("a\nb\x00\ud800")) == '"a\\nb\\x00\\ud800"'
+    assert format_node(And((Identifier("x"), Or((Word("a"), Not(Word("bc"))))))) == "`x` (a OR -bc)"
 
 
 HUGE = [
@@ -201,5 +201,5 @@ HUGE = [
 def test_queries_of_any_size_and_depth_are_parsed(text: str) -> None:
     query = parse_query(text, known_languages=LANGUAGES)
     assert query.node is not None and len(query.notices) <= 8
-    assert describe(query.node)
+    assert format_node(query.node)
     repr(query), hash(query)

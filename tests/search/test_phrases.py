@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from codelens.index import Index
-from codelens.query.nodes import describe, split_phrases
+from codelens.query.nodes import format_node, split_phrases
 from codelens.query.parser import parse_query
 from tests.commands import Run
 from tests.search.trees import QUICK, STORE, Tree, ask_one, find, names
@@ -50,7 +50,7 @@ def index(tree: Tree) -> Iterator[Index]:
 )
 def test_phrases_are_words_next_to_words(query: str, loose: str | None) -> None:
     found = split_phrases(parse_query(query))
-    assert (found and " ".join(describe(part) for part in found.node.parts)) == loose  # type: ignore[union-attr]
+    assert (found and " ".join(format_node(part) for part in found.node.parts)) == loose  # type: ignore[union-attr]
 
 
 def test_a_value_in_quotes_that_nothing_holds_is_read_as_words(index: Index) -> None:

@@ -14,7 +14,7 @@ import pytest
 from codelens.config import load_weights
 from codelens.errors import MemoryOff
 from codelens.index import Index
-from codelens.model.memory import Feedback, Place, find_file, place_of
+from codelens.model.memory import Feedback, Place, make_file_place, make_place
 from codelens.model.request import SearchOptions
 from codelens.model.search import SearchResult
 from codelens.render.records import to_json
@@ -307,7 +307,7 @@ def test_unused_hits_of_an_answer_with_used_ones_are_judged_useless(index: Index
     ]
     index.record_answer(QUERY, [], now=NOW)
     judged = {place: [one.useful for one in known.feedback] for place, known in notebook.recall().items()}
-    assert judged == {place_of(unit): [place_of(unit) == POST] for _, unit, _ in shown}
+    assert judged == {make_place(unit): [make_place(unit) == POST] for _, unit, _ in shown}
     index.record_answer(QUERY, [], now=NOW)
     assert {place: len(known.feedback) for place, known in notebook.recall().items()} == dict.fromkeys(judged, 1)
 
@@ -371,7 +371,7 @@ def test_forgetting_by_what_the_index_no_longer_has(tree: Tree) -> None:
     with tree.index() as index:
         notebook = index.open_notebook(now=NOW)
         assert notebook.forget("beat_slowly") == [DRUMS]
-        assert list(notebook.recall()) == [find_file(POST)]
+        assert list(notebook.recall()) == [make_file_place(POST)]
 
 
 def test_options_name_no_memory_by_themselves() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from codelens.errors import MemoryFault
-from codelens.model.memory import FILE, AnsweredPlace, Feedback, LearnedWord, Place, RecordedAnswer, find_file
+from codelens.model.memory import FILE, AnsweredPlace, Feedback, LearnedWord, Place, RecordedAnswer, make_file_place
 from codelens.processes.child import end_with
 from codelens.store.connection import remove_database
 from codelens.store.records import MOST_ANSWERS, Memory
@@ -70,15 +70,15 @@ def test_records_come_back_by_place(file: Path) -> None:
 
 def test_a_record_about_a_file_applies_to_its_symbols(file: Path) -> None:
     with Memory.recording(file) as memory:
-        memory.pin(find_file(RUN), 1)
-        memory.rate(find_file(RUN), 4, 1)
+        memory.pin(make_file_place(RUN), 1)
+        memory.rate(make_file_place(RUN), 4, 1)
         memory.rate(RUN, 9, 1)
     with Memory.reading(file) as memory:
         recalled = memory.recall([RUN.path])
     assert (recalled.find(RUN).pinned, recalled.find(RUN).rating) == (True, 9)
     assert (recalled.find(OTHER).pinned, recalled.find(OTHER).rating) == (True, 4)
-    assert recalled.find(find_file(RUN)).rating == 4
-    assert find_file(RUN).kind == FILE
+    assert recalled.find(make_file_place(RUN)).rating == 4
+    assert make_file_place(RUN).kind == FILE
 
 
 def test_unpinning_returns_whether_there_was_a_pin(file: Path) -> None:

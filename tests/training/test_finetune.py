@@ -12,10 +12,10 @@ import pytest
 from codelens.embed.model_file import PIECE, ModelFile, find_word_rows
 from codelens.errors import UsageError
 from codelens.training.corpus import Encoder, map_to_rows
-from codelens.training.finetune import OWN, FineTuned, fine_tune, interpolate
+from codelens.training.finetune import OWN, FineTuned, fine_tune, interpolate_models
 from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, collect_pairs, read_history_pairs, strip_subject
 from codelens.training.model import FEWEST_TIMES, Model, Recipe, add_rows, load_model, write_quantised
-from codelens.training.trainer import train
+from codelens.training.trainer import train_model
 from codelens.worktree.commits import read_commits, read_texts
 from codelens.worktree.repository import Repository, find_enclosing_repository
 from tests.embed.models import make_model
@@ -35,7 +35,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> ModelFile:
     recipe = Recipe(dimensions=32, steps=40, batch=128, run=32, rate=0.02, sif=0.1)
     found = map_to_rows(words, names)
     model = begin(np.bincount(found.ids, minlength=len(names)).astype(np.int64), recipe)
-    train(found, np.arange(len(found)), recipe, model)
+    train_model(found, np.arange(len(found)), recipe, model)
     path = tmp_path_factory.mktemp("models") / "small.model"
     write_quantised(path, model, names, {"name": "small"})
     return ModelFile(path)
@@ -229,7 +229,7 @@ def test_between_two_models_lie_their_means(base: ModelFile) -> None:
     other = one.copy()
     other.rows += 1
     other.temperature = one.temperature + 4
-    middle = interpolate(one, other, 0.25)
+    middle = interpolate_models(one, other, 0.25)
     assert middle.rows == pytest.approx(one.rows + 0.25, abs=1e-6)
     assert (middle.temperature, middle.factors.tolist()) == (one.temperature + 1, one.factors.tolist())
 

@@ -11,12 +11,12 @@ from codelens.training.corpus import KINDS, Corpus, build_bag_matrix, map_to_row
 from codelens.training.model import DOC, FIELDS, Model, Recipe
 from codelens.training.trainer import (
     compute_gradients,
+    compute_reciprocal_rank,
     draw_batches,
     drop_words,
     embed_pairs,
     find_same_questions,
-    mean_reciprocal_rank,
-    train,
+    train_model,
 )
 from tests.training.small import SAID, WRITTEN, corpus
 from tools.model.build import begin, build, frequencies
@@ -93,10 +93,10 @@ def replace_temperature(model: Model, temperature: float) -> Model:
 def test_it_learns_which_words_of_queries_match_which_words_of_code() -> None:
     found, model, rows = begun()
     learnt, held = np.arange(0, 450), np.arange(450, 600)  # the fourth package is not shown
-    before = mean_reciprocal_rank(found, held, model)
+    before = compute_reciprocal_rank(found, held, model)
     losses: list[float] = []
-    train(found, learnt, SMALL, model, lambda step, loss, now: losses.append(loss))
-    after = mean_reciprocal_rank(found, held, model)
+    train_model(found, learnt, SMALL, model, lambda step, loss, now: losses.append(loss))
+    after = compute_reciprocal_rank(found, held, model)
     assert np.mean(losses[-10:]) < np.mean(losses[:10]) - 1
     assert after > before + 0.15
     place = {name: i for i, name in enumerate(rows)}
@@ -110,7 +110,7 @@ def test_it_can_be_repeated() -> None:
     results = []
     for _ in range(2):
         found, model, _ = begun()
-        train(found, np.arange(600), replace(SMALL, steps=20), model)
+        train_model(found, np.arange(600), replace(SMALL, steps=20), model)
         results.append((model.rows.tobytes(), model.query.tobytes(), model.factors.tobytes(), model.temperature))
     assert results[0] == results[1]
 
@@ -119,7 +119,7 @@ def test_bodies_count_less_than_training_finds() -> None:
     factors = []
     for body in (1.0, 0.5):
         found, model, _ = begun()
-        train(found, np.arange(600), replace(SMALL, steps=5, body=body), model)
+        train_model(found, np.arange(600), replace(SMALL, steps=5, body=body), model)
         factors.append(model.factors)
     assert np.exp(factors[1] - factors[0]) == pytest.approx(np.array([[1.0, 1.0, 1.0, 0.5]] * len(KINDS)), rel=1e-5)
 

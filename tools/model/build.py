@@ -21,7 +21,7 @@ import numpy as np
 from codelens.embed.model_file import LONGEST_PIECE, PIECE, ModelFile
 from codelens.training.corpus import KINDS, Corpus, Encoder, Whole, map_to_rows
 from codelens.training.model import FIELDS, Model, Recipe, load_model, write_quantised
-from codelens.training.trainer import MOST, embed_pairs, mean_reciprocal_rank, train
+from codelens.training.trainer import MOST, compute_reciprocal_rank, embed_pairs, train_model
 from tools.model.manifest import Package, manifest_text, read_manifest
 from tools.model.pairs import ENDING, read_pairs
 
@@ -123,18 +123,18 @@ def main(arguments: list[str] | None = None) -> int:
 
     def tell(step: int, loss: float, now: Model) -> None:
         if step % TOLD_EVERY == 0 or step == recipe.steps:
-            found = mean_reciprocal_rank(corpus, held_out, now)
+            found = compute_reciprocal_rank(corpus, held_out, now)
             print(
                 f"step {step}: loss {loss:.3f}, held out {found:.4f}, {time.perf_counter() - started:.0f} s",
                 file=sys.stderr,
             )
 
-    train(corpus, learnt, recipe, model, tell)
-    found = mean_reciprocal_rank(corpus, held_out, model)
+    train_model(corpus, learnt, recipe, model, tell)
+    found = compute_reciprocal_rank(corpus, held_out, model)
     about = {"name": given.name, "recipe": asdict(recipe), **card(corpus, learnt, held_out, model, found)}
     write_quantised(given.model, model, names, {**about, **sources(manifest)})
     kept, order = load_model(ModelFile(given.model))
-    written = mean_reciprocal_rank(map_to_rows(words, order), held_out, kept)
+    written = compute_reciprocal_rank(map_to_rows(words, order), held_out, kept)
     print(
         f"{given.model}: {given.model.stat().st_size} bytes; MRR@10 on {len(held_out)} held-out pairs: "
         f"{found:.4f} as trained, {written:.4f} as written"

@@ -31,7 +31,7 @@ from codelens.store.store import Store
 from codelens.text.terms import count_tokens
 from codelens.training.corpus import Floats, Whole, load_scipy_sparse
 from codelens.training.model import load_model
-from codelens.training.trainer import Adam, normalise
+from codelens.training.trainer import Adam, normalise_vectors
 from tools.questions.collection import LEARN, index_place, read_part
 
 ASIDE = frozenset(("test", "example", "vendored", "docs", "generated"))
@@ -83,7 +83,7 @@ def read_package(index: Path, tasks: Sequence[Task]) -> Package:
                 pieces = store.vectors.read_vectors([(unit.id, MOST_PIECES)])
                 vectors += pieces
                 names += [(unit.qualified_name, path)] * len(pieces)
-    code = normalise(np.array([np.frombuffer(vector, np.int8) for vector in vectors], np.float32))[0]
+    code = normalise_vectors(np.array([np.frombuffer(vector, np.int8) for vector in vectors], np.float32))[0]
     wanted = [{(entry.symbol, file) for entry in task.relevant for file in entry.files} for task in tasks]
     answers = np.array([[name in places for name in names] for places in wanted], bool)
     answered = [bool(row.any()) for row in answers]
@@ -108,7 +108,7 @@ class QueryEncoder:
     def encode(self, texts: Sequence[str]) -> Floats:
         """Vectors of length 1."""
         shares, used = self._shares(texts, None)
-        return normalise(shares @ (np.exp(self.weights[used])[:, None] * self.rows[used]))[0]
+        return normalise_vectors(shares @ (np.exp(self.weights[used])[:, None] * self.rows[used]))[0]
 
     def encode_code(self, words: Sequence[str]) -> Floats:
         """The vector of code that consists of these words, the first ones with the most weight."""
@@ -116,7 +116,7 @@ class QueryEncoder:
         for place, word in enumerate(words):
             for row in self._rows(word):
                 found += self.rows[row] * np.float32(self._code_weights[row] * NEXT_WORD**place)
-        unit: Floats = normalise(found[None])[0][0]
+        unit: Floats = normalise_vectors(found[None])[0][0]
         return unit
 
     def learn(
@@ -133,7 +133,7 @@ class QueryEncoder:
         """
         shares, used = self._shares(texts, random)
         weights = np.exp(self.weights[used])[:, None]
-        vectors, norms = normalise(shares @ (weights * self.rows[used]))
+        vectors, norms = normalise_vectors(shares @ (weights * self.rows[used]))
         scores = vectors @ code.T * np.float32(self._recipe.temperature)
         powers = np.exp(scores - scores.max(axis=1, keepdims=True)) * (answers >= 0)
         right = powers * (answers > 0)

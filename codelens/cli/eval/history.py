@@ -20,7 +20,7 @@ from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation import make_tasks as tasks_of_history
 from codelens.evaluation.compare import PLACES
 from codelens.evaluation.fitting import require_scipy
-from codelens.evaluation.make_tasks import find_repository, format_summary, name_of
+from codelens.evaluation.make_tasks import choose_name, find_repository, format_summary
 from codelens.evaluation.metrics import load_ir_measures
 from codelens.evaluation.tune import (
     ALL,
@@ -74,7 +74,7 @@ def make_tasks(flags: MakeTasksFlags) -> int:
         raise UsageError("--out is missing", "name a folder for the tasks, as --out ../tasks")
     cwd = find_working_folder()
     repository = find_repository(cwd / flags.repo if flags.repo else cwd)
-    name = name_of(repository, flags.name)
+    name = choose_name(repository, flags.name)
     counts = flags.commits, flags.docs, flags.identifiers, flags.topics, flags.queries
     wanted = tasks_of_history.TaskCounts(*counts, max_files=flags.max_files)
     if min(counts) < 0 or flags.max_files < 1:
@@ -139,7 +139,7 @@ def tune(flags: TuneFlags) -> int:
     load_ir_measures()
     cwd = find_working_folder()
     repository = find_repository(cwd / flags.repo if flags.repo else cwd)
-    name = name_of(repository)
+    name = choose_name(repository)
     place = cwd / flags.keep if flags.keep else None
     if place and (place.is_dir() or not place.parent.is_dir()):
         what = "is a folder" if place.is_dir() else f"there is no folder {place.parent}"

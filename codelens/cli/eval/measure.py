@@ -17,15 +17,15 @@ from codelens.cli.workplace import Scope, find_reading_place, find_working_folde
 from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.ablate import list_ablations
-from codelens.evaluation.compare import PLACES, compare, compare_runs, load_run
+from codelens.evaluation.compare import PLACES, compare_runs, compare_values, load_run
 from codelens.evaluation.metrics import METRICS, compute_metrics, load_ir_measures, same_file, strict
 from codelens.evaluation.report import (
     SCHEMA,
+    average_metrics,
     compute_percentiles,
     describe_run,
     make_task_rows,
-    mean_metrics,
-    summarise,
+    summarise_results,
 )
 from codelens.evaluation.runner import Setup, TaskBatch, batch_folder, batch_one_index, open_workers, run_tasks
 from codelens.evaluation.tasks import Task, read_tasks, read_trec
@@ -159,7 +159,7 @@ def measure(flags: EvalFlags) -> int:
     if failed:
         count = quantity(len(failed), "query", "queries")
         inform(flags, f"warning: {count} failed and score 0; the first: {failed[0].task.key}: {failed[0].fault}")
-    groups = summarise(results, values)
+    groups = summarise_results(results, values)
     record = describe_run(*run, command, groups)
     save_run(flags.out, record | {"rows": make_task_rows(results, values)})
     write_result(flags, record, tabulate_groups(groups, metrics), run.setup.settings.color)
@@ -185,7 +185,7 @@ def _measure_ablations(flags: EvalFlags, command: list[str]) -> int:
             changed = replace(run.setup, change=ablation if ablation.edits else None)
             results = run_tasks(run.batches, changed, pool)
             values = compute_metrics({result.task.key: result.judged for result in results})
-            means = mean_metrics(list(values.values()), SHOWN)
+            means = average_metrics(list(values.values()), SHOWN)
             row: dict[str, Any] = {
                 "name": ablation.name,
                 "means": {metric: round(mean, PLACES) for metric, mean in means.items()},
@@ -194,7 +194,7 @@ def _measure_ablations(flags: EvalFlags, command: list[str]) -> int:
             }
             by_task = {key: metrics[METRIC] for key, metrics in values.items() if METRIC in metrics}
             if first:
-                comparison = compare(first, by_task)
+                comparison = compare_values(first, by_task)
                 row |= comparison.make_record() | {"better": comparison.better, "worse": comparison.worse}
             first = first or by_task
             rows.append(row)
