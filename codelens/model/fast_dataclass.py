@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -18,11 +17,10 @@ MISSING: Any = object()
 
 
 class FieldRule(NamedTuple):
-    """How a field gets its value."""
+    """The value of a field that `__init__` is not given."""
 
     default: Any = MISSING
     default_factory: Any = MISSING
-    init: bool = True
 
 
 if TYPE_CHECKING:
@@ -31,8 +29,8 @@ if TYPE_CHECKING:
 else:
     field = FieldRule
 
-    def dataclass(*, frozen: bool = False, slots: bool = False) -> Callable[[type], type]:
-        """Make a data class, as dataclasses.dataclass does, with the two options that codelens uses."""
+    def dataclass(*, slots: bool, frozen: bool = False) -> Callable[[type], type]:
+        """Make a data class, as dataclasses.dataclass does. It always has slots, which all classes of codelens ask for."""
 
         def define(cls: type) -> type:
             own = {}
@@ -43,8 +41,7 @@ else:
                 own[name] = given if isinstance(given, FieldRule) else FieldRule(given)
             rules = {n: r for base in cls.__mro__[:0:-1] for n, r in base.__dict__.get("field_rules", {}).items()} | own
             shared = {
-                "__doc__": cls.__doc__ or cls.__name__,
-                "__match_args__": tuple(name for name, rule in rules.items() if rule.init),
+                "__match_args__": tuple(rules),
                 "__repr__": _repr,
                 "__eq__": _eq,
                 "__dataclass_params__": _FastParameters,
@@ -53,13 +50,19 @@ else:
             }
             if frozen:
                 shared |= {"__setattr__": _refuse, "__delattr__": _refuse, "__reduce__": _reduce}
-            shared = {name: made for name, made in shared.items() if name not in cls.__dict__}
-            shared["__hash__"] = _hash if frozen else None
-            defined = _rebuild_with_slots(cls, own, rules, shared) if slots else _set_defaults(cls, own, shared)
+            left_out = {*own, "__dict__", "__weakref__"}
+            shared |= {name: part for name, part in cls.__dict__.items() if name not in left_out}
+            inherited = {slot for base in cls.__mro__[1:] for slot in base.__dict__.get("__slots__", ())}
+            shared |= {
+                "__hash__": _hash if frozen else None,
+                "__slots__": tuple(n for n in rules if n not in inherited),
+            }
+            made = type(cls)(cls.__name__, cls.__bases__, shared)  # again, since slots cannot be added to a class
+            made.__qualname__ = cls.__qualname__
             if "__init__" not in cls.__dict__:
-                defined.__init__ = _make_lazy_init(defined, frozen)
-            defined.__dataclass_fields__ = _StandardFields(defined)
-            return defined
+                made.__init__ = _make_lazy_init(made, frozen)
+            made.__dataclass_fields__ = _StandardFields(made)
+            return made
 
         return define
 
@@ -67,9 +70,7 @@ else:
 def replace(instance: T, /, **changes: Any) -> T:
     """Copy a data class instance with some fields changed."""
     cls: Any = type(instance)
-    kept = {
-        name: getattr(instance, name) for name, rule in cls.field_rules.items() if rule.init and name not in changes
-    }
+    kept = {name: getattr(instance, name) for name in cls.field_rules if name not in changes}
     return cls(**kept, **changes)  # type: ignore[no-any-return]
 
 
@@ -98,35 +99,11 @@ class _StandardFields:
         for name, rule in self._cls.field_rules.items():
             default = {} if rule.default is MISSING else {"default": rule.default}
             factory = {} if rule.default_factory is MISSING else {"default_factory": rule.default_factory}
-            made[name] = standard = dataclasses.field(**default, **factory, init=rule.init)
+            made[name] = standard = dataclasses.field(**default, **factory)
             standard.name, standard.type = name, types[name]
             standard._field_type = dataclasses._FIELD  # type: ignore[attr-defined]
         self._cls.__dataclass_fields__ = made
         return made
-
-
-def _set_defaults(cls: Any, own: Mapping[str, FieldRule], shared: Mapping[str, Any]) -> Any:
-    for name, made in shared.items():
-        setattr(cls, name, made)
-    for name, rule in own.items():
-        if rule.default is not MISSING:
-            setattr(cls, name, rule.default)
-        elif name in cls.__dict__:
-            delattr(cls, name)
-    return cls
-
-
-def _rebuild_with_slots(
-    cls: Any, own: Mapping[str, FieldRule], rules: Mapping[str, FieldRule], shared: dict[str, Any]
-) -> Any:
-    """Make the class again with `__slots__`, which cannot be added to an existing class."""
-    inherited = {slot for base in cls.__mro__[1:] for slot in base.__dict__.get("__slots__", ())}
-    left_out = {*own, "__dict__", "__weakref__"}
-    parts = {name: part for name, part in cls.__dict__.items() if name not in left_out}
-    parts |= shared | {"__slots__": tuple(name for name in rules if name not in inherited)}
-    made = type(cls)(cls.__name__, cls.__bases__, parts)
-    made.__qualname__ = cls.__qualname__
-    return made
 
 
 def _make_lazy_init(cls: type, frozen: bool) -> Any:
@@ -141,27 +118,24 @@ def _make_lazy_init(cls: type, frozen: bool) -> Any:
 
 def _compile_init(cls: Any, frozen: bool) -> Any:
     """Compile an `__init__` with a parameter for each field, in order."""
-    names: dict[str, Any] = {"MISSING": MISSING, "put": object.__setattr__}
+    names: dict[str, Any] = {"MISSING": MISSING}
     parameters, lines = ["self"], []
     for name, rule in cls.field_rules.items():
         value = name
         if rule.default_factory is not MISSING:
             names[f"make_{name}"] = rule.default_factory
-            parameters += [f"{name}=MISSING"] if rule.init else []
-            default = f"make_{name}()"
-            value = f"{default} if {name} is MISSING else {name}" if rule.init else default
+            parameters.append(f"{name}=MISSING")
+            value = f"make_{name}() if {name} is MISSING else {name}"
         elif rule.default is not MISSING:
             names[f"default_{name}"] = rule.default
-            parameters += [f"{name}=default_{name}"] if rule.init else []
-            value = name if rule.init else f"default_{name}"
-        elif rule.init:
+            parameters.append(f"{name}=default_{name}")
+        else:
             parameters.append(name)
-        slot = getattr(cls, name, None)
-        if frozen and isinstance(slot, MemberDescriptorType):  # a third faster than object.__setattr__
-            names[f"put_{name}"] = slot.__set__
+        if frozen:  # by its slot, which is a third faster than object.__setattr__
+            names[f"put_{name}"] = getattr(cls, name).__set__
             lines.append(f" put_{name}(self, {value})")
         else:
-            lines.append(f" put(self, {name!r}, {value})" if frozen else f" self.{name} = {value}")
+            lines.append(f" self.{name} = {value}")
     exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(lines or [" pass"]), names)
     return names["__init__"]
 
@@ -187,4 +161,4 @@ def _refuse(self: Any, name: str, *value: Any) -> None:
 
 def _reduce(self: Any) -> tuple[Any, ...]:
     """Pickle an instance as its class and arguments, which takes half the time of a state with field names."""
-    return self.__class__, tuple(getattr(self, name) for name, rule in self.field_rules.items() if rule.init)
+    return self.__class__, tuple(getattr(self, name) for name in self.field_rules)

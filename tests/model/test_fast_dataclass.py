@@ -36,8 +36,8 @@ def define(decorate: Callable[..., Any], field: Callable[..., Any]) -> tuple[typ
         """A documented one."""
 
         most: int
-        spent: float = field(default=0.0, init=False)
-        seen: list[int] = field(default_factory=list, init=False)
+        spent: float = field(default=0.0)
+        seen: list[int] = field(default_factory=list)
 
     return Point, NamedNode, Count
 
@@ -65,8 +65,8 @@ def test_as_the_standard_one(
     assert dataclasses.is_dataclass(point)
     assert {f.name: (f.default, f.init) for f in dataclasses.fields(count_class)} == {
         "most": (dataclasses.MISSING, True),
-        "spent": (0.0, False),
-        "seen": (dataclasses.MISSING, False),
+        "spent": (0.0, True),
+        "seen": (dataclasses.MISSING, True),
     }
     assert dataclasses.asdict(point) == {"x": 1, "y": 2.5, "marks": {}}
     assert dataclasses.astuple(point) == (1, 2.5, {})
