@@ -95,7 +95,7 @@ def import_traces(flags: TracesFlags) -> int:
     def format_lines() -> Iterator[str]:
         for place, seen in runs.items():
             last = datetime.fromtimestamp(seen.last, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            yield f"{place.label()} ({place.kind}): ran {quantity(seen.times, 'time')}, last {last}\n"
+            yield f"{place.format_label()} ({place.kind}): ran {quantity(seen.times, 'time')}, last {last}\n"
 
     rows = ({**place._asdict(), **seen._asdict()} for place, seen in runs.items())
     write_answer(flags, lambda: {"symbols": list(rows)}, format_lines)

@@ -78,7 +78,7 @@ def show(flags: MemoryShowFlags) -> int:
     write_answer(
         flags,
         lambda: {"memory": is_on, "path": str(notebook.path), "places": [_build_record(*row) for row in rows]},
-        lambda: (f"{row[0].label()} ({row[0].kind}): {', '.join(_describe_place(*row[1:]))}\n" for row in rows),
+        lambda: (f"{row[0].format_label()} ({row[0].kind}): {', '.join(_describe_place(*row[1:]))}\n" for row in rows),
     )
     if not (known or flags.json):
         inform(flags, "nothing is recorded" + (f" about {flags.target}" if flags.target else ""))
@@ -143,7 +143,7 @@ def forget(flags: ForgetFlags) -> int:
         raise UsageError("forget what?", "`codelens memory forget TARGET`, or --all")
     with open_notebook(flags) as (notebook, _, find_target):
         if flags.target is not None:
-            lines = [f"forgot {place.label()}" for place in notebook.forget(find_target(flags.target))]
+            lines = [f"forgot {place.format_label()}" for place in notebook.forget(find_target(flags.target))]
         elif not notebook.path.is_file():
             lines = ["nothing was recorded"]
         elif flags.yes or user_agrees(f"remove {notebook.path}?", f"remove {notebook.path}"):
@@ -180,7 +180,7 @@ def pin(flags: PinFlags) -> int:
     """Pin a symbol or a file. It ranks higher in every search that finds it."""
     with open_notebook(flags) as (notebook, _, find_target):
         pinned = notebook.pin(find_target(flags.target))
-    inform(flags, f"pinned {pinned.label()}")
+    inform(flags, f"pinned {pinned.format_label()}")
     return 0
 
 
@@ -189,7 +189,7 @@ def unpin(flags: PinFlags) -> int:
     """Remove a pin."""
     with open_notebook(flags) as (notebook, _, find_target):
         unpinned, was_pinned = notebook.unpin(find_target(flags.target))
-    inform(flags, f"{'unpinned' if was_pinned else 'not pinned:'} {unpinned.label()}")
+    inform(flags, f"{'unpinned' if was_pinned else 'not pinned:'} {unpinned.format_label()}")
     return 0 if was_pinned else 1
 
 
@@ -205,7 +205,7 @@ def rate(flags: RateFlags) -> int:
     """Rate a file or a symbol from 0 to 10. Replaces an earlier rating; a symbol's rating overrides its file's."""
     with open_notebook(flags) as (notebook, _, find_target):
         rated = notebook.rate(find_target(flags.target), flags.rating)
-    inform(flags, f"rated {rated.label()} {flags.rating:g} of 10")
+    inform(flags, f"rated {rated.format_label()} {flags.rating:g} of 10")
     return 0
 
 
@@ -229,7 +229,7 @@ def feedback(flags: FeedbackFlags) -> int:
     with open_notebook(flags) as (notebook, _, find_target):
         hit = flags.hit if flags.hit.isdigit() else find_target(flags.hit)
         judged = notebook.judge(hit, flags.verdict == "useful", flags.query, words)
-    inform(flags, f"{flags.verdict}: {judged.label()}")
+    inform(flags, f"{flags.verdict}: {judged.format_label()}")
     return 0
 
 
@@ -258,7 +258,7 @@ def used(flags: UsedFlags) -> int:
         else:
             places = notebook.record_use([find_target(target) for target in flags.targets or ()])
     if not flags.quiet:
-        write(f"{place.label()}\n" for place in places)
+        write(f"{place.format_label()}\n" for place in places)
     if not places:
         inform(flags, "the last answer has no hit there")
     return 0 if places else 1

@@ -251,7 +251,7 @@ class ShardedStore(Store):
 
     def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
         """Run all tasks until they wait for shards, then send their requests together; returns the tasks' results."""
-        budgets = [self.budget.apart() for _ in tasks]
+        budgets = [self.budget.copy_for_task() for _ in tasks]
 
         def run(task: Callable[[], Any], budget: TimeBudget) -> Any:
             before, self.budget = self.budget, budget
@@ -264,7 +264,7 @@ class ShardedStore(Store):
             return self.ask.at_once([partial(run, *pair) for pair in zip(tasks, budgets, strict=True)])
         finally:
             for budget in budgets:
-                self.budget.take(budget)
+                self.budget.add_cuts(budget)
 
     def in_parts(
         self, work: Callable[..., Part[T]], numbers: Any = None, further: Collection[int] | None = None

@@ -24,8 +24,7 @@ KINDS: Mapping[str, tuple[str, ...]] = {
     "tests": ("tests",),
     "references and type_hint_of": ("references", "type_hint_of"),
     "bases and overrides": ("extends", "implements", "overrides", "inherits"),
-}
-"""Name of an ablation → the edge kinds that it leaves out together."""
+}  # Name of an ablation → the edge kinds that it leaves out together
 
 COMPOSITE: Mapping[str, Edit] = {
     "words of a cluster": (("keywords", "clusters"), False),
@@ -37,8 +36,7 @@ COMPOSITE: Mapping[str, Edit] = {
     "steps of the walk": (("composite", "walk", "steps"), 0),
     "edges against their direction": (("composite", "walk", "backward"), 0.0),
     "HITS": (("composite", "composite", "hits"), False),
-}
-"""Name of an ablation → the edit that turns off a stage of a composite profile."""
+}  # Name of an ablation → the edit that turns off a stage of a composite profile
 
 SINGULAR: Mapping[str, str] = {"factors": "factor", "features": "feature"}
 FIELDS = ("fields", "bm25f")  # Sections with weights of full-text columns

@@ -44,8 +44,7 @@ _RELEASE = (
 _MERGED = (
     r"(?:remote-tracking |the )?(?:pull|branch|tag|commit|pr\b)|[#'\"]|\S+ (?:in)?to \S+$|(?:\S+ )?from \S+$"
     r"|[\w./-]*[/_.-]\S*$|\w+$"
-)
-"""Words after "merge" in git's own messages for merges. "Merge the two overloads" is a change."""
+)  # Words after "merge" in git's own messages for merges. "Merge the two overloads" is a change
 _KINDS = (
     ("a merge", re.compile(rf"merge[sd]?:? (?:{_MERGED})", re.IGNORECASE)),
     ("a revert", re.compile(r"(?:\w+(?:\([^)]*\))?:\s*)?(?:revert|this reverts|reapply|back out)\b", re.IGNORECASE)),

@@ -54,7 +54,7 @@ class SavedRun:
     repositories: Mapping[str, str]  # Task key → repository
     values: Mapping[str, Values]  # Metric → values of the tasks
 
-    def average(self, metric: str, keys: Iterable[str]) -> float:
+    def compute_mean(self, metric: str, keys: Iterable[str]) -> float:
         """Compute the mean of a metric over repositories, each with the mean of its tasks among `keys`."""
         by_repository: dict[str, list[float]] = {}
         for key in keys:

@@ -221,7 +221,7 @@ def fit_queries(
 
     def loss(flat: Any) -> tuple[float, Any]:
         weights = flat.reshape(origin.shape)
-        losses, slopes = zip(*(block.loss(weights) for block in blocks), strict=True)
+        losses, slopes = zip(*(block.compute_loss(weights) for block in blocks), strict=True)
         away = weights - origin
         slope = sum(slopes, np.zeros(origin.shape)) / total + 2 * pull * away
         return sum(losses) / total + pull * float((away * away).sum()), slope.ravel()
@@ -246,7 +246,7 @@ class _QueryBlock:
         self.counts = np.array([q.weight for q in questions])
         self.shares = np.repeat(np.array([q.shares for q in questions], np.float32), sizes, axis=0)
 
-    def loss(self, weights: Any) -> tuple[float, Any]:
+    def compute_loss(self, weights: Any) -> tuple[float, Any]:
         """Compute the weighted sum of the queries' losses, and its gradient [features × sets]."""
         scores = ((self.values @ weights.astype(np.float32)) * self.shares).sum(axis=1)
         highest = np.maximum.reduceat(scores, self.begins)

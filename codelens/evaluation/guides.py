@@ -28,8 +28,7 @@ _UNASKED = re.compile(
     r"chang(?:e|log)|history|histories|news|release|upgrad|migrat|contribut|licen[cs]e|copying|roadmap|security|conduct"
     r"|deprecat|authors|credits|thanks|governance|support|sponsor|whatsnew|what-s-new|announce|install|readme.+\.md$",
     re.IGNORECASE,
-)
-"""Paths of documents that give no tasks, such as change logs and installation guides."""
+)  # Paths of documents that give no tasks, such as change logs and installation guides
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+)[^\n]*\n(?:.*?^[ \t]*\1|.*\Z)", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->|\{#.*?#\}|\{%.*?%\}", re.DOTALL)
 _NO_PROSE = re.compile(r"[ \t]|[#|+*=~.:<>\[!{}^-]|\d+[.)]\s|[A-Za-z][.)]\s|\w+::")
@@ -45,21 +44,18 @@ _POINTS = re.compile(
     r"|examples?|see also|refer to|read more|learn more|note that|click here|versions? \d|added in|deprecated|deprecation)\b"
     r"|(?:^|[(,;] ?)see\b|:$",
     re.IGNORECASE,
-)
-"""Sentences about the document itself, or that introduce the text below."""
+)  # Sentences about the document itself, or that introduce the text below
 _LEANS = re.compile(
     r"(?:it|they|these|those|there|here|such|this (?:is|are|was|can|will|may|must|should|has|does|allows|means|makes|lets|gives"
     r"|also|holds|ensures|enables|provides|includes|works|happens|\w+ed))\b",
     re.IGNORECASE,
-)
-"""Start of a sentence that cannot be understood without its heading."""
+)  # Start of a sentence that cannot be understood without its heading
 _FOLLOWS = re.compile(
     r"(?:moreover|however|therefore|thus|hence|also|otherwise|so|then|but|and|or|besides|furthermore|additionally|instead"
     r"|in (?:this|that|these|both|such|other|addition)\b|okay|perfect|now|as (?:you|we|mentioned|seen|in)|by doing"
     r"|with (?:this|that)|finally|similarly|likewise|next|again|let'?s|first|second|of course|unfortunately|luckily|yes|no)\b",
     re.IGNORECASE,
-)
-"""Start of a sentence that cannot be understood without the previous sentence."""
+)  # Start of a sentence that cannot be understood without the previous sentence
 _EMPTY_HEADING = re.compile(
     r"(?:\W*\b(?:introduction|overview|usage|examples?|notes?|basics?|basic|about|summary|details?|api|reference|faq|options?"
     r"|methods?|properties|description|getting started|motivation|background|advanced|more|see also|the|and|of)\b)+\W*",

@@ -92,8 +92,7 @@ def _contains_run(outer: Sequence[str], inner: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A judgement of one result list, with all that the metrics need. Only `among_candidates` goes beyond the first CUTOFF
-    hits."""
+    """A judgement of one result list, for the metrics. Only `among_candidates` goes beyond the first CUTOFF hits."""
 
     entries: int  # Number of relevant entries
     credited: tuple[int | None, ...]  # For each hit the entry that the strict rule credits to it, each entry once
@@ -137,8 +136,7 @@ METRICS = (
     *("P@10", "R@10", "MRR", "hit@10"),
     *("strict_p@10", "strict_r@10", "strict_mrr", "strict_ndcg@10", "strict_hit@1", "strict_hit@3", "strict_hit@10"),
     *("file@10", "candidates", ABSENT),
-)
-"""Metrics of the loose rule, then of the strict rule; `absent` is 1 if a task without an answer has no hit."""
+)  # Metrics of the loose rule, then of the strict rule; `absent` is 1 if a task without an answer has no hit
 
 Values = dict[str, dict[str, float]]  # Task key → metric → value; file@10 only if the task names a file
 
@@ -194,8 +192,7 @@ def _make_qrels(answer: Judgement) -> Iterator[tuple[str, tuple[dict[str, int], 
 
 
 def _make_hit_qrels(right: Sequence[bool]) -> tuple[dict[str, int], Documents]:
-    """Make qrels and a run whose documents are the hits. Without a right hit, the qrels name a missing document, so that
-    the task counts."""
+    """Make qrels and a run whose documents are hits. Without a right hit, a missing document makes the task count."""
     qrels = {f"hit {rank}": 1 for rank, is_right in enumerate(right) if is_right}
     return qrels or {"not found": 1}, _make_run([f"hit {rank}" for rank in range(len(right))])
 

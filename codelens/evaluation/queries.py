@@ -40,13 +40,7 @@ _LITERALS = re.compile(
 )
 
 # Ending of a task file's name → kind of its tasks
-KINDS = {
-    "messages": "message",
-    "literals": "literal",
-    "fragments": "fragment",
-    "namesakes": "namesake",
-    "qualified": "qualified",
-}
+KINDS = {f"{kind}s": kind for kind in ("message", "literal", "fragment", "namesake")} | {"qualified": "qualified"}
 
 
 def make_query_rows(name: str, texts: Sequence[TreeText], wanted: int) -> dict[str, list[Row]]:

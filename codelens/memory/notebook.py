@@ -244,7 +244,7 @@ class MemoryNotebook:
     def _find_meant(self, target: str, among: Iterable[Place]) -> set[Place]:
         """Find the places in `among` that a target names: by their recorded names, else by the index."""
         wanted = target.replace("::", ".").replace("#", ".").removesuffix("()")
-        meant = {p for p in among if target in (p.path, f"{p.repository}/{p.path}") or p.label() == target}
+        meant = {p for p in among if target in (p.path, f"{p.repository}/{p.path}") or p.format_label() == target}
         if not meant:
             meant = {p for p in among if p.name and f".{p.name}".endswith(f".{wanted}")}
         if not meant:

@@ -63,20 +63,20 @@ class TimeBudget:
         if self.seconds != math.inf and self._began + self.seconds * self.share <= self._clock():
             raise OutOfTime
 
-    def rest(self) -> TimeBudget:
+    def make_remainder(self) -> TimeBudget:
         """Make a new budget of the time that is left until the end of the last part."""
         rest = TimeBudget(0.0, self._clock)
         rest.seconds = self._began + self.seconds * min(self.share, SHOWN) - rest._began
         return rest
 
-    def apart(self) -> TimeBudget:
+    def copy_for_task(self) -> TimeBudget:
         """Copy the budget for a task that runs concurrently with others and enters its own parts."""
         copy = TimeBudget(self.seconds, self._clock)
         copy._began, copy.share = self._began, self.share
         return copy
 
-    def take(self, other: TimeBudget) -> None:
-        """Add what a task with a copy of the budget (`apart`) left out."""
+    def add_cuts(self, other: TimeBudget) -> None:
+        """Add what a task with a copy of the budget (`copy_for_task`) left out."""
         self.cut += other.cut
         self.limits += other.limits
 

@@ -59,8 +59,7 @@ class FileStamp:
 class SeenFile:
     """A regular file that the walk selected for indexing."""
 
-    path: str
-    """Relative to the root, POSIX separators; bytes that are not UTF-8 are written as \\xNN."""
+    path: str  # Relative to the root, POSIX separators; bytes that are not UTF-8 are written as \xNN
     os_path: str  # The path for opening it: relative to the root, in the form of os.fsdecode
     stamp: FileStamp
 
@@ -183,8 +182,7 @@ class TreeLook:
     """Sorted paths below the root; a new folder with files ends in a slash. `changed` and `deleted` are alike."""
     changed: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
-    head_moved: bool = False
-    """True if the state is unknown and git's HEAD is no longer the indexed commit."""
+    head_moved: bool = False  # True if the state is unknown and git's HEAD is no longer the indexed commit
 
     @property
     def differences(self) -> int:

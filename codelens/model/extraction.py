@@ -97,8 +97,7 @@ class Binding(NamedTuple):
     text: str  # The expression without arguments of calls ('Flask()'); empty if it names nothing
     unit: int | None  # Index of the enclosing unit in the document's list, None at module level
     start: int
-    until: int = 0
-    """End of the anonymous function in which the name is bound; 0 if it is bound in the whole unit."""
+    until: int = 0  # End of the anonymous function in which the name is bound; 0 if it is bound in the whole unit
 
 
 class Import(NamedTuple):

@@ -22,8 +22,7 @@ STORED_KINDS = (
     *("accesses_field", "decorates", "throws", "tests", "reads_env", "executes_process", "handles_route"),
     *("documents", "consumes_endpoint", "implements_rpc", "consumes_rpc", "depends_on", "deployed_by"),
     *("gated_by_flag", "owned_by", "authored_by", "member_of"),
-)
-"""In the order of their numbers, so new ones come last."""
+)  # In the order of their numbers, so new ones come last
 KINDS: Mapping[str, int] = {kind: number for number, kind in enumerate(STORED_KINDS, start=1)}
 """Stored kinds → their numbers. `tests` is a call from test code to other code. `member_of` is stored only for members defined
 outside of their type's text (Go methods); for others it follows from the units."""

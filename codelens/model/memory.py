@@ -23,7 +23,7 @@ class Place(NamedTuple):
     name: str  # Qualified; empty for a file
     kind: str
 
-    def label(self) -> str:
+    def format_label(self) -> str:
         """Format the place for people: `src/app.py Flask.run`."""
         return f"{self.path} {self.name}".rstrip()
 
@@ -55,8 +55,7 @@ class PlaceRecord:
     rating: float | None = None  # From 0 to 10
     uses: int = 0
     feedback: tuple[Feedback, ...] = ()  # Oldest first
-    stamps: tuple[int, ...] = ()
-    """Times in unix seconds of the last 20 answers that contained the place, oldest first."""
+    stamps: tuple[int, ...] = ()  # Times in unix seconds of the last 20 answers that contained the place, oldest first
 
     @property
     def outcomes(self) -> tuple[int, int]:

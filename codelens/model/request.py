@@ -107,8 +107,7 @@ class SearchOptions:
         "Find code similar to PATH:LINE, PATH or a symbol, by vector and names; `-` is code on stdin. "
         "It replaces QUERY; give filters with -e",
         applies=(UNITS,),
-    )
-    """With `like`, only the conditions of the query count."""
+    )  # With `like`, only the conditions of the query count
     snippet: str = ""  # The code on stdin, for `--like -`
     snippet_language: str = query_option(
         "", "--lang LANG", "The language of the code on stdin [default: detected]", words=LANGUAGES
@@ -156,8 +155,7 @@ class SearchOptions:
         "Weights of channels, as exact=2,fuzzy=1,vector=0.5",
         is_text=True,
         http=ServerOption("Weights of channels, as exact=2,fuzzy=1,vector=0.5", default=""),
-    )
-    """Channel → weight, which replaces the profile's weight."""
+    )  # Channel → weight, which replaces the profile's weight
     rrf_k: int | None = ranking_option(
         None,
         "--rrf-k K",
@@ -268,8 +266,7 @@ class SearchOptions:
         (),
         http=ServerOption("Only below these paths, relative to a repository's root", name="below"),
         mcp=ServerOption("Only below these files and folders, relative to the root", most=1000),
-    )
-    """Relative to a repository's root; empty for everywhere."""
+    )  # Relative to a repository's root; empty for everywhere
     repositories: tuple[str, ...] = make_option(
         (), http=ServerOption("Only these repositories, by their names in the index", name="repository")
     )
@@ -288,8 +285,7 @@ class SearchOptions:
         "The current time, such as 2025-01-31T12:00 or unix seconds [default: now; for git history, the time of the "
         "indexed commit]",
         is_text=True,
-    )
-    """The current time in unix seconds; None for the default."""
+    )  # The current time in unix seconds; None for the default
     limit: int = order_option(
         20,
         "-m --limit N",

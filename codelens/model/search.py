@@ -42,8 +42,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "memory": ("favorite", "useful", "useless", "session", "pin"),
     "popularity": ("stars", "rating", "success", "usage"),
     "shape": ("type", "function", "chunk", "section", "local", "quoted", "lines", "parts"),
-}
-"""Family → the sources of its contributions, most of which are features. `why` shows families first."""
+}  # Family → the sources of its contributions, most of which are features. `why` shows families first
 _FAMILY_OF: Mapping[str, str] = {source: family for family, sources in FAMILIES.items() for source in sources}
 
 
@@ -106,8 +105,7 @@ class ExpandedQuery:
     extra: tuple[Term, ...] = ()
     """Terms from abbreviations and corrected spellings; they find units but do not count as coverage."""
     related: tuple[Term, ...] = ()  # Related terms from the lexicon, most useful first
-    common: tuple[str, ...] = ()
-    """Terms that the exact channel leaves out because too many units have them."""
+    common: tuple[str, ...] = ()  # Terms that the exact channel leaves out because too many units have them
     texts: tuple[str, ...] = ()  # The plain parts of the query as written, in order; phrases are taken from them
     learned: tuple[Match, ...] = ()  # Units used before for the query's words, greatest weight first
     left_out: tuple[str, ...] = ()  # Messages about terms that limits left out
@@ -124,7 +122,7 @@ class QueryTarget:
     column: int = 0
 
 
-Says = Callable[[UnitRow, str, float], str]  # Writes the reason for a unit's feature with its value
+ReasonWriter = Callable[[UnitRow, str, float], str]  # Writes the reason for a unit's feature with its value
 
 
 class Candidate:
@@ -134,24 +132,21 @@ class Candidate:
     contributions with their reasons are made when they are read.
     """
 
-    __slots__ = ("_amounts", "_features", "_recorded", "_sum", "_unmade", "channels", "judge", "says", "unit")
+    __slots__ = ("_amounts", "_features", "_recorded", "_sum", "_unmade", "channels", "judge", "unit", "write_reason")
 
     def __init__(
         self, unit: UnitRow, channels: dict[str, int] | None = None, recorded: list[Contribution] | None = None
     ) -> None:
         self.unit = unit
-        self.channels: dict[str, int] = {} if channels is None else channels
-        """Channel → rank, from 1."""
-        self.says: Says | None = None
+        self.channels: dict[str, int] = {} if channels is None else channels  # Channel → rank, from 1
+        self.write_reason: ReasonWriter | None = None
         self.judge: Callable[[UnitRow], float] | None = None
         """Computes the unit's confidence (`search.confidence`); None if the profile has no confidences."""
         self._recorded = recorded
-        self._unmade: list[tuple[Any, ...]] = []
-        """Functions that make further contributions, each with its arguments."""
+        self._unmade: list[tuple[Any, ...]] = []  # Functions that make further contributions, each with its arguments
         self._features: list[tuple[Sequence[tuple[str, float]], Sequence[float]]] = []
         """For each call of `add_features`: (name, weight) of each feature, and the values."""
-        self._amounts: list[float] = []
-        """The amounts of `_unmade` and `_features`."""
+        self._amounts: list[float] = []  # The amounts of `_unmade` and `_features`
         self._sum = 0, 0.0  # The number of amounts that were summed, and their sum
 
     @property
@@ -180,8 +175,8 @@ class Candidate:
     @property
     def contributions(self) -> list[Contribution]:
         """All parts of the score: ranks, then features, then factors on their sum."""
-        recorded, says, ranks = self.recorded, self.says, len(self.channels)
-        features = [_make_bonus(*of, says(self.unit, of[0], of[2])) for of in self.measured if says is not None]
+        recorded, write, ranks = self.recorded, self.write_reason, len(self.channels)
+        features = [_make_bonus(*of, write(self.unit, of[0], of[2])) for of in self.measured if write is not None]
         return recorded[:ranks] + features + recorded[ranks:]
 
     def write_reasons(self) -> None:
@@ -259,8 +254,7 @@ class Hit:
     unit: UnitRow
     score: float
     channels: Mapping[str, int]
-    contributions: tuple[Contribution, ...]
-    """Only ranks and factors if the options ask for no reasons."""
+    contributions: tuple[Contribution, ...]  # Only ranks and factors if the options ask for no reasons
     freshness: Freshness
     root: str  # Absolute path of the repository's root; the path of the unit is relative to it
     line: int
@@ -343,7 +337,7 @@ class Trace:
     candidates: list[Candidate] = field(default_factory=list)  # All candidates in final order, before the limit
     events: list[Event] = field(default_factory=list)
 
-    def match(self, channel: str, rank: int) -> Match | None:
+    def find_match(self, channel: str, rank: int) -> Match | None:
         """Return the match at a rank, from 1, in a channel; None beyond the channel's cut."""
         ranking = self.rankings.get(channel, ())
         return ranking[rank - 1] if rank <= len(ranking) else None
@@ -424,8 +418,7 @@ class Loss:
     cut, no channel, beaten, offset, out of time."""
     text: str
     remedy: str  # The smallest change of query, options or tree that makes it a hit; empty if unknown
-    remedy_query: str = ""
-    """A query that was tried and finds the target; it needs `remedy_options` if they are set."""
+    remedy_query: str = ""  # A query that was tried and finds the target; it needs `remedy_options` if they are set
     remedy_options: SearchOptions | None = None  # The options it needs, if they differ from the search's
 
 

@@ -54,8 +54,7 @@ class LinePlace:
     node: Node
 
 
-LineNode = Any
-"""A condition on a line: a tree of And, Or and Not with leaves LinePlace, Phrase, Identifier and Pattern."""
+LineNode = Any  # A condition on a line: a tree of And, Or and Not with leaves LinePlace, Phrase, Identifier and Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +80,7 @@ class FoundLine(NamedTuple):
 
     number: int
     begin: int
-    end: int
-    """Before the line break, "\\r\\n" or "\\n"."""
+    end: int  # Before the line break, "\r\n" or "\n"
     ranges: Ranges
 
 

@@ -89,8 +89,7 @@ class Faults:
         return tuple(dict.fromkeys(ordered))[:MOST]
 
 
-MOST_PATTERNS = 32
-"""Most patterns in one query. Each runs on the text of every unit that the other conditions admit."""
+MOST_PATTERNS = 32  # Most patterns in one query. Each runs on the text of every unit that the other conditions admit
 MAX_DEPTH = 50  # Most nested groups. Deeper parentheses are text.
 
 _SPACE = re.compile(r"\s*")
@@ -130,7 +129,7 @@ class Lexer:
         self.depth = self.patterns = 0
         self.position = 0
 
-    def run(self) -> list[QueryToken]:
+    def split(self) -> list[QueryToken]:
         """Split the whole query; returns all tokens in order. Unclosed parentheses stay in `open`."""
         while (start := _find_end(_SPACE, self.text, self.position)) < len(self.text):
             self.position = start
@@ -316,7 +315,7 @@ def parse_query(
         return Query(text, Pattern(text), case=case)
     faults = Faults(text)
     lexer = Lexer(text, faults, known_languages)
-    tokens = lexer.run()
+    tokens = lexer.split()
     unpaired = {index for index in lexer.open if index is not None}
     tokens = _demote_operators(_make_loose_text(text, tokens, unpaired, faults), text, faults)
     if strict and faults.notes:

@@ -28,8 +28,7 @@ from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.terms import fold
 
-MAX_SOURCE = 10_000
-"""Most characters of a regular expression. A generated alternation of some hundred names fits."""
+MAX_SOURCE = 10_000  # Most characters of a regular expression. A generated alternation of some hundred names fits
 _parser: Any = import_module("re._parser")
 _CODE_ESCAPE = re.compile(r"\\[xuUN0-9]")
 _POSIX_CLASS = re.compile(r"\[:\^?\w+:\]")

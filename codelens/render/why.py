@@ -250,7 +250,7 @@ def format_position(explanation: Explanation, trace: Trace, view: WhyView) -> It
     mine = explanation.candidate
     if mine is None:
         return
-    matches = [(f"{name} #{rank}", trace.match(name, rank)) for name, rank in sorted(mine.channels.items())]
+    matches = [(f"{name} #{rank}", trace.find_match(name, rank)) for name, rank in sorted(mine.channels.items())]
     if view.every_part and matches:  # show the channel's own score
         parts = [f"{place} ({match.raw_score:.4g})" if match else place for place, match in matches]
         yield f"ranks: {', '.join(parts)}"

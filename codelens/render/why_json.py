@@ -102,7 +102,7 @@ def _build_candidate_record(candidate: Candidate | None, rank: int | None, trace
     record["families"] = [
         {"family": f.name} | pick_fields(f, "amount share reasons") for f in group_families(candidate.contributions)
     ]
-    matches = {name: (rank, trace.match(name, rank)) for name, rank in sorted(candidate.channels.items())}
+    matches = {name: (rank, trace.find_match(name, rank)) for name, rank in sorted(candidate.channels.items())}
     record["matches"] = {  # channel → what it found: its rank, its own score and its reason
         name: {"rank": rank} | pick_fields(match, "raw_score reason")
         for name, (rank, match) in matches.items()

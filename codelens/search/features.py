@@ -379,7 +379,7 @@ def measure(
         return FEATURES[name].says(unit, evidence, value) if name in FEATURES else explainers[name](unit)
 
     for candidate in candidates:
-        candidate.says = says
+        candidate.write_reason = says
     columns: list[tuple[str, float, Sequence[float]]] = []
     for name, feature in FEATURES.items():
         weight = weights.get(name)

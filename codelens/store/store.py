@@ -384,7 +384,7 @@ class Store(Tables):
         """Limit queries in this block to these CPU seconds. An outer limit takes precedence; `apart` uses a copy of its rest."""
         before = self.budget
         if before.limited and apart:
-            self.budget = before.rest()
+            self.budget = before.make_remainder()
         elif seconds and not before.limited:
             self.budget = self.make_budget(seconds)
         try:

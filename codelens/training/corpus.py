@@ -20,8 +20,7 @@ from codelens.model.fast_dataclass import dataclass, replace
 from codelens.text.terms import count_tokens
 
 KINDS = ("doc", "name", "comment", "history", "value")  # Kinds of questions, by origin
-TEXTS = ("query", "name", "context", "signature", "body")
-"""Texts of a pair, in order: bag 5 i is the query of pair i."""
+TEXTS = ("query", "name", "context", "signature", "body")  # Texts of a pair, in order: bag 5 i is the query of pair i
 MOST_BODY = 6000  # Maximum characters of a body: about one window of the index, 512 tokens
 
 Ints = npt.NDArray[np.int32]

@@ -108,27 +108,27 @@ def fine_tune(
     encoder = Encoder()
     # Each tree is a package, so that answers are searched in the same tree.
     for number in dict.fromkeys(pair.tree for pair in pairs.pairs):
-        encoder.add(str(number), (entry.pair.record() for entry in pairs.pairs if entry.tree == number))
+        encoder.add(str(number), (entry.pair.make_record() for entry in pairs.pairs if entry.tree == number))
     words = encoder.build_corpus()
     known, known_names = load_model(file)
     base, names = add_rows(known, known_names, words, places[LEARNT])
     exam = Exam(map_to_rows(words, names), places)
-    first = exam.score(VALIDATION, base)
+    first = exam.compute_score(VALIDATION, base)
     size = max(64, min(recipe.batch, len(places[LEARNT]) // 4))
     recipe = replace(recipe, batch=size, run=size)
     best = _BestModel(base, first)
 
     def on_step(step: int, loss: float, now: Model) -> None:
         if step % max(1, recipe.steps // LOOKS) == 0 or step == recipe.steps:
-            score = exam.score(VALIDATION, now)
-            best.offer(now, score, step)
+            score = exam.compute_score(VALIDATION, now)
+            best.keep_better(now, score, step)
             report(TrainingStep(step, recipe.steps, loss, score))
 
     train_model(exam.corpus, places[LEARNT], recipe, base.copy(), on_step)
     last = best.model
     for share in SHARES_TRIED:
         model = interpolate_models(base, last, share)
-        best.offer(model, exam.score(VALIDATION, model), best.step, share)
+        best.keep_better(model, exam.compute_score(VALIDATION, model), best.step, share)
     return FineTuned(
         best.model,
         names,
@@ -161,7 +161,7 @@ class _BestModel:
     def __init__(self, model: Model, score: float) -> None:
         self.model, self.score, self.step, self.share = model, score, 0, 1.0
 
-    def offer(self, model: Model, score: float, step: int, share: float = 1.0) -> None:
+    def keep_better(self, model: Model, score: float, step: int, share: float = 1.0) -> None:
         if score > self.score:
             self.model, self.score, self.step, self.share = model.copy(), score, step, share
 
@@ -179,7 +179,7 @@ class Exam:
         enough = {kind: pairs for kind, pairs in by_kind.items() if len(pairs) >= FEWEST_ASKED}
         return {kind: compute_reciprocal_rank(self.corpus, pairs, model) for kind, pairs in enough.items()}
 
-    def score(self, part: str, model: Model) -> float:
+    def compute_score(self, part: str, model: Model) -> float:
         """Compute the mean MRR@10 over kinds of questions, or over all questions if no kind has enough of them."""
         if figures := self.compute_figures(part, model):
             return sum(figures.values()) / len(figures)

@@ -71,8 +71,7 @@ MOST_BYTES = 16_000_000
 MAX_FILE = 400_000  # Bytes. A larger file is generated, or a whole library in one file.
 MOST_FOUND = 24_000
 """Number of pairs after which no more files are read: over twice the sum of CAPS. Chosen to limit the time of mining."""
-FEWEST_TOKENS = 8
-"""Minimum number of distinct tokens in the body of a function that is asked for by its name. Chosen."""
+FEWEST_TOKENS = 8  # Minimum number of distinct tokens in the body of a function that is asked for by its name. Chosen
 FEWEST_COMMENT_WORDS = 4  # Minimum words of a comment inside a function
 LEAK = 6  # Leading words of a question that must not appear together in its answer
 ASKED_KINDS = frozenset({"function", "method", "class", "struct", "interface", "trait", "enum", "type", "macro"})
@@ -96,7 +95,7 @@ class Pair:
     path: str
     line: int
 
-    def record(self) -> dict[str, str | int]:
+    def make_record(self) -> dict[str, str | int]:
         """Return the pair as a JSON object."""
         f = self.fields
         texts = {"name": f.name, "context": f.context, "signature": f.signature, "body": f.body}

@@ -17,16 +17,14 @@ LEAST_LETTERS = 0.7  # Minimum share of letters among visible characters; tables
 _OPENS = re.compile(
     r"(?:[@\\](?:brief|short|summary|description|desc|details?|abstract)\b|(?:summary|description|purpose) ?:)[ \t]*",
     re.IGNORECASE,
-)
-"""Tags that introduce the description."""
+)  # Tags that introduce the description
 _ENDS = re.compile(
     r"\s*(?:[@\\][a-zA-Z]\w*|:[a-z]+(?: [^:\n]*)?:(?:\s|$)|\.\. |>>>|\$ |```|~~~|[-=~^*#_+]{3,}\s*$"
     r"|(?:args?|arguments?|param(?:eter)?s?|returns?|raises?|throws?|yields?|examples?|usage|notes?|see also|attributes"
     r"|keyword args?|options|since|inputs?|outputs?|caveats?|warnings?|tips?|deprecated|requires|ensures)\s*:"
     r"|(?:todo|fixme|xxx)\b|(?:parameters|returns|examples?)\s*$|#+ )",
     re.IGNORECASE,
-)
-"""Lines that end a description."""
+)  # Lines that end a description
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d+[.)]|\(?[a-z]\))\s+\S")
 _CALL_SEQUENCE = re.compile(r"^\s*:?call-seq:.*(?:\n[ \t]*\S.*)*\n?")
 """The call sequence at the start of rdoc comments of C methods."""
@@ -82,8 +80,7 @@ _BEFORE_NAME = re.compile(r"(?:[\w.:]*[.:])?")
 _CALL = re.compile(r"^\s?\([^()]*\)")
 _AFTER_NAME = re.compile(
     r"(?!\w)(\s*[-–—:=]+\s+|(?:\s+(?:function|method|class))?\s+(?=[a-z]+s\s)(?:(?:is|are)\s+(?=(?:an?|the)\s))?)?"
-)
-"""Links a name to the sentence about it: a dash, or a verb in the third person."""
+)  # Links a name to the sentence about it: a dash, or a verb in the third person
 _WORD = re.compile(r"[A-Za-z][A-Za-z'-]+")
 
 

@@ -80,8 +80,8 @@ def test_a_run_is_read(tmp_path: Path) -> None:
 
 def test_the_mean_over_repositories(tmp_path: Path) -> None:
     run = load_run(write_run(tmp_path / "run.json", {("a", "1"): 0.5, ("b", "1"): 1, ("b", "2"): 0.5, ("b/c", "1"): 0}))
-    assert run.average("strict_ndcg@10", ["a/1", "b/1", "b/2"]) == 0.625
-    assert run.average("strict_ndcg@10", run.values["strict_ndcg@10"]) == pytest.approx(1.25 / 3)
+    assert run.compute_mean("strict_ndcg@10", ["a/1", "b/1", "b/2"]) == 0.625
+    assert run.compute_mean("strict_ndcg@10", run.values["strict_ndcg@10"]) == pytest.approx(1.25 / 3)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"rows": [1]}', '{"rows": [{"repo": "a"}]}'])

@@ -80,7 +80,7 @@ def otlp(*spans: dict[str, Any]) -> bytes:
 def ingested(index: Index, *spans: dict[str, Any]) -> dict[str, tuple[int, int]]:
     """The stored traces after these spans: path and name → (times, last)."""
     index.graph.traces().ingest([("spans.json", otlp(*spans))])
-    return {place.label(): tuple(seen) for place, seen in index.graph.traces().list_observations().items()}
+    return {place.format_label(): tuple(seen) for place, seen in index.graph.traces().list_observations().items()}
 
 
 # Reading

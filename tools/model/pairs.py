@@ -110,7 +110,7 @@ def write_tree(tree: Path, out: Path, known: Iterable[bytes] = (), excluded: Ite
     counts.update(f"{pair.kind} {pair.language}" for pair in pairs)
     counts_file = out.with_name(out.name.removesuffix(ENDING) + ".counts.json")
     counts_file.write_text(json.dumps(dict(sorted(counts.items())), indent=1))
-    write_pairs(out, (pair.record() for pair in pairs))
+    write_pairs(out, (pair.make_record() for pair in pairs))
 
 
 if __name__ == "__main__":

@@ -221,7 +221,9 @@ def _compare_saved_runs(flags: EvalFlags) -> int:
     for metric, comparison in comparisons.items():
         common = before.values[metric].keys() & after.values[metric].keys()
         means = {"before": comparison.before, "after": comparison.after}
-        means |= {f"macro_{name}": run.average(metric, common) for name, run in (("before", before), ("after", after))}
+        means |= {
+            f"macro_{name}": run.compute_mean(metric, common) for name, run in (("before", before), ("after", after))
+        }
         rows[metric] = {
             "n": comparison.tasks,
             **{name: round(mean, PLACES) for name, mean in means.items()},

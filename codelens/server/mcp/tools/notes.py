@@ -159,7 +159,7 @@ def answer_feedback(call: ToolCall) -> ToolAnswer:
         query = given.get("query")
         words = select_learnable_words(query) if query is not None else ()
         places = [notebook.judge(hit, verdict == "useful", query, words)]
-    labels = [escape_line(place.label())[:LONGEST_LABEL] for place in places[:MOST_LABELS]]
+    labels = [escape_line(place.format_label())[:LONGEST_LABEL] for place in places[:MOST_LABELS]]
     lines = [f"{verdict}: {label}" for label in labels]
     return ToolAnswer("\n".join(lines) or "the last answer has no hit there", {"verdict": verdict, "places": labels})
 
