@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -158,8 +157,6 @@ class _DefinitionLines:
             if not unit.local and (unit.kind in COUNTED or unit.kind == "module"):
                 first, last = file.find_lines(unit)
                 self._spans.append((self._find_documentation_start(first, unit), last, at))
-        self._spans.sort()
-        self._firsts = [first for first, _, _ in self._spans]
 
     def find_touched(self, hunk: Hunk) -> Iterator[int | None]:
         """Yield the index of the definition around each old line of a hunk, or around its insertion; None outside of all."""
@@ -173,8 +170,7 @@ class _DefinitionLines:
 
     def _find_innermost(self, first: int, last: int) -> int | None:
         """Find the index of the smallest definition that contains these lines, the last of equals; None outside of all."""
-        before = self._spans[: bisect_right(self._firsts, first)]
-        around = [(end - start, -at) for start, end, at in before if end >= last]
+        around = [(end - start, -at) for start, end, at in self._spans if start <= first and end >= last]
         return -min(around)[1] if around else None
 
     def _find_around_insertion(self, above: int, new: Sequence[bytes]) -> int | None:

@@ -170,10 +170,8 @@ class _Lines:
                 return self._group_by_line(self._find_occurrences(text, whole_word))
             case Pattern(source):
                 return self._group_by_line(self._find_matches(source))
-            case LinePlace(condition):
-                return self.filter_by_place(self.list_all(), condition)
-            case Not(part):
-                return self.list_others(self.find(part))
+            case LinePlace() | Not():
+                return self.narrow(self.list_all(), node)
             case Or(parts):
                 lines: dict[int, FoundLine] = {}
                 for part in parts:
@@ -189,7 +187,7 @@ class _Lines:
         """Keep the lines that satisfy a part of the query, and add its matching ranges to them."""
         match node:
             case LinePlace(condition):
-                return self.filter_by_place(lines, condition)
+                return self._filter_by_place(lines, condition)
             case Not(part):
                 others = self.narrow(lines, part)
                 return {number: line for number, line in lines.items() if number not in others}
@@ -213,7 +211,7 @@ class _Lines:
     def list_others(self, lines: Lines) -> Lines:
         return {number: line for number, line in self.list_all().items() if number not in lines}
 
-    def filter_by_place(self, lines: Lines, condition: Node) -> Lines:
+    def _filter_by_place(self, lines: Lines, condition: Node) -> Lines:
         """Keep the lines where a condition on file and units holds."""
         spans = self.places(condition)
         if spans is None:
