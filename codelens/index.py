@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from codelens.graph.view import GraphView
     from codelens.indexing.run import BuildOptions
     from codelens.memory.notebook import MemoryNotebook
-    from codelens.model.context import Change, ContextRequest, PackedText, PackLayout
+    from codelens.model.context import ChangedCode, ContextRequest, PackedText, PackLayout
     from codelens.model.history import HistoryRead, LastChange, PastCommit, SnapshotDocument
     from codelens.model.runs import IndexReport, Status
     from codelens.notes.finder import AnchorFinder
@@ -283,9 +283,8 @@ class Index:
         with self._store.reading():
             documents = find_documents(path, "", self._store)
             if not documents:
-                raise TargetError(
-                    f"{path} is not in the index", hint="`codelens status --skipped` lists what was left out"
-                )
+                hint = "`codelens status --skipped` lists what was left out"
+                raise TargetError(f"{path} is not in the index", hint=hint)
             return [unit for document in documents for unit in self._store.units.list_in_document(document.id)]
 
     def complete_name(self, beginning: str, most: int) -> list[str]:
@@ -471,9 +470,7 @@ class GraphTopic:
             near = None if focus is None else {d.id for d in list_documents_in_scope(self._store, focus)}
             return map_repository(self._view(options), budget, near)
 
-    def find_tests_reaching(
-        self, change: Change | Sequence[str], depth: int | None, least: float | None
-    ) -> ReachingTests:
+    def find_tests_reaching(self, change: ChangedCode, depth: int | None, least: float | None) -> ReachingTests:
         """Find the tests that a change or the targets affect, along edges of confidence `least` or more.
 
         Raises TargetError, and UsageError if the change cannot be read.
@@ -483,9 +480,7 @@ class GraphTopic:
         with self._read_in_time():
             return find_tests_reaching(self._view(RelationOptions(min_confidence=least), RESOLVED), change, depth)
 
-    def list_unresolved_calls(
-        self, change: Change | Sequence[str], depth: int | None, least: float | None
-    ) -> RelationAnswer:
+    def list_unresolved_calls(self, change: ChangedCode, depth: int | None, least: float | None) -> RelationAnswer:
         """List the calls that linking could not follow: through them a change may affect more tests than `tests_reaching` finds."""
         from codelens.context.test_scope import find_unresolved_calls
 

@@ -71,9 +71,8 @@ def list_ablations(profile: Profile, options: SearchOptions) -> list[Ablation]:
     """List the ablations that apply to a profile; the first changes nothing."""
     ablations = [Ablation(options.profile), *_list_weight_ablations(profile, options), *_list_graph_ablations(profile)]
     if profile.composite:
-        ablations += [
-            Ablation(f"- {name}", (edit,)) for name, edit in COMPOSITE.items() if _changes_profile(profile, edit)
-        ]
+        edits = ((name, edit) for name, edit in COMPOSITE.items() if _changes_profile(profile, edit))
+        ablations += [Ablation(f"- {name}", (edit,)) for name, edit in edits]
     return ablations
 
 

@@ -246,9 +246,8 @@ class _CommitSearch:
             places: dict[Place, None] = {}
             for path, hunks in files:
                 file = self._reader.parse(path, next(texts))
-                places |= {
-                    (path, unit.qualified_name): None for unit in (find_changed_units(file, hunks) if file else ())
-                }
+                units = find_changed_units(file, hunks) if file else ()
+                places |= {(path, unit.qualified_name): None for unit in units}
             yield tuple(places) if changes_of_commit is not None else None
 
 

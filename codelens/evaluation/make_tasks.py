@@ -54,9 +54,8 @@ def choose_name(repository: Repository, name: str = "") -> str:
     """Return the repository's name in tasks and file names: `name` if given, else its folder's. Raises UsageError."""
     if name:
         if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
-            raise UsageError(
-                f"'{name}' cannot be part of a file name", "letters, digits, `_`, `-`, `+` and `.`, as --name our-code"
-            )
+            hint = "letters, digits, `_`, `-`, `+` and `.`, as --name our-code"
+            raise UsageError(f"'{name}' cannot be part of a file name", hint)
         return name
     folder = repository.top.parent if repository.top.name == ".git" else repository.top
     return re.sub(r"[^\w.+-]+", "-", folder.name.removesuffix(".git")).strip("-.+")[:LONGEST_NAME] or "tree"
@@ -65,10 +64,8 @@ def choose_name(repository: Repository, name: str = "") -> str:
 def prepare_folder(folder: Path, name: str) -> None:
     """Create the folder, or remove the files that an earlier run with this name made. Raises UsageError and CannotWrite."""
     if find_enclosing_repository(folder.resolve()) is not None:
-        hint = (
-            "name one outside, as --out ~/tasks: the ignore rules around it would decide what of the trees is indexed"
-        )
-        raise UsageError(f"{folder} lies in a git repository", hint)
+        reason = "the ignore rules around it would decide what of the trees is indexed"
+        raise UsageError(f"{folder} lies in a git repository", f"name one outside, as --out ~/tasks: {reason}")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", "name a new folder, or one made by make-tasks")
     try:

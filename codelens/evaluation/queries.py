@@ -84,13 +84,11 @@ def _make_string_queries(texts: Sequence[TreeText]) -> Iterator[tuple[str, str, 
                     yield "message", " ".join(words[first : first + length]), unit
 
 
-def _make_name_queries(
-    texts: Sequence[TreeText], everything: Sequence[PlacedUnit]
-) -> Iterator[tuple[str, str, PlacedUnit]]:
+def _make_name_queries(texts: Sequence[TreeText], known: Sequence[PlacedUnit]) -> Iterator[tuple[str, str, PlacedUnit]]:
     """Yield (kind, query, answer) of fragments, namesakes and qualified names."""
-    counts = Counter(placed.unit.name for placed in everything)
+    counts = Counter(placed.unit.name for placed in known)
     namesakes: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
-    for placed in everything:
+    for placed in known:
         namesakes[fold_identifier(placed.unit.name)].add((*placed.place, placed.unit.kind))
     names = "\n".join(namesakes)
     for text in texts:

@@ -110,9 +110,8 @@ def describe_run(
     """Make the JSON record of a run without its rows: the tasks, the indexes, and all numbers of the profile."""
     tasks = [task for batch in batches for task in batch.tasks]
     options, defaults = setup.options, SearchOptions()
-    changed = {
-        name: value for name, value in asdict(options).items() if value != getattr(defaults, name) and name != "limit"
-    }
+    given = {name: value for name, value in asdict(options).items() if name != "limit"}
+    changed = {name: value for name, value in given.items() if value != getattr(defaults, name)}
     indexes = {
         name: {
             "snapshot": info.snapshot,

@@ -195,9 +195,7 @@ def sample_rows(
     is_usable: Callable[[TaskDraft], bool] = lambda draft: True,
 ) -> list[Row]:
     """Make tasks of at most `wanted` drafts, drawn by hash. Queries that are equal after `fold` are dropped."""
-    drafts = sorted(
-        drafts, key=lambda draft: (xxhash.xxh3_64_intdigest(f"codelens made {draft.seed}".encode()), draft.query)
-    )
+    drafts = sorted(drafts, key=lambda d: (xxhash.xxh3_64_intdigest(f"codelens made {d.seed}".encode()), d.query))
     counts = Counter(fold(draft.query) for draft in drafts)
     rows: list[Row] = []
     for draft in drafts:

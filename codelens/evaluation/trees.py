@@ -140,10 +140,8 @@ def find_changed_units(file: DefinedFile, hunks: Sequence[Hunk]) -> list[Unit]:
     A changed line belongs to the innermost definition, which includes its documentation. Modules are never returned.
     """
     places = _DefinitionLines(file)
-    touched = {
-        at for hunk in hunks for at in places.find_touched(hunk) if at is not None and can_be_answer(file.units[at])
-    }
-    return [file.units[at] for at in sorted(touched)]
+    touched = {at for hunk in hunks for at in places.find_touched(hunk) if at is not None}
+    return [file.units[at] for at in sorted(touched) if can_be_answer(file.units[at])]
 
 
 class _DefinitionLines:

@@ -5,7 +5,7 @@ The budget counts the written text, so packing needs the output format: a `PackL
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
 
@@ -103,6 +103,9 @@ class Change:
     revisions: str = ""  # BASE..HEAD in git's notation
     staged: bool = False  # The diff from HEAD to git's index
     cwd: str = ""  # Absolute path; paths of a diff may be relative to it
+
+
+ChangedCode = Change | Sequence[str]  # A change, or targets
 
 
 @dataclass(frozen=True, slots=True)

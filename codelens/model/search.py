@@ -168,9 +168,8 @@ class Candidate:
     @property
     def measured(self) -> list[tuple[str, float, float]]:
         """(feature, weight, value) of each feature whose value is not 0."""
-        return [
-            (*of, value) for features, row in self._features for of, value in zip(features, row, strict=True) if value
-        ]
+        parts = (part for features, row in self._features for part in zip(features, row, strict=True))
+        return [(*feature, value) for feature, value in parts if value]
 
     @property
     def contributions(self) -> list[Contribution]:

@@ -308,9 +308,7 @@ def add_satisfying(
     rows = {d.id: d for d in documents}
     kinds, rest = split_off_kinds(conditions.node)
     briefs = texts.store.units.list_briefs(list(rows), kinds, asks_for_todos(conditions.node))
-    large = {
-        document: texts.read(rows[document]) for document in texts.store.parts.list_documents() if document in rows
-    }
+    large = {number: texts.read(rows[number]) for number in texts.store.parts.list_documents() if number in rows}
     demanding_text = demands_text(conditions.node)
     before = -1
     matchings: tuple[int, Mapping[UnitId, Matching]] = (-1, {})
@@ -365,7 +363,7 @@ def _add_by_text(
     before = len(satisfying.units)
     satisfying.units += decider.decide_texts(undecided, text)
     if len(satisfying.units) == before and part is not None:
-        reach = decider.find_with_adjacent_text(undecided, text, text.span_of(part))
+        reach = decider.find_with_context(undecided, text, text.span_of(part))
         satisfying.reach |= reach
         satisfying.units += reach
 
@@ -386,9 +384,7 @@ class _UnitDecider(NamedTuple):
             if self.decide(unit, facts._replace(text=whole.slice(span))):
                 yield unit
 
-    def find_with_adjacent_text(
-        self, undecided: Sequence[Undecided], whole: DocumentText, part: Span
-    ) -> dict[UnitId, Span]:
+    def find_with_context(self, undecided: Sequence[Undecided], whole: DocumentText, part: Span) -> dict[UnitId, Span]:
         """Find the outermost units that match together with the text next to them; maps each to its wider span."""
         around = _extend_spans([span for _, _, span in undecided], whole, part)
         near = [(unit, facts, around[span]) for unit, facts, span in undecided if span in around]

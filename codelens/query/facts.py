@@ -25,9 +25,8 @@ from codelens.text.notation import parse_json, read_own_file
 from codelens.text.terms import fold
 
 LARGEST = 100_000_000  # Most bytes of a metadata table: enough for a row of 100 bytes for each of a million files
-HINT = (
-    "a row for each path or repository: CSV with a first line as path,stars,rating,category,updated, or a list in JSON"
-)
+_HEAD = "path,stars,rating,category,updated"
+HINT = f"a row for each path or repository: CSV with a first line as {_HEAD}, or a list in JSON"
 BOUNDS: Mapping[str, tuple[float, float]] = {
     "stars": (0, math.inf),
     "installs": (0, math.inf),
@@ -165,9 +164,8 @@ def parse_time(value: object) -> int:
         moment = datetime.fromisoformat(text)
         return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError):
-        raise ValueError(
-            f"{UPDATED} must be a day or time such as 2024-01-31, or unix seconds, not {value!r}"
-        ) from None
+        allowed = "a day or time such as 2024-01-31, or unix seconds"
+        raise ValueError(f"{UPDATED} must be {allowed}, not {value!r}") from None
 
 
 _WORD = rf"[^\W{CJK}]+"  # A maximal run of characters for which `_is_in_word` is true; compiling it takes 2 ms

@@ -109,9 +109,8 @@ def _complete_comparisons(values: Sequence[str]) -> tuple[str, ...]:
         elif name:
             comparisons.append(f"{name}={value}")
         else:
-            raise BadValueError(
-                f"'meta:{shorten(value)}' has no comparison, as in meta:category=cli or meta:stars>=100;"
-            )
+            example = "as in meta:category=cli or meta:stars>=100"
+            raise BadValueError(f"'meta:{shorten(value)}' has no comparison, {example};")
     return tuple(dict.fromkeys(comparisons))
 
 
@@ -241,15 +240,11 @@ def _is_by_author(_: Facts, values: tuple[str, ...], matching: Matching) -> bool
 FIELD_TESTS: Mapping[str, Callable[[Facts, tuple[str, ...], Matching], bool | None]] = {
     "lang": lambda facts, values, _: facts.language.lower() in map(str.lower, values),
     "path": lambda facts, values, matching: any(_fits_path(facts.path, value, matching) for value in values),
-    "file": lambda facts, values, matching: any(
-        _fits(facts.path.rpartition("/")[2], value, matching) for value in values
-    ),
+    "file": lambda facts, values, matching: any(_fits(facts.path.rpartition("/")[2], v, matching) for v in values),
     "sym": _has_symbol,
     "kind": _has_kind,
     "case": lambda facts, values, matching: True,
-    "repo": lambda facts, values, matching: any(
-        facts.repository in find_repositories(value, matching) for value in values
-    ),
+    "repo": lambda facts, values, matching: any(facts.repository in find_repositories(v, matching) for v in values),
     "content": lambda facts, values, matching: (
         None if facts.text is None else any(contains_phrase(facts.text, value, matching) for value in values)
     ),

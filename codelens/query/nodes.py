@@ -292,9 +292,8 @@ def format_node(node: Node) -> str:
         case Pattern(source):
             written = f"/{source}/"
         case Filter(field, values):
-            written = f"{field}:" + ",".join(
-                _quote(value) if re.search(r'[\s,()"]', value) else value for value in values
-            )
+            quoted = (_quote(value) if re.search(r'[\s,()"]', value) else value for value in values)
+            written = f"{field}:{','.join(quoted)}"
         case Not(part):
             dash = not isinstance(part, Not) and (not isinstance(part, Word) or re.match(NEGATED_WORD, part.text))
             written = ("-" if dash else "NOT ") + _describe_group(part)

@@ -144,9 +144,7 @@ def collect_pairs(trees: Sequence[Path], progress: ProgressSink | None = None) -
         newest_first = list(dict.fromkeys(commit for commit, _ in committed))
         held_out = int(len(newest_first) * HELD_OUT_SHARE)
         learnt = int(len(newest_first) * (HELD_OUT_SHARE + VALIDATION_SHARE))
-        parts = dict.fromkeys(newest_first[:held_out], HELD_OUT) | dict.fromkeys(
-            newest_first[held_out:learnt], VALIDATION
-        )
+        parts = dict.fromkeys(newest_first[:learnt], VALIDATION) | dict.fromkeys(newest_first[:held_out], HELD_OUT)
         pairs_found += [OwnPair(pair, number, parts.get(commit, LEARNT)) for commit, pair in committed]
     asked = {part: {_fold_query(pair) for pair in pairs_found if pair.part == part} for part in (LEARNT, VALIDATION)}
     before = {LEARNT: set[str](), VALIDATION: asked[LEARNT], HELD_OUT: asked[LEARNT] | asked[VALIDATION]}

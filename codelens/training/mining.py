@@ -230,9 +230,8 @@ def _remove_word(text: str, word: str) -> str:
 
 def remove_doc_string(body: str, doc: str) -> str:
     string = _DOC_STRING.match(body) if doc else None
-    return (
-        body[string.end() :] if string and clean_comment([string[0].strip().rstrip(";")])[:200] == doc[:200] else body
-    )
+    is_doc = string and clean_comment([string[0].strip().rstrip(";")])[:200] == doc[:200]
+    return body[string.end() :] if string and is_doc else body
 
 
 def _sort_key(pair: Pair) -> tuple[str, int, str, str]:

@@ -150,9 +150,8 @@ def _cut_first_sentence(text: str) -> str:
     for end in _END.finditer(text):
         head = text[: end.start() + 1]
         rest = text[end.end() :]
-        if (rest[:1] == "\n" or not rest.lstrip()[:1].islower()) and not (
-            end[0][0] == "." and _NOT_AN_END.search(head)
-        ):
+        is_short_form = end[0][0] == "." and _NOT_AN_END.search(head)
+        if not is_short_form and (rest[:1] == "\n" or not rest.lstrip()[:1].islower()):
             return head.rstrip(".! ") if head[-1] != "?" else head
     return text.rstrip(".! ")
 
