@@ -154,19 +154,8 @@ UNTAUGHT: Mapping[str, str] = {
 # makes a candidate better, unless the query asks for it; a stronger match never makes it worse.
 NEVER_POSITIVE = frozenset(("test", "example", "docs", "local", "chunk"))
 NEVER_NEGATIVE = frozenset(COMPANY) | {
-    *(
-        "bm25",
-        "coverage",
-        "file",
-        "exact_name",
-        "whole_name",
-        "name_match",
-        "file_name",
-        "scope",
-        "messages",
-        "nearest",
-    ),
-    "walk",
+    *("bm25", "coverage", "file", "exact_name", "whole_name", "name_match", "file_name", "scope", "messages"),
+    *("nearest", "walk"),
 }
 
 

@@ -32,14 +32,13 @@ NAME_OF_KIND: Mapping[int, str] = {number: name for name, number in KINDS.items(
 EDGE_OF: Mapping[str, str] = {
     "call": "calls",
     "construct": "calls",
+    "type": "type_hint_of",
     "extends": "extends",
     "implements": "implements",
-    "use": "references",
-} | {
-    "type": "type_hint_of",
     "decorate": "decorates",
     "throw": "throws",
     "field": "accesses_field",
+    "use": "references",
 }  # Kind of a reference to a definition → kind of its edge
 
 
