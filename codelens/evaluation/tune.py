@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 
 from codelens.config import Settings, load_weights
-from codelens.evaluation.compare import Comparison, compare_values
 from codelens.evaluation.fitting import OWN_PULL, OWN_TASKS, FittedWeights, Sample, Weights, fit_weights, sample_tasks
 from codelens.evaluation.make_tasks import KINDS, MadeTasks, make_tasks
 from codelens.evaluation.metrics import compute_metrics, same_file
+from codelens.evaluation.report import Comparison, compare_values
 from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, run_batch
 from codelens.evaluation.tasks import Task, read_tasks
 from codelens.index import Index

@@ -86,16 +86,13 @@ def make_filter(field: str, values: Sequence[str], languages: Collection[str], o
 
 def _list_known_values(field: str, languages: Collection[str]) -> tuple[str, Mapping[str, str]]:
     """List a field's fixed values as (noun for messages, spelling → canonical value); both empty for other fields."""
-    match field:
-        case "lang":
-            return "language", languages if isinstance(languages, Mapping) else {name: name for name in languages}
-        case "kind":
-            return "kind", KINDS
-        case "is":
-            return "role", {role: role for role in ROLES}
-        case "case":
-            return "case", {case: case for case in CASES}
-    return "", {}
+    tables: Mapping[str, tuple[str, Mapping[str, str]]] = {
+        "lang": ("language", languages if isinstance(languages, Mapping) else {name: name for name in languages}),
+        "kind": ("kind", KINDS),
+        "is": ("role", {role: role for role in ROLES}),
+        "case": ("case", {case: case for case in CASES}),
+    }
+    return tables.get(field, ("", {}))
 
 
 def _complete_comparisons(values: Sequence[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from codelens.errors import UsageError
-from codelens.evaluation.compare import SavedRun, compare_runs, compare_values, load_run
+from codelens.evaluation.report import SavedRun, compare_runs, compare_values, load_run
 
 
 def changed(*differences: float) -> tuple[dict[str, float], dict[str, float]]:

@@ -17,13 +17,16 @@ from codelens.cli.workplace import Scope, find_reading_place, find_working_folde
 from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.ablate import list_ablations
-from codelens.evaluation.compare import PLACES, compare_runs, compare_values, load_run
 from codelens.evaluation.metrics import METRICS, compute_metrics, load_ir_measures, same_file, strict
 from codelens.evaluation.report import (
+    PLACES,
     SCHEMA,
     average_metrics,
+    compare_runs,
+    compare_values,
     compute_percentiles,
     describe_run,
+    load_run,
     make_task_rows,
     summarise_results,
 )
