@@ -128,7 +128,7 @@ def find_matches(compiled: CompiledPattern, text: str, budget: TimeBudget, limit
     """
     if budget.left <= 0:
         raise OutOfTime
-    with _preparing_subject(compiled, text, budget) as (subject, timeout):
+    with _prepare_subject(compiled, text, budget) as (subject, timeout):
         matches = compiled.program.finditer(subject, timeout=timeout)
         return tuple(match.span() for match in (islice(matches, limit) if limit else matches))
 
@@ -141,7 +141,7 @@ def find_in_lines(
     """
     search, find = compiled.program.search, compiled.program.finditer
     begin = 0
-    with _preparing_subject(compiled, text, budget) as (subject, timeout):
+    with _prepare_subject(compiled, text, budget) as (subject, timeout):
         while begin < len(text):
             end = subject.find("\n", begin)
             end = end if end >= 0 else len(text)
@@ -156,7 +156,7 @@ def find_in_lines(
 def find_first_in_lines(compiled: CompiledPattern, text: str, budget: TimeBudget) -> Iterator[tuple[int, int]]:
     """Find the first match of each line, for a pattern whose matches stay within lines (`find_reach`), in one pass."""
     begin = 0
-    with _preparing_subject(compiled, text, budget) as (subject, timeout):
+    with _prepare_subject(compiled, text, budget) as (subject, timeout):
         while match := compiled.program.search(subject, begin, timeout=timeout):
             yield match.span()
             begin = subject.find("\n", match.start()) + 1
@@ -165,7 +165,7 @@ def find_first_in_lines(compiled: CompiledPattern, text: str, budget: TimeBudget
 
 
 @contextmanager
-def _preparing_subject(compiled: CompiledPattern, text: str, budget: TimeBudget) -> Iterator[tuple[str, float | None]]:
+def _prepare_subject(compiled: CompiledPattern, text: str, budget: TimeBudget) -> Iterator[tuple[str, float | None]]:
     """Prepare (text for the engine, of the same length; seconds that it has). Raises OutOfTime for a slow pattern, which
     `budget.cut` then names."""
     subject = text.translate(_DOTLESS) if compiled.dotted and ("ı" in text or "İ" in text) else text
