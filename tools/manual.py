@@ -19,8 +19,7 @@ COMPLETIONS = {
     "bash": "bash-completion/completions/codelens",
     "zsh": "zsh/site-functions/_codelens",
     "fish": "fish/vendor_completions.d/codelens.fish",
-}
-"""Shell → where it looks for the scripts of programs, below share/."""
+}  # Shell → where it looks for the scripts of programs, below share/
 SEE_ALSO = ".SH SEE ALSO\nrg(1), ctags(1), git(1)"
 
 

@@ -56,9 +56,8 @@ def _environment(place: Path) -> dict[str, str]:
 
 def _run(place: Path, *arguments: str) -> str:
     command = [sys.executable, "-P", "-m", "codelens", *arguments]
-    return subprocess.run(
-        command, cwd=place, env=_environment(place), capture_output=True, text=True, check=True
-    ).stdout
+    env = _environment(place)
+    return subprocess.run(command, cwd=place, env=env, capture_output=True, text=True, check=True).stdout
 
 
 def _session(place: Path, out: Path, commands: list[list[str]]) -> Path:
@@ -75,8 +74,7 @@ def _session(place: Path, out: Path, commands: list[list[str]]) -> Path:
 PAGES: dict[str, tuple[Literal["light", "dark"], str, str]] = {
     "page.png": ("light", "w", "#panel .bars"),
     "page-names.png": ("dark", "r", "#panel .definition"),
-}
-"""Picture → (colours, the key that opens the panel at the first hit, the part that shows that it is complete)."""
+}  # Picture → (colours, the key that opens the panel at the first hit, the part that shows that it is complete)
 
 
 def _pages(place: Path, folder: Path, browser: str) -> list[Path]:

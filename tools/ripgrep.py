@@ -197,9 +197,8 @@ def differences(tree: Path, count: int) -> Iterator[dict[str, object]]:
     os.chdir(tree)
     files = ask_codelens(["--files"]).out.decode("utf-8", "surrogateescape").splitlines()
     texts = [Path(file).read_text(encoding="utf-8", errors="replace") for file in files]
-    old = re.match(
-        r"ripgrep (\d+)", subprocess.run(["rg", "--version"], capture_output=True, text=True, check=True).stdout
-    )
+    version = subprocess.run(["rg", "--version"], capture_output=True, text=True, check=True).stdout
+    old = re.match(r"ripgrep (\d+)", version)
     for question in questions(texts, count, tree.name):
         if old and int(old[1]) < MENDED and "-w" in question.theirs and "-F" not in question.theirs:
             continue

@@ -182,13 +182,11 @@ def lay_tree(clones: Path, work: Path, task: Mapping[str, str]) -> tuple[Path, P
     if not db.exists():
         tree.mkdir(parents=True, exist_ok=True)
         clone = clones / task["repo"].rpartition("/")[2]
-        archive = subprocess.run(
-            ["git", "-C", str(clone), "archive", f"{task['fix']}^"], stdout=subprocess.PIPE, check=True
-        )
+        command = ["git", "-C", str(clone), "archive", f"{task['fix']}^"]
+        archive = subprocess.run(command, stdout=subprocess.PIPE, check=True)
         subprocess.run(["tar", "-x", "-C", str(tree)], input=archive.stdout, check=True)
-        subprocess.run(
-            [*build_codelens_command(), "index", "-q", "--no-config", "--db", str(db), str(tree)], check=True
-        )
+        indexing = [*build_codelens_command(), "index", "-q", "--no-config", "--db", str(db), str(tree)]
+        subprocess.run(indexing, check=True)
     return tree, db
 
 

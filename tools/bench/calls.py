@@ -192,12 +192,10 @@ class Comparison:
         for pair, edge in sorted(self.edges.items()):
             near = {pair[1], *self.index.above.get(pair[1], ()), *self.below.get(pair[1], ())}
             ran = (pair[0][0], edge.line) in reference.lines if reference.lines else pair[0] in reference.callers
-            is_type = any(
-                u.kind in TYPE_KINDS for u in self.index.by_path[pair[1][0]] if u.qualified_name == pair[1][1]
-            )
-            if ran and not (
-                is_type and near.isdisjoint(observed)
-            ):  # a type without a constructor of its own runs nothing
+            units = (u for u in self.index.by_path[pair[1][0]] if u.qualified_name == pair[1][1])
+            is_type = any(unit.kind in TYPE_KINDS for unit in units)
+            # A type without a constructor of its own runs nothing.
+            if ran and not (is_type and near.isdisjoint(observed)):
                 yield pair, edge, any((pair[0], name) in reference.through for name in near)
 
     def scores(self) -> Scores:
@@ -238,9 +236,7 @@ def main() -> None:
             right, wrong = tiers[tier, True], tiers[tier, False]
             print(f"  {tier:<9} {right / (right + wrong):.3f} of {right + wrong}")
             if arguments.wrong:
-                pairs = (
-                    pair for pair, edge, is_right in comparison.judged() if edge.provenance == tier and not is_right
-                )
+                pairs = (p for p, edge, is_right in comparison.judged() if edge.provenance == tier and not is_right)
                 shown(pairs, arguments.wrong)
         if arguments.missed:
             print("  missed")

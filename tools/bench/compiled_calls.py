@@ -32,9 +32,8 @@ def go_calls(tree: Path) -> Iterator[str]:
         if caller.startswith(root):
             head = f"{_place(caller, root)}\t{_go_name(caller_name)}"
             is_inside = callee.startswith(root) and "$" not in callee_name
-            rows.add(
-                f"call\t{head}\t{_place(callee, root)}\t{_go_name(callee_name)}\t{how}" if is_inside else f"in\t{head}"
-            )
+            call = f"call\t{head}\t{_place(callee, root)}\t{_go_name(callee_name)}\t{how}"
+            rows.add(call if is_inside else f"in\t{head}")
     yield from sorted(rows)
 
 

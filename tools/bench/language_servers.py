@@ -199,9 +199,8 @@ def compare(index: Index, options: argparse.Namespace, ask: Ask) -> tuple[Counte
             counts[place.certainty, verdict] += 1
             if verdict == "contradicted":
                 where = f"{place.place.path}:{place.place.line}:{place.place.column} {found[:2]}"
-                wrong.append(
-                    f"{place.certainty} {answer.targets[0].qualified_name} {where} {place.place.text.strip()[:90]}"
-                )
+                name, text = answer.targets[0].qualified_name, place.place.text.strip()[:90]
+                wrong.append(f"{place.certainty} {name} {where} {text}")
     chance.shuffle(wrong)
     return counts, wrong
 

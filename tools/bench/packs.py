@@ -72,9 +72,8 @@ def entries_of(index: Index, query: str, budget: int, format: str, parts: int) -
 def shares(task: Task, rule: Rule, entries: Sequence[Entry], insides: dict[int, list[UnitRow]]) -> Shares:
     """The shares of a task that the entries hold. A body also holds the symbols inside it."""
     bodies = [entry.unit for entry in entries if entry.form is Form.BODY]
-    inner = [
-        u for b in bodies for u in insides[b.document] if b.span.start <= u.span.start and u.span.end <= b.span.end
-    ]
+    pairs = ((body.span, unit) for body in bodies for unit in insides[body.document])
+    inner = [unit for span, unit in pairs if span.start <= unit.span.start and unit.span.end <= span.end]
     symbols = [entry for entry in task.relevant if entry.symbol]
 
     def held(units: Sequence[UnitRow]) -> float:

@@ -52,9 +52,8 @@ def sample(index: Index, draw: Draw, count: int) -> list[tuple[str, str, int]]:
                 seen[text] += 1
                 if is_code:
                     places[text] = (file.path, number)
-    single = sorted(
-        (text for text in places if seen[text] == 1), key=lambda t: (xxhash.xxh3_64_intdigest(t.encode()), t)
-    )
+    once = (text for text in places if seen[text] == 1)
+    single = sorted(once, key=lambda text: (xxhash.xxh3_64_intdigest(text.encode()), text))
     return [(text, *places[text]) for text in single[:count]]
 
 

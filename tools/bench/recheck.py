@@ -38,8 +38,7 @@ SHAPES: Sequence[Callable[[UnitRow, UnitRow], str]] = (
     lambda u, other: u.doc.partition("\n")[0] or f"{u.name} {other.container}",
     lambda u, other: f"where is {u.name} used by {other.name}",
     lambda u, other: f"lang:{u.language} {u.name} {other.name} NOT {u.container or 'nothing'}",
-)
-"""A unit and another one → a query about them: names, mistakes, filters, patterns, alternatives, prose."""
+)  # A unit and another one → a query about them: names, mistakes, filters, patterns, alternatives, prose
 
 
 def make_queries(index: Index, count: int) -> list[str]:

@@ -35,12 +35,10 @@ KINDS = {
     **dict.fromkeys(("member", "field", "property"), "field"),
     **dict.fromkeys(("variable", "var"), "variable"),
     "function": "function",
-}
-"""Kind by ctags → kind in the report."""
+}  # Kind by ctags → kind in the report
 NOT_DEFINING = frozenset(
     ("prototype", "unknown", "nameref", "import", "package", "namespace", "module", "alias", "label", "file")
-)
-"""Kinds of ctags that do not count as a second definition; locals and parameters do."""
+)  # Kinds of ctags that do not count as a second definition; locals and parameters do
 LARGEST = 1_000_000
 SHORTEST = 3
 _NAME = re.compile(r"[A-Za-z_]\w*")

@@ -38,10 +38,8 @@ SHORT, LONG = 15, 60  # Lines of a definition that is called short, and of one t
 def words_in(text: str) -> set[str]:
     """The words of a text and their parts, in lower case."""
     whole = {word.casefold() for word in re.findall(r"\w+", text)}
-    parts = {
-        part.casefold() for part in (*re.findall(PART, text), *re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text))
-    }
-    return whole | parts
+    parts = (*re.findall(PART, text), *re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", text))
+    return whole | set(map(str.casefold, parts))
 
 
 def letters(text: str) -> str:
@@ -271,9 +269,8 @@ def _share_of_file_name(hit: Hit) -> float:
 def _is_part(hit: Hit, share: float) -> bool:
     """True if so much of its name is in the query."""
     own, asked = letters(hit.name), letters(hit.query) + " " + " ".join(letters(text) for _, text, _ in hit.terms)
-    longest = max(
-        (n for i in range(len(own)) for n in range(1, len(own) - i + 1) if own[i : i + n] in asked), default=0
-    )
+    runs = (own[i:j] for i in range(len(own)) for j in range(i + 1, len(own) + 1))
+    longest = max((len(run) for run in runs if run in asked), default=0)
     return longest / len(own) >= share - 0.01
 
 
@@ -362,8 +359,7 @@ COUNTED = (
     r"no trace shows it running|the most certain edge .*|no sure edge .*|\d hops?: .*|.* among the walk's best",
     r"changed .*|.* (?:was|were) changed .*|\d+ commits? touched its file",
     r"one of the hits that the walk starts from",
-)
-"""Sentences about ranks, the graph's numbers and git, which other tests compare."""
+)  # Sentences about ranks, the graph's numbers and git, which other tests compare
 
 
 @dataclass

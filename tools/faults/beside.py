@@ -90,9 +90,8 @@ def writers(count: int, seed: int, folder: Path, report: Report) -> None:
             first, second = place.writer(luck), place.writer(luck)
             codes = second.end(), first.end()
             report.counts[f"exits {codes}"] += 1
-            expect(
-                codes in ((5, 0), (0, 0), (0, 5)), f"two writers ended with {codes}: {first.messages} {second.messages}"
-            )
+            messages = f"{first.messages} {second.messages}"
+            expect(codes in ((5, 0), (0, 0), (0, 5)), f"two writers ended with {codes}: {messages}")
             busy = first if codes[1] == 5 else second
             if 5 in codes:
                 other = second.pid if busy is first else first.pid

@@ -136,9 +136,8 @@ def _made(folder: Path) -> tuple[Path, Base, Base]:
     for name in ("notes", "shop"):
         shutil.copytree(ROOT / "sample_repos" / name / "repo", tree, dirs_exist_ok=True)
     (tree / "notes").mkdir(exist_ok=True)
-    (tree / "notes/auth.py").write_text(
-        'def check(password):\n    """Checks a password."""\n    return bool(password)\n'
-    )
+    text = 'def check(password):\n    """Checks a password."""\n    return bool(password)\n'
+    (tree / "notes/auth.py").write_text(text)
     git = ["git", "-C", str(tree), "-c", "user.name=a", "-c", "user.email=a@b"]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"]):
         subprocess.run([*git, *command], check=True)
@@ -215,9 +214,8 @@ def _truncate(rng: random.Random, content: bytearray) -> None:
 
 
 def _grow(rng: random.Random, content: bytearray) -> None:
-    content += rng.choice(
-        (bytes(PAGE), rng.randbytes(rng.randrange(1, 3 * PAGE)), bytes(content[_place(rng, content)]))
-    )
+    noise = rng.randbytes(rng.randrange(1, 3 * PAGE))
+    content += rng.choice((bytes(PAGE), noise, bytes(content[_place(rng, content)])))
 
 
 def _shift(rng: random.Random, content: bytearray) -> None:
@@ -231,8 +229,7 @@ def _shift(rng: random.Random, content: bytearray) -> None:
 HEADER = (
     *((16, 2), (18, 1), (19, 1), (20, 1), (21, 1), (24, 4), (28, 4), (32, 4), (36, 4), (40, 4), (44, 4), (56, 4)),
     *((60, 4), (68, 4), (92, 4)),
-)
-"""Place and length of its fields (https://www.sqlite.org/fileformat.html#the_database_header)."""
+)  # Place and length of its fields (https://www.sqlite.org/fileformat.html#the_database_header)
 
 
 def _header(rng: random.Random, content: bytearray) -> None:

@@ -25,16 +25,14 @@ COMMANDS = split_commands(
     "index; search task; why task; files task; context task; refs task_1_1; callers run; callees task_1_1; impact task_1_1;"
     "map; graph export; snapshot list; status; symbols module1.py; config; doctor; index --remove; note list; hooks status;"
     "help"
-)
-"""Commands that a user may run in a deleted folder."""
+)  # Commands that a user may run in a deleted folder
 
 
 def write_tree(root: Path, version: int) -> None:
     root.mkdir(exist_ok=True)
     for number in range(FILES):
-        lines = (
-            f'def task_{number}_{i}(limit={version}):\n    """Do task {i}."""\n    return run({i})\n' for i in range(20)
-        )
+        form = 'def task_{}_{}(limit={}):\n    """Do task {}."""\n    return run({})\n'
+        lines = (form.format(number, i, version, i, i) for i in range(20))
         (root / f"module{number}.py").write_text("\n".join(lines))
 
 
@@ -173,9 +171,8 @@ def failing(count: int, seed: int, folder: Path, report: Report) -> None:
 def read_only(count: int, seed: int, folder: Path, report: Report) -> None:
     """Run each command on a read-only medium: readers answer as before, writers report why they cannot."""
     disk = Disk(folder, folder / "tree/.codelens")
-    mounted = _ran("mount", "--bind", str(disk.root), str(disk.root)) and _ran(
-        "mount", "-o", "remount,ro,bind", str(disk.root)
-    )
+    root = str(disk.root)
+    mounted = _ran("mount", "--bind", root, root) and _ran("mount", "-o", "remount,ro,bind", root)
     library = None if mounted else compiled(folder, report)
     if not mounted and library is None:
         report.note("skipped: nothing may be mounted here")

@@ -14,6 +14,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -167,9 +168,8 @@ def coordinate(scheduler: str, clones: str, store: str) -> None:
     from codelens.fleet.build import index_fleet
 
     with Client(scheduler) as client:
-        index_fleet(
-            client, read_fleet(Path(clones)), store, Settings(), most=MOST, report=lambda line: print(line, flush=True)
-        )
+        report = partial(print, flush=True)
+        index_fleet(client, read_fleet(Path(clones)), store, Settings(), most=MOST, report=report)
 
 
 CAMPAIGNS = (Campaign("fleet", run, 50, "kills of workers and coordinators while a fleet is indexed"),)

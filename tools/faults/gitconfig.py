@@ -26,8 +26,7 @@ COMMANDS = split_commands(
     "index; index --force; index --rebuild; index --dry-run; search --refresh one; search --require-fresh one; status;"
     "context --files a.py; test-scope a.py; snapshot diff HEAD~1; hooks status; hooks run; watch --until-eof; eval tune;"
     "eval make-tasks . --out ../tasks"
-)
-"""Commands that call git or read a work tree."""
+)  # Commands that call git or read a work tree
 
 
 @dataclass(frozen=True)
@@ -193,9 +192,8 @@ def _signed(root: Path, script: Path) -> None:
 
 
 def _git(root: Path, *arguments: str, given: str = "") -> str:
-    ran = subprocess.run(
-        ["git", *arguments], cwd=root, env=_variables(root), input=given, capture_output=True, text=True
-    )
+    env = _variables(root)
+    ran = subprocess.run(["git", *arguments], cwd=root, env=env, input=given, capture_output=True, text=True)
     expect(ran.returncode == 0, f"git {' '.join(arguments)}: {ran.stderr}")
     return ran.stdout
 

@@ -21,8 +21,7 @@ SECRET = "secret_outside_of_the_root"  # A word of files outside the repository:
 COMMANDS = split_commands(
     f"search one --json; search {SECRET}; status; why one; files a; context 'change one'; symbols a.py; map; note list;"
     f"snapshot list; memory stats; graph traces; config; doctor; index; search {SECRET} -l; note list; status --skipped"
-)
-"""Commands that only read come first, before any of them writes."""
+)  # Commands that only read come first, before any of them writes
 Plant = Callable[[Path, random.Random, Path], None]
 """(repository, luck, a good index of it elsewhere) → None. Plants one thing."""
 
@@ -86,9 +85,18 @@ def _values(root: Path, luck: random.Random, good: Path) -> None:
     table = luck.choice(("documents", "units", "meta", "vectors", "repositories", "snapshots", "edges", "refs"))
     with sqlite3.connect(good) as connection:
         columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})") if not row[5]]
-    value = luck.choice(
-        ("NULL", "-1", "9223372036854775807", "1e308", "x''", "zeroblob(3000000)", "'\x1b]0;x\x07'", "''", "'../..'")
+    values = (
+        "NULL",
+        "-1",
+        "9223372036854775807",
+        "1e308",
+        "x''",
+        "zeroblob(3000000)",
+        "'\x1b]0;x\x07'",
+        "''",
+        "'../..'",
     )
+    value = luck.choice(values)
     _place(root, good, f"UPDATE OR IGNORE {table} SET {luck.choice(columns)} = {value}")
 
 

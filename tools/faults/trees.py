@@ -63,9 +63,8 @@ def _code(luck: random.Random) -> bytes:
 
 def _cut_text(luck: random.Random) -> bytes:
     text = "class Größe:\n    '''漢字 😀'''\n    def naïve(self): return 'ﬁ'\n" * luck.randint(1, 40)
-    raw = text.encode(
-        luck.choice(("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "gb18030", "shift_jis")), "replace"
-    )
+    encodings = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "gb18030", "shift_jis")
+    raw = text.encode(luck.choice(encodings), "replace")
     return raw[: luck.randint(0, len(raw))] + luck.choice((b"", b"\xff", b"\0", b"\xed\xa0\x80"))
 
 
@@ -123,8 +122,7 @@ CONTENTS: tuple[tuple[tuple[str, ...], Content], ...] = (
     (("yaml", "toml"), _nested(b"[", b"]", 100_000)),
     (("yaml",), lambda luck: b"".join(b" " * n + b"a:\n" for n in range(luck.randint(1, 500)))),
     (("proto",), _nested(b"message A { ", b"}", 5000)),
-)
-"""(name extensions, a function that makes a content); without extensions, those of any language."""
+)  # (name extensions, a function that makes a content); without extensions, those of any language
 
 
 def extensions() -> list[str]:

@@ -47,9 +47,8 @@ def written(folder: Path, luck: random.Random, rounds: int) -> Iterator[Job]:
     for name, row in sorted(languages().items()):
         for number in range(rounds):
             noise = number == 0 and luck.random() < 0.5
-            raw = (
-                luck.randbytes(luck.randint(0, 400)) if noise else broken(luck.choice(sources(name) or sources()), luck)
-            )
+            source = b"" if noise else luck.choice(sources(name) or sources())
+            raw = luck.randbytes(luck.randint(0, 400)) if noise else broken(source, luck)
             path = f"{number}/{name}"
             if row.extensions:
                 path += f".{luck.choice(row.extensions)}"

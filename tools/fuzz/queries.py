@@ -337,9 +337,8 @@ def _options(rng: random.Random, shape: str, command: str, of: Material) -> Sear
         "strict_query": lambda: True,
         "like": lambda: rng.choice(of.names),
     }
-    chosen = {
-        name: make() for name, make in some.items() if rng.random() < (0.15 if name in ("mode", "profile") else 0.03)
-    }
+    often = dict.fromkeys(("mode", "profile"), 0.15)
+    chosen = {name: make() for name, make in some.items() if rng.random() < often.get(name, 0.03)}
     if "like" in chosen and command == "files":
         del chosen["like"]
     return replace(options, **chosen)

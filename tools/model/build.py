@@ -38,9 +38,8 @@ def build(frequency: Mapping[str, int], words: int, pieces: int) -> list[str]:
                 if start == 0 or length <= 6:
                     counted[word[start : start + length]] += times * length
     single = sorted({c for w in rare for c in w if c.isascii()})
-    chosen = [p for p, _ in sorted(counted.items(), key=lambda p: (-p[1], p[0])) if len(p) > 1][
-        : max(0, pieces - len(single))
-    ]
+    common = [p for p, _ in sorted(counted.items(), key=lambda p: (-p[1], p[0])) if len(p) > 1]
+    chosen = common[: max(0, pieces - len(single))]
     return [*own, *(PIECE + p for p in [*single, *chosen])]
 
 
@@ -53,9 +52,8 @@ def frequencies(corpus: Corpus) -> dict[str, int]:
 def begin(frequency: Whole, recipe: Recipe) -> Model:
     """Random rows of length 1, and weights by how seldom a word is; `frequency` counts each row's word."""
     random = np.random.default_rng(recipe.seed)
-    rows = random.standard_normal((len(frequency), recipe.dimensions), np.float32) / np.float32(
-        math.sqrt(recipe.dimensions)
-    )
+    size = len(frequency), recipe.dimensions
+    rows = random.standard_normal(size, np.float32) / np.float32(math.sqrt(recipe.dimensions))
     share = frequency / max(1, frequency.sum())
     weights = np.log(recipe.sif / (recipe.sif + share)).astype(np.float32)
     return Model(rows, weights, weights.copy(), np.zeros((len(KINDS), FIELDS), np.float32), recipe.temperature)
@@ -164,12 +162,11 @@ def sources(manifest: Sequence[Package]) -> dict[str, Any]:
     A package of several licences, together or by choice, counts for each.
     """
     taught = [package for package in manifest if package.split == "train"]
+    licences = (name for package in taught for name in sorted(set(_LICENCE.findall(package.licence))))
     return {
         "registries": dict(Counter(package.registry for package in taught)),
         "languages": dict(Counter(package.language for package in taught)),
-        "licences": dict(
-            Counter(name for package in taught for name in sorted(set(_LICENCE.findall(package.licence))))
-        ),
+        "licences": dict(Counter(licences)),
         "repeat": "make model DATA=FOLDER",
     }
 

@@ -107,8 +107,7 @@ class _Kind:
     def __init__(self) -> None:
         self.keys: list[bytes] = []
         self.questions: list[bytes] = []
-        self.places: list[int] = []
-        """Answers that are long enough for a row."""
+        self.places: list[int] = []  # Answers that are long enough for a row
         self.rows: list[Signatures] = []
 
     def add(self, question: bytes, key: bytes, row: Signatures | None) -> None:

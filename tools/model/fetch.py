@@ -54,9 +54,8 @@ def sha256(path: Path) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """Fetches all packages of a manifest. Returns 1 when one is missing, each with its line on stderr, and 2 for a bad
     manifest."""
-    parser = argparse.ArgumentParser(
-        prog="python -m tools.model.fetch", description="Gets the training packages' sources."
-    )
+    description = "Gets the training packages' sources."
+    parser = argparse.ArgumentParser(prog="python -m tools.model.fetch", description=description)
     parser.add_argument("folder", type=Path, help="where archives and trees go")
     parser.add_argument("--manifest", type=Path, help="a manifest other than the shipped one")
     options = parser.parse_args(arguments)

@@ -163,10 +163,8 @@ def declared(registry: str, name: str, archive: Archive) -> Declared:
 
 def _of_wheel(wheel: Path) -> Declared:
     fields = HeaderParser().parsestr(read_member(wheel, "METADATA") or "")
-    classifiers = [
-        value.split(" :: ")[-1] for value in fields.get_all("Classifier", []) if value.startswith("License ::")
-    ]
-    classifiers = [value for value in classifiers if value != "OSI Approved"]
+    licences = [value for value in fields.get_all("Classifier", []) if value.startswith("License ::")]
+    classifiers = [name for value in licences if (name := value.split(" :: ")[-1]) != "OSI Approved"]
     words = fields.get("License", "").strip()
     if exact := fields.get("License-Expression"):
         text, licence = exact, permissive(exact)
@@ -182,9 +180,8 @@ def _of_wheel(wheel: Path) -> Declared:
 
 
 def _of_npm(tarball: Path) -> Declared:
-    found: Any = json.loads(
-        read_member(tarball, "package/package.json") or read_member(tarball, "package.json") or "{}"
-    )
+    texts = (read_member(tarball, name) for name in ("package/package.json", "package.json"))
+    found: Any = json.loads(next(filter(None, texts), "{}"))
     licence = found.get("license") or found.get("licenses") or ""
     parts = licence if isinstance(licence, list) else [licence]
     text = " OR ".join(str(part.get("type", "")) if isinstance(part, dict) else str(part) for part in parts)

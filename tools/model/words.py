@@ -22,9 +22,8 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 def words_of_tree(tree: Path) -> set[str]:
     """The words of identifiers, comments and texts in a tree, in lower case, and the identifiers as a whole."""
-    identifiers = {
-        found for file in tree.rglob("*") if file.is_file() for found in _IDENTIFIER.findall(file.read_bytes())
-    }
+    files = (file for file in tree.rglob("*") if file.is_file())
+    identifiers = {found for file in files for found in _IDENTIFIER.findall(file.read_bytes())}
     words = set()
     for identifier in map(bytes.decode, identifiers):
         words.add(identifier.lower())

@@ -34,8 +34,7 @@ COMMENTS = {
     **dict.fromkeys((".lua", ".hs", ".elm"), "--"),
     **dict.fromkeys((".erl", ".hrl"), "%"),
     **dict.fromkeys((".f", ".f90"), "!"),
-}
-"""File name extension → start of a comment."""
+}  # File name extension → start of a comment
 CHANGES_TRIED = 5
 MEASURE_CHANGE_FROM_MB = 80
 

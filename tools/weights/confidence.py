@@ -85,9 +85,8 @@ def fit(asked: Sequence[Asked]) -> dict[str, float]:
         chances = 1.0 / (1.0 + np.exp(-odds))
         slope = values.T @ (share * (chances - right))
         pulled = np.concatenate([[0.0], weights[1:]])
-        return float(
-            (share * (np.logaddexp(0, odds) - right * odds)).sum() + PULL * (pulled**2).sum()
-        ), slope + 2 * PULL * pulled
+        away = PULL * (pulled**2).sum()
+        return float((share * (np.logaddexp(0, odds) - right * odds)).sum() + away), slope + 2 * PULL * pulled
 
     bounds = [(None, None), *((CHOSEN[name],) * 2 if name in CHOSEN else (0.0, None) for name in SIGNS)]
     found = minimize(loss, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds).x
