@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import xxhash
-
 from codelens.config import Settings
 from codelens.evaluation.tasks import PlacedUnit, Row, TaskDraft, sample_rows
 from codelens.evaluation.trees import TreeText, write_new
@@ -28,7 +26,7 @@ from codelens.search.fuse import fuse_rankings
 from codelens.search.pipeline import rank
 from codelens.store.store import Store
 from codelens.text.lines import TextMap, map_text
-from codelens.training.mining import ASKED_KINDS, is_code
+from codelens.training.mining import ASKED_KINDS, draw_number, is_code
 from codelens.training.phrases import extract_first_sentence
 from codelens.worktree.classify import find_roles
 from codelens.worktree.walk import walk_tree
@@ -155,7 +153,7 @@ def write_code_without_documentation(tree: Path, into: Path, settings: Settings)
         questions.update({(seen.path, line): query for line, query in sentence_by_line.items()})
     counts = Counter(questions.values())
     single = [place for place, query in questions.items() if counts[query] == 1]
-    drawn = sorted(single, key=lambda place: xxhash.xxh3_64_intdigest(repr(place).encode()))[:CANDIDATES]
+    drawn = sorted(single, key=lambda place: draw_number(repr(place)))[:CANDIDATES]
     return {place: questions[place] for place in drawn}
 
 

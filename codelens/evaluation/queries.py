@@ -14,14 +14,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-import xxhash
-
 from codelens.evaluation.metrics import split_name
 from codelens.evaluation.tasks import Place, PlacedUnit, Row, TaskDraft, sample_rows
 from codelens.evaluation.trees import LEFT_OUT, TreeText, can_be_meant
 from codelens.model.code import SYMBOL_KINDS, TYPE_KINDS
 from codelens.text.identifiers import fold_identifier, split_identifier
-from codelens.training.mining import is_code
+from codelens.training.mining import draw_number, is_code
 from codelens.worktree.classify import find_roles
 
 MOST_ANSWERS = 3  # Maximum number of definitions that answer a query
@@ -78,7 +76,7 @@ def _make_string_queries(texts: Sequence[TreeText]) -> Iterator[tuple[str, str, 
                 piece = max((piece.strip(" .,:;!()[]'\"-") for piece in _PLACEHOLDER.split(string)), key=len)
                 words, is_plain = piece.split(), re.fullmatch(r"[\w ,.'/:()-]+", piece)
                 if is_plain and len(words) >= FEWEST_WORDS and _PRINTS.search(f"{before} {line}"):
-                    draw = _draw_number(f"part {piece}")
+                    draw = draw_number(f"part {piece}")
                     length = max(FEWEST_WORDS, min(MOST_WORDS, len(words) - draw % 3))
                     first = (draw // 3) % (len(words) - length + 1)
                     yield "message", " ".join(words[first : first + length]), unit
@@ -96,7 +94,7 @@ def _make_name_queries(texts: Sequence[TreeText], known: Sequence[PlacedUnit]) -
         for unit in text.answers:
             name, placed = unit.name, PlacedUnit(text.path, unit)
             if unit.kind in SYMBOL_KINDS and len(name) >= FRAGMENT[1] + 2 and name.isidentifier():
-                draw = _draw_number(f"fragment {name}")
+                draw = draw_number(f"fragment {name}")
                 size = FRAGMENT[0] + draw % (FRAGMENT[1] - FRAGMENT[0] + 1)
                 start = 1 + (draw // 8) % (len(name) - size - 1)
                 cut = name[start : start + size].strip("_")
@@ -111,7 +109,3 @@ def _make_name_queries(texts: Sequence[TreeText], known: Sequence[PlacedUnit]) -
             around = split_name(unit.container)[-1:]
             if unit.kind in SYMBOL_KINDS and around and counts[name] > 1 and can_be_meant(unit):
                 yield "qualified", f"{around[0]}{'::' if has_colons else '.'}{name}", placed
-
-
-def _draw_number(text: str) -> int:
-    return xxhash.xxh3_64_intdigest(text.encode())

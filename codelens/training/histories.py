@@ -13,8 +13,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-import xxhash
-
 from codelens.indexing.embedding import cut_pieces
 from codelens.indexing.extract import extract_definitions, list_own_texts
 from codelens.lang.registry import detect_language
@@ -22,7 +20,7 @@ from codelens.model.extraction import DecodedText
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.runs import Progress, ProgressSink
 from codelens.text.lines import TextMap
-from codelens.training.mining import LEFT_OUT, MAX_FILE, NAMED_KINDS, Pair, is_code, mine_tree
+from codelens.training.mining import LEFT_OUT, MAX_FILE, NAMED_KINDS, Pair, draw_number, is_code, mine_tree
 from codelens.worktree.classify import find_roles
 from codelens.worktree.commits import read_commits, read_texts
 from codelens.worktree.repository import GitError, Repository, find_enclosing_repository
@@ -128,7 +126,7 @@ def collect_pairs(trees: Sequence[Path], progress: ProgressSink | None = None) -
             progress(Progress("mine", number, len(trees), tree.name))
         pairs = mine_tree(tree, frozenset(), frozenset(), Counter(), no_ignore=False)
         for pair in pairs:
-            share = xxhash.xxh3_64_intdigest(pair.path.encode("utf-8", "surrogatepass")) / 2**64
+            share = draw_number(pair.path) / 2**64
             is_held_out, is_learnt = share < HELD_OUT_SHARE, share >= HELD_OUT_SHARE + VALIDATION_SHARE
             part = HELD_OUT if is_held_out else LEARNT if is_learnt else VALIDATION
             pairs_found.append(OwnPair(pair, number, part))

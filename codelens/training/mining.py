@@ -115,7 +115,7 @@ def mine_tree(
     seen = [f for f in walk_tree(root, settings) if isinstance(f, SeenFile) and _is_source(f.path, excluded, counts)]
     pairs: list[Pair] = []
     unread = MOST_BYTES
-    for file in sorted(seen, key=lambda f: (_draw_number(f.path), f.path)):
+    for file in sorted(seen, key=lambda f: (draw_number(f"{SEED} {f.path}"), f.path)):
         if unread < file.stamp.size or len(pairs) > MOST_FOUND:
             counts["files: over the size of a package"] += 1
             continue
@@ -134,7 +134,9 @@ def mine_tree(
     for kind, cap in CAPS.items():
         of_kind = [pair for pair in unique if pair.kind == kind]
         counts[f"{kind}: over the cap of a package"] += max(0, len(of_kind) - cap)
-        sample += nsmallest(cap, of_kind, key=lambda p: (_draw_number(f"{p.path} {p.line} {p.query}"), _sort_key(p)))
+        sample += nsmallest(
+            cap, of_kind, key=lambda p: (draw_number(f"{SEED} {p.path} {p.line} {p.query}"), _sort_key(p))
+        )
     return sorted(sample, key=_sort_key)
 
 
@@ -148,8 +150,9 @@ def _is_source(path: str, excluded: Collection[str], counts: Counter[str]) -> bo
     return not why
 
 
-def _draw_number(text: str) -> int:
-    return xxhash.xxh3_64_intdigest(f"{SEED} {text}".encode())
+def draw_number(text: str) -> int:
+    """Draw a number below 2 ** 64 by the hash of a text, the same on every machine."""
+    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
 
 
 def mine_text(text: TextMap, path: str, language: str, counts: Counter[str]) -> list[Pair]:
