@@ -359,11 +359,14 @@ def _add_by_text(
     text: DocumentText,
     part: int | None,
 ) -> None:
-    """Add the units whose text satisfies the query, else those that match together with the text next to them in `part`."""
+    """Add the units whose text satisfies the query, else the outermost that match with the text next to them in `part`."""
     before = len(satisfying.units)
     satisfying.units += decider.decide_texts(undecided, text)
     if len(satisfying.units) == before and part is not None:
-        reach = decider.find_with_context(undecided, text, text.span_of(part))
+        around = _extend_spans([span for _, _, span in undecided], text, text.span_of(part))
+        near = [(unit, facts, around[span]) for unit, facts, span in undecided if span in around]
+        matching = set(decider.decide_texts(near, text))
+        reach = {unit: span for unit, _, span in near if unit in matching}
         satisfying.reach |= reach
         satisfying.units += reach
 
@@ -383,13 +386,6 @@ class _UnitDecider(NamedTuple):
             self.matching.budget.check()
             if self.decide(unit, facts._replace(text=whole.slice(span))):
                 yield unit
-
-    def find_with_context(self, undecided: Sequence[Undecided], whole: DocumentText, part: Span) -> dict[UnitId, Span]:
-        """Find the outermost units that match together with the text next to them; maps each to its wider span."""
-        around = _extend_spans([span for _, _, span in undecided], whole, part)
-        near = [(unit, facts, around[span]) for unit, facts, span in undecided if span in around]
-        matching = set(self.decide_texts(near, whole))
-        return {unit: span for unit, _, span in near if unit in matching}
 
 
 def _extend_spans(spans: Sequence[Span], whole: DocumentText, part: Span) -> dict[Span, Span]:

@@ -150,7 +150,7 @@ def find_lines(text: str, query: LineQuery, places: Places, budget: TimeBudget) 
     lines = _Lines(text, query, places, budget)
     matching_lines = lines.list_all() if query.text is None else lines.find(query.text)
     if query.invert:
-        matching_lines = lines.list_others(matching_lines)
+        matching_lines = {number: line for number, line in lines.list_all().items() if number not in matching_lines}
     if query.place is not None:
         matching_lines = lines.narrow(matching_lines, query.place)
     return [matching_lines[number] for number in sorted(matching_lines)]
@@ -207,9 +207,6 @@ class _Lines:
             lines[len(lines)] = FoundLine(len(lines), begin, self._find_line_end(begin, end), ())
             begin = end + 1
         return lines
-
-    def list_others(self, lines: Lines) -> Lines:
-        return {number: line for number, line in self.list_all().items() if number not in lines}
 
     def _filter_by_place(self, lines: Lines, condition: Node) -> Lines:
         """Keep the lines where a condition on file and units holds."""
