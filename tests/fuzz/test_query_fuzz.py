@@ -79,7 +79,7 @@ def test_strict_raises_exactly_for_what_is_noticed(text: str) -> None:
 @settings(deadline=None, max_examples=examples(500))
 @given(prose)
 def test_every_character_belongs_to_one_leaf_or_operator(text: str) -> None:
-    tokens = Lexer(text, Faults(text), LANGUAGES).run()
+    tokens = Lexer(text, Faults(text), LANGUAGES).split()
     place = 0
     for token in tokens:
         assert place <= token.start < token.end <= len(text)
@@ -96,7 +96,7 @@ def test_no_leaf_is_lost_between_lexer_and_tree(text: str) -> None:
     query = parse_query(text, known_languages=LANGUAGES)
     if query.notices:
         return
-    leaves = [token.leaf for token in Lexer(text, Faults(text), LANGUAGES).run() if token.leaf is not None]
+    leaves = [token.leaf for token in Lexer(text, Faults(text), LANGUAGES).split() if token.leaf is not None]
     assert leaf_count(query.node) == sum(not (isinstance(x, Filter) and x.field == "case") for x in leaves)
 
 
