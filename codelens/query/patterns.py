@@ -30,6 +30,7 @@ from codelens.text.terms import fold
 
 MAX_SOURCE = 10_000  # Most characters of a regular expression. A generated alternation of some hundred names fits
 _parser: Any = import_module("re._parser")
+Items = tuple[tuple[str, Any], ...]  # The (operator name, argument) pairs of a parsed sequence
 _CODE_ESCAPE = re.compile(r"\\[xuUN0-9]")
 _POSIX_CLASS = re.compile(r"\[:\^?\w+:\]")
 
@@ -39,7 +40,7 @@ class Tree:
     """The tree from Python's private parser `re._parser`: (operator name, argument) pairs. `read_items` reads nested
     sequences. Code that walks it must treat an unknown operator as "matches anything"."""
 
-    items: tuple[tuple[str, Any], ...]
+    items: Items
     verbose: bool
     exact: bool  # False if the `regex` engine reads the source differently ([[:alpha:]])
     dotted: bool
@@ -69,12 +70,12 @@ def parse_tree(source: str) -> Tree:
 _HINT = "quote it to search for it as text"
 
 
-def read_items(sequence: Any) -> tuple[tuple[str, Any], ...]:
+def read_items(sequence: Any) -> Items:
     """Convert a parsed sequence to pairs (operator name, argument): 'LITERAL', 'MAX_REPEAT', …"""
     return tuple((str(operator), argument) for operator, argument in sequence)
 
 
-def read_repetition(operator: str, argument: Any) -> tuple[int, int, tuple[tuple[str, Any], ...]] | None:
+def read_repetition(operator: str, argument: Any) -> tuple[int, int, Items] | None:
     """Read a repetition as (least, most, body); None for other operators. `most` is large if there is no limit."""
     if operator not in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
         return None
@@ -93,7 +94,6 @@ _NO_REPEAT = re.compile(r"\\.|\{(?![0-9]+(?:,[0-9]*)?\}|,[0-9]*\})", re.DOTALL)
 @dataclass(frozen=True, slots=True)
 class CompiledPattern:
     source: str
-    ignore_case: bool
     program: Any
     dotted: bool  # True if İ and ı are replaced in the text, because the pattern cannot mean them (Tree.dotted)
 
@@ -103,8 +103,7 @@ def compile_pattern(
     source: str, ignore_case: bool, whole_word: bool = False, whole_line: bool = False
 ) -> CompiledPattern:
     """Compile a pattern. With `whole_word` (-w) a match begins and ends at word borders, with `whole_line` (-x) at those of a
-    line. Raises QueryError for bad syntax.
-    """
+    line. Raises QueryError for bad syntax."""
     tree = parse_tree(source)
     text = _NO_REPEAT.sub(lambda m: m[0] if m[0][0] == "\\" else r"\{", source)
     end = "\n" if tree.verbose else ""  # or a comment would swallow the parenthesis
@@ -118,7 +117,7 @@ def compile_pattern(
         program = engine.compile(text, flags)
     except (engine.error, RecursionError, OverflowError, ValueError, TypeError, KeyError, IndexError) as fault:
         raise QueryError(f"bad regular expression: {fault}", source, 0, _HINT) from None
-    return CompiledPattern(source, ignore_case, program, tree.dotted)
+    return CompiledPattern(source, program, tree.dotted)
 
 
 def find_matches(compiled: CompiledPattern, text: str, budget: TimeBudget, limit: int = 0) -> Ranges:
@@ -137,8 +136,7 @@ def find_in_lines(
     compiled: CompiledPattern, text: str, budget: TimeBudget, every: bool = True
 ) -> Iterator[tuple[int, int]]:
     """Find the character ranges of matches within each line, as if the line were the whole text: all of them with `every`,
-    else the first of each line. Raises as `find_matches` does.
-    """
+    else the first of each line. Raises as `find_matches` does."""
     search, find = compiled.program.search, compiled.program.finditer
     begin = 0
     with _prepare_subject(compiled, text, budget) as (subject, timeout):
@@ -197,7 +195,7 @@ def find_reach(source: str) -> LineReach:
     return LineReach.MAY_CROSS if reach is LineReach.IN_LINE and not tree.exact else reach
 
 
-def _find_reach_of_items(items: tuple[tuple[str, Any], ...]) -> LineReach:
+def _find_reach_of_items(items: Items) -> LineReach:
     return max((_find_reach_of_item(*item) for item in items), key=lambda reach: reach.value, default=LineReach.IN_LINE)
 
 
@@ -226,7 +224,7 @@ _BREAK = ord("\n")
 _WITH_BREAK = ("CATEGORY_SPACE", "CATEGORY_NOT_WORD", "CATEGORY_NOT_DIGIT")
 
 
-def _find_reach_of_set(members: tuple[tuple[str, Any], ...]) -> LineReach:
+def _find_reach_of_set(members: Items) -> LineReach:
     named = ("LITERAL", _BREAK) in members
     holds = named or any(
         (operator == "RANGE" and argument[0] <= _BREAK <= argument[1])
@@ -363,7 +361,7 @@ class _LiteralRun:
         self.end()
         return require_all(self.plans)
 
-    def walk(self, items: tuple[tuple[str, Any], ...]) -> _LiteralRun:
+    def walk(self, items: Items) -> _LiteralRun:
         for operator, argument in items:
             if operator == "LITERAL":
                 self.add(chr(argument))
