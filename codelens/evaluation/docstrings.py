@@ -102,8 +102,8 @@ def write_undocumented_tree(name: str, texts: Sequence[TreeText], into: Path, wa
     into.mkdir(parents=True)
     for file in texts:
         bare, raw = file.text, file.raw
-        units = file.defined.units if file.defined and is_code(file.defined.language) else ()
-        if file.defined and (documented := [unit for unit in units if unit.doc]):
+        units = file.defined.units if is_code(file.defined.language) else ()
+        if documented := [unit for unit in units if unit.doc]:
             bare = blank_documentation(file.defined.text, documented)
             bare_files[file.path], raw = (bare, file.defined.language), bare.encode("utf-8")
             for unit in file.answers:

@@ -113,7 +113,7 @@ def make_topic_rows(name: str, texts: Sequence[TreeText], wanted: int) -> list[R
 
 
 def _draft_topics(text: TreeText, units_by_name: UnitsByName) -> Iterator[TaskDraft]:
-    if text.defined is None or not any(unit.kind == "section" for unit in text.defined.units):
+    if not any(unit.kind == "section" for unit in text.defined.units):
         return
     units, utf8 = text.defined.units, text.defined.text.utf8
     named: dict[int, dict[Place, PlacedUnit]] = {}  # Section → definitions that it names

@@ -119,7 +119,7 @@ def make_commit_rows(repository: str, base: str, commits: Sequence[ChangingCommi
 
 def make_name_tasks(repository: str, texts: Sequence[TreeText], wanted: int) -> list[Row]:
     """Make tasks that look up unique names, every second with its container."""
-    counts = Counter(unit.name for text in texts if text.defined for unit in text.defined.units if unit.name)
+    counts = Counter(unit.name for text in texts for unit in text.defined.units if unit.name)
     drafts = [
         TaskDraft(unit.name, (PlacedUnit(text.path, unit),), f"names {text.path} {unit.qualified_name}")
         for text in texts

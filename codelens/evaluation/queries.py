@@ -43,12 +43,8 @@ KINDS = {f"{kind}s": kind for kind in ("message", "literal", "fragment", "namesa
 
 def make_query_rows(name: str, texts: Sequence[TreeText], wanted: int) -> dict[str, list[Row]]:
     """Make all tasks of short queries for a tree; returns ending of the task file → tasks."""
-    code = [
-        text
-        for text in texts
-        if text.defined and is_code(text.defined.language) and not LEFT_OUT & find_roles(text.path)
-    ]
-    units = [PlacedUnit(text.path, unit) for text in texts if text.defined for unit in text.defined.units if unit.name]
+    code = [text for text in texts if is_code(text.defined.language) and not LEFT_OUT & find_roles(text.path)]
+    units = [PlacedUnit(text.path, unit) for text in texts for unit in text.defined.units if unit.name]
     answers: dict[tuple[str, str], dict[Place, PlacedUnit]] = defaultdict(dict)  # (kind, query) → its answers
     for kind, query, answer in (*_make_string_queries(code), *_make_name_queries(code, units)):
         answers[kind, query][answer.place] = answer
@@ -63,7 +59,7 @@ def _make_string_queries(texts: Sequence[TreeText]) -> Iterator[tuple[str, str, 
     """Yield (kind, query, innermost definition around it) of strings in code that are messages or literals."""
     for text in texts:
         units = [unit for unit in text.answers if unit.kind in SYMBOL_KINDS]
-        spans = [(unit, *text.defined.find_lines(unit)) for unit in units if text.defined]
+        spans = [(unit, *text.defined.find_lines(unit)) for unit in units]
         for number, (before, line) in enumerate(pairwise(["", *text.text.split("\n")]), start=1):
             strings = [double or single or tick for double, single, tick in _STRING.findall(line)]
             if not strings or len(line) > 400:
@@ -90,7 +86,7 @@ def _make_name_queries(texts: Sequence[TreeText], known: Sequence[PlacedUnit]) -
         namesakes[fold_identifier(placed.unit.name)].add((*placed.place, placed.unit.kind))
     names = "\n".join(namesakes)
     for text in texts:
-        has_colons = text.defined and text.defined.language in ("rust", "cpp", "ruby", "php", "perl")
+        has_colons = text.defined.language in ("rust", "cpp", "ruby", "php", "perl")
         for unit in text.answers:
             name, placed = unit.name, PlacedUnit(text.path, unit)
             if unit.kind in SYMBOL_KINDS and len(name) >= FRAGMENT[1] + 2 and name.isidentifier():

@@ -208,17 +208,17 @@ def _measure_indent(line: bytes) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TreeText:
-    """A file of a tree; `defined` is None if it cannot contain answers."""
+    """A file of a tree; `defined` has no units if the file cannot contain answers."""
 
     path: str
     raw: bytes
     text: str
-    defined: DefinedFile | None
+    defined: DefinedFile
 
     @property
     def answers(self) -> tuple[Unit, ...]:
         """Definitions that can be answers."""
-        return self.defined.answers if self.defined else ()
+        return self.defined.answers
 
 
 def read_tree(root: Path, progress: ProgressSink | None = None, total: int = 0) -> Iterator[TreeText]:
@@ -228,7 +228,8 @@ def read_tree(root: Path, progress: ProgressSink | None = None, total: int = 0) 
         if progress:
             progress(Progress("read", number, total, seen.path))
         if isinstance(seen, SeenFile) and isinstance(read := read_text(root, seen, settings), ReadText):
-            yield TreeText(seen.path, read.raw, read.decoded.text, parse_file(seen.path, read.raw))
+            defined = parse_file(seen.path, read.raw) or DefinedFile("", TextMap(read.decoded), ())
+            yield TreeText(seen.path, read.raw, read.decoded.text, defined)
 
 
 AT_ONCE = 400  # Files read at once, to bound memory

@@ -195,6 +195,5 @@ def test_a_query_says_a_name_in_one_word_or_in_several(texts: list[TreeText], qu
 )
 def test_what_a_section_asks(texts: list[TreeText], title: str, body: str, expected: str) -> None:
     (guide,) = [text for text in texts if text.path == "docs/guide.md"]
-    assert guide.defined is not None
     unit = replace(guide.defined.units[0], name=title)
     assert make_section_query(unit, body, UnitsByName(texts).find("TideTable")) == expected
