@@ -18,12 +18,12 @@ from lsprotocol import types
 from pygls.capabilities import get_capability
 from pygls.exceptions import FeatureRequestError, JsonRpcException, JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol, lsp_method
+from pygls.protocol import LanguageServerProtocol
 
 from codelens import __version__
 from codelens.errors import CodelensError
 from codelens.model.budget import OutOfTime
-from codelens.server.lsp import navigation, overview
+from codelens.server.lsp import answers
 from codelens.server.lsp.workspace import (
     UNREADABLE,
     LspRequest,
@@ -52,35 +52,35 @@ def answer_at_position(answer: Callable[[NameInFile, Any], Any], request: LspReq
 
 CALLS, TYPES = "callHierarchy", "typeHierarchy"
 ABOUT_NAMES: Mapping[str, tuple[str, Callable[[NameInFile, Any], Any]]] = {
-    types.TEXT_DOCUMENT_DEFINITION: ("definition", navigation.find_definition),
-    types.TEXT_DOCUMENT_DECLARATION: ("declaration", navigation.find_declaration),
-    types.TEXT_DOCUMENT_TYPE_DEFINITION: ("typeDefinition", navigation.find_type_definition),
-    types.TEXT_DOCUMENT_IMPLEMENTATION: ("implementation", navigation.find_implementation),
-    types.TEXT_DOCUMENT_REFERENCES: ("references", navigation.find_references),
-    types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: ("documentHighlight", navigation.find_highlights),
-    types.TEXT_DOCUMENT_HOVER: ("hover", navigation.describe_name),
-    types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: (CALLS, navigation.prepare_items),
-    types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY: (TYPES, navigation.prepare_items),
-    types.TEXT_DOCUMENT_PREPARE_RENAME: ("rename", navigation.prepare_rename),
-    types.TEXT_DOCUMENT_RENAME: ("rename", navigation.rename_symbol),
+    types.TEXT_DOCUMENT_DEFINITION: ("definition", answers.find_definition),
+    types.TEXT_DOCUMENT_DECLARATION: ("declaration", answers.find_declaration),
+    types.TEXT_DOCUMENT_TYPE_DEFINITION: ("typeDefinition", answers.find_type_definition),
+    types.TEXT_DOCUMENT_IMPLEMENTATION: ("implementation", answers.find_implementation),
+    types.TEXT_DOCUMENT_REFERENCES: ("references", answers.find_references),
+    types.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT: ("documentHighlight", answers.find_highlights),
+    types.TEXT_DOCUMENT_HOVER: ("hover", answers.describe_name),
+    types.TEXT_DOCUMENT_PREPARE_CALL_HIERARCHY: (CALLS, answers.prepare_items),
+    types.TEXT_DOCUMENT_PREPARE_TYPE_HIERARCHY: (TYPES, answers.prepare_items),
+    types.TEXT_DOCUMENT_PREPARE_RENAME: ("rename", answers.prepare_rename),
+    types.TEXT_DOCUMENT_RENAME: ("rename", answers.rename_symbol),
 }
 REQUESTS: Mapping[str, tuple[str, Answer]] = {
     **{method: (feature, partial(answer_at_position, answer)) for method, (feature, answer) in ABOUT_NAMES.items()},
-    types.CALL_HIERARCHY_INCOMING_CALLS: (CALLS, navigation.find_related),
-    types.CALL_HIERARCHY_OUTGOING_CALLS: (CALLS, navigation.find_related),
-    types.TYPE_HIERARCHY_SUPERTYPES: (TYPES, navigation.find_related),
-    types.TYPE_HIERARCHY_SUBTYPES: (TYPES, navigation.find_related),
-    types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: ("documentSymbol", overview.find_symbols),
-    types.WORKSPACE_SYMBOL: ("workspaceSymbol", overview.find_workspace_symbols),
-    types.TEXT_DOCUMENT_FOLDING_RANGE: ("foldingRange", overview.find_folds),
-    types.TEXT_DOCUMENT_SELECTION_RANGE: ("selectionRange", overview.find_selections),
-    types.TEXT_DOCUMENT_CODE_LENS: ("codeLens", overview.find_lenses),
+    types.CALL_HIERARCHY_INCOMING_CALLS: (CALLS, answers.find_related),
+    types.CALL_HIERARCHY_OUTGOING_CALLS: (CALLS, answers.find_related),
+    types.TYPE_HIERARCHY_SUPERTYPES: (TYPES, answers.find_related),
+    types.TYPE_HIERARCHY_SUBTYPES: (TYPES, answers.find_related),
+    types.TEXT_DOCUMENT_DOCUMENT_SYMBOL: ("documentSymbol", answers.find_symbols),
+    types.WORKSPACE_SYMBOL: ("workspaceSymbol", answers.find_workspace_symbols),
+    types.TEXT_DOCUMENT_FOLDING_RANGE: ("foldingRange", answers.find_folds),
+    types.TEXT_DOCUMENT_SELECTION_RANGE: ("selectionRange", answers.find_selections),
+    types.TEXT_DOCUMENT_CODE_LENS: ("codeLens", answers.find_lenses),
 }
 """Method → (feature, as the client's option `features` names it; function that answers)."""
 
 
 class Protocol(LanguageServerProtocol):
-    """pygls's protocol, changed to answer every request and to exit at once."""
+    """pygls's protocol, changed to answer every request."""
 
     def structure_message(self, data: Any) -> Any:
         """Parse a message. A request that fits no type gets an error response, which pygls would not send."""
@@ -90,11 +90,6 @@ class Protocol(LanguageServerProtocol):
             if isinstance(data, dict) and "method" in data and isinstance(data.get("id"), int | str):
                 self._send_response(data["id"], error=JsonRpcInvalidParams().to_response_error())
             raise
-
-    @lsp_method(types.EXIT)
-    def lsp_exit(self, *_: Any) -> None:  # type: ignore[override]
-        """Exit at once, because a thread may be waiting for stdin, which some clients leave open."""
-        os._exit(0 if self._shutdown else 1)
 
 
 class CodelensServer(LanguageServer):
@@ -156,15 +151,14 @@ class CodelensServer(LanguageServer):
 
     async def end_with_client(self) -> None:
         """Exit when the client's process has ended, because other processes may keep stdin open."""
-        while True:
+        while self.process_id is not None and os.name != "nt":  # on Windows stdin closes with the client
             await asyncio.sleep(TICK_SECONDS)
-            if self.process_id is not None and os.name != "nt":  # on Windows stdin closes with the client
-                try:
-                    os.kill(self.process_id, 0)
-                except ProcessLookupError:
-                    os._exit(1)
-                except OSError:
-                    pass
+            try:
+                os.kill(self.process_id, 0)
+            except ProcessLookupError:
+                os._exit(1)
+            except OSError:
+                pass
 
     async def _keep_fresh(self, folder: WorkspaceFolder) -> None:
         """Update an index whenever files may have changed, and show the progress in the client."""
@@ -211,7 +205,7 @@ def create_server(serve: Serve) -> CodelensServer:
         for method, (feature, answer) in REQUESTS.items():
             if feature in wanted:
                 server.feature(method)(server.make_handler(answer))
-        for name, command in overview.COMMANDS.items() if COMMANDS_FEATURE in wanted else ():
+        for name, command in answers.COMMANDS.items() if COMMANDS_FEATURE in wanted else ():
             server.command(name)(server.make_handler(command))
         server.update_folders()
 
@@ -245,6 +239,10 @@ def create_server(serve: Serve) -> CodelensServer:
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     def drop_text(params: types.DidCloseTextDocumentParams) -> None:
         server.texts.pop(parse_uri(params.text_document.uri), None)
+
+    @server.feature(types.EXIT)
+    def leave(_: Any) -> None:
+        os._exit(0 if server.protocol._shutdown else 1)  # at once, because a thread may be waiting for stdin
 
     return server
 

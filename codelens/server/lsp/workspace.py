@@ -178,10 +178,6 @@ class Reader(OverlaidStore):
         """Find the root folder of a document's repository."""
         return next(row.root for row in self._roots.values() if row.id == document.repository)
 
-    def find_resolver(self, document: DocumentRow) -> Resolver:
-        """Find the resolver for names in a document."""
-        return find_resolver(self, document.repository, cast(dict[RepositoryId, Any], self.resolvers))
-
     def format_target(self, unit: UnitRow) -> str:
         """Write a definition as a target for questions about the graph."""
         return f"{self.find_path(self.read_row(unit.document)).as_posix()}:{unit.name_line}:{unit.name}"
@@ -205,9 +201,8 @@ class Reader(OverlaidStore):
         elif encoding != "utf-8":
             column = count_units(self.read_source(self.find_document(path)).read_line(line)[:column], encoding)
         end = column + count_units(name.encode("utf-8", "replace"), encoding)
-        return types.Location(
-            self.folder.to_uri(path), types.Range(types.Position(line, column), types.Position(line, end))
-        )
+        where = types.Range(types.Position(line, column), types.Position(line, end))
+        return types.Location(self.folder.to_uri(path), where)
 
 
 class WorkspaceFolder:
@@ -290,7 +285,8 @@ class LspRequest(NamedTuple):
         """Answer about the name at a position of a text; None if there is no name."""
         with self.find_folder(uri).open_reader(self) as reader:
             document = reader.find_document(parse_uri(uri))
-            source, resolver = reader.read_source(document), reader.find_resolver(document)
+            source, resolvers = reader.read_source(document), cast(dict[RepositoryId, Any], reader.resolvers)
+            resolver = find_resolver(reader, document.repository, resolvers)
             read = NameReader.read_at(reader, resolver, document, source, source.to_utf8(source.to_offset(position)))
             if read is None:
                 return None
