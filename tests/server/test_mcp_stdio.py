@@ -26,7 +26,6 @@ from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.errors import format_install_command
 from codelens.server.mcp.door import PURPOSES, VERSIONS, answer_handshake
-from codelens.server.mcp.schema import closed_object
 from codelens.server.mcp.sdk import ToolDesk, make_mcp_server
 from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall
 from codelens.server.mcp.tools import TOOLS
@@ -214,7 +213,7 @@ def test_a_cancelled_call_is_given_up_and_the_next_one_answered(shop: Path) -> N
         return ToolAnswer("too late", {})
 
     served = ServedIndex(shop, shop / ".codelens/index.db", Settings())
-    slow = Tool("slow", "Slow", "Answers late.", closed_object({}), {}, waits)
+    slow = Tool("slow", "Slow", "Answers late.", {}, {}, waits)
     server = make_mcp_server(ToolDesk(served, Upkeep(served, "a test"), [*TOOLS, slow]))
 
     async def talk() -> list[Message]:

@@ -18,6 +18,7 @@ from mcp.shared.exceptions import McpError
 
 from codelens import __version__
 from codelens.errors import CodelensError, IndexBusy, NoIndex, TargetError, UsageError
+from codelens.render.records import pick_fields
 from codelens.server.mcp import schema
 from codelens.server.mcp.door import NAME, SessionStart, write_instructions
 from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall, format_code_line, reword_for_client
@@ -106,23 +107,18 @@ def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
-    fault = best_match(Draft202012Validator(tool.takes).iter_errors(dict(arguments)))
+    fault = best_match(Draft202012Validator(tool.input_schema).iter_errors(dict(arguments)))
     if fault is not None:
         place = ".".join(map(str, fault.absolute_path))
-        known = ", ".join(tool.takes["properties"])
-        raise UsageError(f"{f'{place}: ' if place else ''}{fault.message}", f"`{tool.name}` takes {known}")
-    defaults = {name: row["default"] for name, row in tool.takes["properties"].items() if "default" in row}
-    return defaults | dict(arguments)
+        message = f"{f'{place}: ' if place else ''}{fault.message}"
+        raise UsageError(message, f"`{tool.name}` takes {', '.join(tool.takes)}")
+    return {name: row["default"] for name, row in tool.takes.items() if "default" in row} | dict(arguments)
 
 
 def _format_error(what: str, hint: str, candidates: Sequence[str] = ()) -> str:
-    lines = [
-        f"error: {format_code_line(what, LONGEST_FAULT)}",
-        *([f"hint: {format_code_line(hint, LONGEST_FAULT)}"] if hint else []),
-    ]
-    return "\n".join(
-        [*lines, *(f"  {format_code_line(place, LONGEST_FAULT)}" for place in candidates[:MOST_CANDIDATES])]
-    )
+    texts = (what, hint, *candidates[:MOST_CANDIDATES])
+    what, hint, *places = (format_code_line(text, LONGEST_FAULT) for text in texts)
+    return "\n".join([f"error: {what}", *([f"hint: {hint}"] if hint else []), *(f"  {place}" for place in places)])
 
 
 AT_ONCE = 4
@@ -141,16 +137,9 @@ def make_mcp_server(desk: ToolDesk) -> Server[Any, Any]:
             hints = types.ToolAnnotations(
                 readOnlyHint=not tool.records, destructiveHint=no, idempotentHint=no, openWorldHint=False
             )
-            listed.append(
-                types.Tool(
-                    name=tool.name,
-                    title=tool.title,
-                    description=tool.description,
-                    inputSchema=tool.takes,
-                    outputSchema=schema.answer_schema(tool.gives) if desk.structured else None,
-                    annotations=hints,
-                )
-            )
+            takes, gives = tool.input_schema, schema.answer_schema(tool.gives) if desk.structured else None
+            about = pick_fields(tool, "name title description")
+            listed.append(types.Tool(**about, inputSchema=takes, outputSchema=gives, annotations=hints))
         return types.ServerResult(types.ListToolsResult(tools=listed))
 
     async def call_tool(request: types.CallToolRequest) -> types.ServerResult:
@@ -162,10 +151,8 @@ def make_mcp_server(desk: ToolDesk) -> Server[Any, Any]:
             desk.reply, name, request.params.arguments or {}, abandon_on_cancel=True, limiter=turn
         )
         content: list[types.ContentBlock] = [types.TextContent(type="text", text=reply.text)]
-        record = reply.record if desk.structured else None
-        return types.ServerResult(
-            types.CallToolResult(content=content, structuredContent=record, isError=reply.record is None)
-        )
+        record, is_error = reply.record if desk.structured else None, reply.record is None
+        return types.ServerResult(types.CallToolResult(content=content, structuredContent=record, isError=is_error))
 
     server.request_handlers[types.ListToolsRequest] = list_tools
     server.request_handlers[types.CallToolRequest] = call_tool

@@ -7,9 +7,9 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
-from codelens.config import Settings, load_weights
+from codelens.config import load_weights
 from codelens.context.counters import estimate_tokens
 from codelens.errors import MemoryFault, NoIndex, UsageError
 from codelens.index import Index
@@ -17,11 +17,14 @@ from codelens.model.code import IndexInfo, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.request import SearchOptions
 from codelens.render.paths import PathStyle
+from codelens.render.records import pick_fields
 from codelens.render.visible import escape_line, escape_text
 from codelens.server.mcp import schema
 from codelens.server.upkeep import ServedIndex, Work
+from codelens.text.counts import quantity
 
 Record = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,70 +36,27 @@ class ToolAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
-    """One call of a tool: arguments that fit its input schema, with defaults filled in, and the index to ask."""
-
-    opened: Index | None  # None if there is no index yet
-    tool: Tool
-    arguments: Mapping[str, Any]
-    served: ServedIndex
-    work: Work
-    session: str  # Groups the recorded answers: by client, or SHARED for all clients of a web server
-    structured: bool = True  # True if the answer's object is sent too
-
-    @property
-    def index(self) -> Index:
-        """The open index. Raises NoIndex if there is no index yet."""
-        if self.opened is None:
-            raise NoIndex(f"there is no index of {self.served.folder}")
-        return self.opened
-
-    @property
-    def paths(self) -> PathStyle:
-        """The style of paths in answers: relative to the root, after the repository's name if there are several."""
-        return PathStyle("root", "", self.index.info().repositories)
-
-
-@dataclass(frozen=True, slots=True)
 class Tool:
     """A tool that clients can call: its description, schemas and function."""
 
     name: str
     title: str
     description: str  # Tells an agent what the tool does, and when to prefer another
-    takes: schema.Schema
+    takes: Mapping[str, schema.Schema]  # Argument → its schema
     gives: schema.AnswerTypes
     answer: Callable[[ToolCall], ToolAnswer]  # Raises CodelensError
+    required: tuple[str, ...] = ()  # Arguments that every call must have
     waits: bool = True  # True if a call waits for an index that is being built
     records: bool = False  # True if a call changes later answers
+
+    @property
+    def input_schema(self) -> schema.Schema:
+        """The schema of the object with all arguments."""
+        return schema.closed_object(self.takes, self.required)
 
 
 LONGEST_LINE = 240  # Most characters of a line of code in an answer
 LONGEST_NOTICE, MOST_NOTICES = 160, 4  # Most characters of a notice, most notices in an answer
-
-
-def fit_budget(count: int, make_answer: Callable[[int], ToolAnswer], call: ToolCall) -> ToolAnswer:
-    """Build the answer with as many of its `count` items as fit the budget; `make_answer(n)` builds it with the first n items.
-
-    The larger of the forms that are sent must fit. Raises UsageError if even an answer without items is too large.
-    """
-    budget = call.arguments["budget"]
-
-    def tokens(answer: ToolAnswer) -> int:
-        record = estimate_tokens(json.dumps(answer.record, ensure_ascii=False)) if call.structured else 0
-        return max(estimate_tokens(answer.text), record)
-
-    whole = make_answer(count)
-    if tokens(whole) <= budget:
-        return whole
-    least, most = 0, count  # the first `least` are known to fit, the first `most` are known not to
-    while most - least > 1:
-        middle = (least + most) // 2
-        least, most = (middle, most) if tokens(make_answer(middle)) <= budget else (least, middle)
-    largest = make_answer(least)
-    if (needed := tokens(largest)) > budget:
-        raise UsageError(f"an answer needs at least {needed} tokens, not {budget}", "use a larger `budget`")
-    return largest
 
 
 def format_code_line(text: str, most: int = LONGEST_LINE) -> str:
@@ -136,18 +96,16 @@ def reword_for_client(message: str, tool: Tool, advice: bool = False) -> str:
 
     def applies(clause: str) -> bool:
         flags = (argument(flag).strip("`") for flag in FLAG.finditer(clause) if flag[1])
-        return all(flag in tool.takes["properties"] for flag in flags)
+        return all(flag in tool.takes for flag in flags)
 
     clauses = enumerate(message.split("; "))
     return "; ".join(FLAG.sub(argument, c) for number, c in clauses if applies(c) or (number == 0 and not advice))
 
 
-def format_notices(texts: list[str], tool: Tool) -> list[str]:
-    """Format the first few notices, each on one short line."""
-    notices = [escape_line(reword_for_client(text, tool)) for text in texts]
-    lines = [line if len(line) <= LONGEST_NOTICE else f"{line[:LONGEST_NOTICE]}…" for line in notices]
-    more = len(lines) - MOST_NOTICES
-    return lines if more <= 0 else [*lines[:MOST_NOTICES], f"{more} more notices"]
+def describe_stale(count: int, items: str) -> list[str]:
+    """Write the notice about items in stale files; none if the count is 0."""
+    place = "in files that changed since they were indexed"
+    return [f"{quantity(count, items)} {place}; `fresh` waits for the update"] if count else []
 
 
 def format_footer(cut: int, items: str, remedy: str, notices: Sequence[str] = ()) -> list[str]:
@@ -156,72 +114,128 @@ def format_footer(cut: int, items: str, remedy: str, notices: Sequence[str] = ()
     return [*cut_lines, *(f"note: {notice}" for notice in notices)]
 
 
-def search_options(arguments: Mapping[str, Any], info: IndexInfo, settings: Settings, **more: Any) -> SearchOptions:
-    """Make the options of a search from the settings and a call's arguments. Raises UsageError."""
-    values: dict[str, Any] = {"mode": settings.mode, "profile": settings.profile, "memory": settings.memory}
-    values |= {name: arguments[name] for name in schema.RANKED if name in arguments}
-    walks = "walk" in load_weights()[values["profile"]]  # such a profile uses `depth` itself
-    if "decay" in values or ("depth" in values and not walks):
-        values["expand"] = "bfs"
-    return SearchOptions(**values, **resolve_scope(arguments, info), **more)
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call of a tool: arguments that fit its input schema, with defaults filled in, and the index to ask."""
 
+    opened: Index | None  # None if there is no index yet
+    tool: Tool
+    arguments: Mapping[str, Any]
+    served: ServedIndex
+    work: Work
+    session: str  # Groups the recorded answers: by client, or SHARED for all clients of a web server
+    structured: bool = True  # True if the answer's object is sent too
 
-def remember(call: ToolCall, query: str, hits: Sequence[tuple[int, UnitRow, int]]) -> list[str]:
-    """Record an answer as (rank, unit, line), if memory is on; returns a notice if that fails."""
-    try:
-        if call.served.settings.memory:
-            call.index.record_answer(query, hits, session=call.session)
-    except MemoryFault as fault:
-        return [f"not recorded: {fault}"]
-    return []
+    @property
+    def index(self) -> Index:
+        """The open index. Raises NoIndex if there is no index yet."""
+        if self.opened is None:
+            raise NoIndex(f"there is no index of {self.served.folder}")
+        return self.opened
 
+    @property
+    def info(self) -> IndexInfo:
+        """The description of the open index. Raises NoIndex."""
+        return self.index.info()
 
-def resolve_scope(arguments: Mapping[str, Any], info: IndexInfo) -> dict[str, Any]:
-    """Make the options `languages`, `paths` and `repositories`. Raises UsageError for unknown languages and paths outside."""
-    from codelens.lang.registry import resolve_language
+    @property
+    def paths(self) -> PathStyle:
+        """The style of paths in answers: relative to the root, after the repository's name if there are several."""
+        return PathStyle("root", "", self.info.repositories)
 
-    languages = tuple(resolve_language(name) for name in arguments.get("languages", ()))
-    places = [split_repository(path, info) for path in arguments.get("paths", ())]
-    names = {name for repositories, _ in places for name in repositories}
-    everywhere = any(not below for _, below in places)
-    return {
-        "languages": languages,
-        "paths": () if everywhere else tuple(below for _, below in places),
-        "repositories": tuple(sorted(names)) if len(names) < len(info.repositories) else (),
-    }
+    def fit_budget(self, items: Sequence[T], make_answer: Callable[[Sequence[T], int], ToolAnswer]) -> ToolAnswer:
+        """Build the answer with as many items as fit the budget; `make_answer` takes the first ones and the number of others.
 
+        The larger of the forms that are sent must fit. Raises UsageError if even an answer without items is too large.
+        """
+        budget = self.arguments["budget"]
 
-def split_repository(path: str, info: IndexInfo) -> tuple[tuple[str, ...], str]:
-    """Split a path into (names of repositories, path below their root, empty for the root itself). Raises UsageError."""
-    path = resolve_path(path, info)
-    every = tuple(r.name for r in info.repositories)
-    first, _, rest = path.partition("/")
-    return ((first,), rest) if len(every) > 1 and first in every else (every, path)
+        def measure_answer(count: int) -> tuple[int, ToolAnswer]:
+            answer = make_answer(items[:count], len(items) - count)
+            record = estimate_tokens(json.dumps(answer.record, ensure_ascii=False)) if self.structured else 0
+            return max(estimate_tokens(answer.text), record), answer
 
+        tokens, answer = measure_answer(len(items))
+        if tokens <= budget:
+            return answer
+        least, most = 0, len(items)  # the first `least` are known to fit, the first `most` are known not to
+        while most - least > 1:
+            middle = (least + most) // 2
+            least, most = (middle, most) if measure_answer(middle)[0] <= budget else (least, middle)
+        tokens, answer = measure_answer(least)
+        if tokens > budget:
+            raise UsageError(f"an answer needs at least {tokens} tokens, not {budget}", "use a larger `budget`")
+        return answer
 
-def resolve_path(path: str, info: IndexInfo) -> str:
-    """Convert a path to the form in answers: relative to a root, with the repository's name first if there are several.
+    def format_notices(self, texts: Sequence[str]) -> list[str]:
+        """Format the first few notices, each on one short line."""
+        notices = [escape_line(reword_for_client(text, self.tool)) for text in texts]
+        lines = [line if len(line) <= LONGEST_NOTICE else f"{line[:LONGEST_NOTICE]}…" for line in notices]
+        more = len(lines) - MOST_NOTICES
+        return lines if more <= 0 else [*lines[:MOST_NOTICES], f"{more} more notices"]
 
-    Raises UsageError.
-    """
-    if os.path.isabs(path):  # noqa: PTH117 - the client's text may be any path
-        whole_path = os.path.normpath(path)
-        for repository in sorted(info.repositories, key=lambda r: -len(r.root)):
-            if whole_path == repository.root or whole_path.startswith(repository.root.rstrip(os.sep) + os.sep):
-                below = os.path.relpath(whole_path, repository.root).replace(os.sep, "/")
-                below = "" if below == "." else below
-                return f"{repository.name}/{below}".rstrip("/") if len(info.repositories) > 1 else below
-    else:
-        parts = [part for part in PurePosixPath(path.replace(os.sep, "/")).parts if part != "."]
-        if ".." not in parts:
-            return "/".join(parts)
-    raise UsageError(f"{path} lies outside of what is indexed", "give a path relative to the root of the repository")
+    def make_search_options(self, **more: Any) -> SearchOptions:
+        """Make the options of a search from the settings and the arguments. Raises UsageError."""
+        values: dict[str, Any] = pick_fields(self.served.settings, "mode profile memory")
+        values |= {name: self.arguments[name] for name in schema.RANKED if name in self.arguments}
+        walks = "walk" in load_weights()[values["profile"]]  # such a profile uses `depth` itself
+        if "decay" in values or ("depth" in values and not walks):
+            values["expand"] = "bfs"
+        return SearchOptions(**values, **self.resolve_scope(), **more)
 
+    def record_answer(self, query: str, hits: Sequence[tuple[int, UnitRow, int]]) -> list[str]:
+        """Record an answer as (rank, unit, line), if memory is on; returns a notice if that fails."""
+        try:
+            if self.served.settings.memory:
+                self.index.record_answer(query, hits, session=self.session)
+        except MemoryFault as fault:
+            return [f"not recorded: {fault}"]
+        return []
 
-def resolve_target(target: str, info: IndexInfo) -> str:
-    """Resolve the path of a target (PATH:LINE, PATH or a name). Raises UsageError if it leads out of the roots."""
-    path, colon, line = target.rpartition(":")
-    if not (colon and line.isdigit()):
-        path, colon, line = target, "", ""
-    is_path = "/" in path or os.sep in path
-    return f"{resolve_path(path, info)}{colon}{line}" if is_path else target
+    def resolve_scope(self) -> dict[str, Any]:
+        """Make the options `languages`, `paths` and `repositories`. Raises UsageError for unknown languages and paths outside."""
+        from codelens.lang.registry import resolve_language
+
+        languages = tuple(resolve_language(name) for name in self.arguments.get("languages", ()))
+        places = [self.split_repository(path) for path in self.arguments.get("paths", ())]
+        names = {name for repositories, _ in places for name in repositories}
+        everywhere = any(not below for _, below in places)
+        return {
+            "languages": languages,
+            "paths": () if everywhere else tuple(below for _, below in places),
+            "repositories": tuple(sorted(names)) if len(names) < len(self.info.repositories) else (),
+        }
+
+    def split_repository(self, path: str) -> tuple[tuple[str, ...], str]:
+        """Split a path into (names of repositories, path below their root, empty for the root itself). Raises UsageError."""
+        path = self.resolve_path(path)
+        every = tuple(r.name for r in self.info.repositories)
+        first, _, rest = path.partition("/")
+        return ((first,), rest) if len(every) > 1 and first in every else (every, path)
+
+    def resolve_path(self, path: str) -> str:
+        """Convert a path to the form in answers: relative to a root, with the repository's name first if there are several.
+
+        Raises UsageError.
+        """
+        if os.path.isabs(path):  # noqa: PTH117 - the client's text may be any path
+            whole_path = os.path.normpath(path)
+            for repository in sorted(self.info.repositories, key=lambda r: -len(r.root)):
+                if whole_path == repository.root or whole_path.startswith(repository.root.rstrip(os.sep) + os.sep):
+                    below = os.path.relpath(whole_path, repository.root).replace(os.sep, "/")
+                    below = "" if below == "." else below
+                    return f"{repository.name}/{below}".rstrip("/") if len(self.info.repositories) > 1 else below
+        else:
+            parts = [part for part in PurePosixPath(path.replace(os.sep, "/")).parts if part != "."]
+            if ".." not in parts:
+                return "/".join(parts)
+        hint = "give a path relative to the root of the repository"
+        raise UsageError(f"{path} lies outside of what is indexed", hint)
+
+    def resolve_target(self, target: str) -> str:
+        """Resolve the path of a target (PATH:LINE, PATH or a name). Raises UsageError if it leads out of the roots."""
+        path, colon, line = target.rpartition(":")
+        if not (colon and line.isdigit()):
+            path, colon, line = target, "", ""
+        is_path = "/" in path or os.sep in path
+        return f"{self.resolve_path(path)}{colon}{line}" if is_path else target

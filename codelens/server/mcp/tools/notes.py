@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from codelens.errors import TargetError, UsageError
@@ -12,16 +13,7 @@ from codelens.notes.note import NoteFile, NoteFolder
 from codelens.render.visible import escape_line, escape_text
 from codelens.server.mcp import schema
 from codelens.server.mcp.schema import answer_fields
-from codelens.server.mcp.tool import (
-    Record,
-    Tool,
-    ToolAnswer,
-    ToolCall,
-    fit_budget,
-    format_code_line,
-    format_footer,
-    resolve_target,
-)
+from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, format_code_line, format_footer
 from codelens.text.counts import quantity
 
 
@@ -48,7 +40,7 @@ class LinkedNote:
 def answer_notes(call: ToolCall) -> ToolAnswer:
     """With `id` one note and its text, in lines, as far as the budget holds; else the notes that are asked for."""
     notes = []
-    for repository in call.index.info().repositories:
+    for repository in call.info.repositories:
         root = Path(repository.root)
         with call.index.open_anchors(root) as finder:
             for file in NoteFolder(root).read_notes() if root.is_dir() else ():
@@ -58,14 +50,13 @@ def answer_notes(call: ToolCall) -> ToolAnswer:
         return _answer_one_note(notes, call)
     wanted = [note for note in notes if note.matches(call)]
 
-    def make_answer(count: int) -> ToolAnswer:
-        cut = len(wanted) - count
+    def make_answer(shown: Sequence[LinkedNote], cut: int) -> ToolAnswer:
         footer = format_footer(cut, "notes", "raise `budget`, or ask by kind, status or tag")
-        lines = [line for note in wanted[:count] for line in _format_note(note)]
-        record = {"notes": [_build_note_record(note, "") for note in wanted[:count]], "cut": cut}
+        lines = [line for note in shown for line in _format_note(note)]
+        record = {"notes": [_build_note_record(note, "") for note in shown], "cut": cut}
         return ToolAnswer("\n".join([quantity(len(wanted), "note"), *lines, *footer]), record)
 
-    return fit_budget(len(wanted), make_answer, call)
+    return call.fit_budget(wanted, make_answer)
 
 
 def _answer_one_note(notes: list[LinkedNote], call: ToolCall) -> ToolAnswer:
@@ -79,13 +70,13 @@ def _answer_one_note(notes: list[LinkedNote], call: ToolCall) -> ToolAnswer:
     note = matching[0]
     body = [escape_text(line) for line in note.file.body.splitlines()]
 
-    def make_answer(count: int) -> ToolAnswer:
-        text = "\n".join(body[:count])
-        footer = format_footer(len(body) - count, "lines", "raise `budget`")
-        record = {"notes": [_build_note_record(note, text)], "cut": len(body) - count}
+    def make_answer(shown: Sequence[str], cut: int) -> ToolAnswer:
+        text = "\n".join(shown)
+        footer = format_footer(cut, "lines", "raise `budget`")
+        record = {"notes": [_build_note_record(note, text)], "cut": cut}
         return ToolAnswer("\n".join([*_format_note(note), text, *footer]), record)
 
-    return fit_budget(len(body), make_answer, call)
+    return call.fit_budget(body, make_answer)
 
 
 def _format_note(linked: LinkedNote) -> list[str]:
@@ -120,21 +111,18 @@ NOTE = {
     "text": str,
 }
 NOTES = Tool(
-    name="notes",
-    title="Notes and tasks",
-    description="Notes and tasks that people keep next to the code, with the places that they follow; with `id` one of them in "
+    "notes",
+    "Notes and tasks",
+    "Notes and tasks that people keep next to the code, with the places that they follow; with `id` one of them in "
     "full. `search` with kind:note, kind:task or kind:skill finds them by what they say.",
-    takes=schema.closed_object(
-        {
-            "id": schema.text("One note: its id, or how that begins", most=schema.LONGEST_PATH),
-            "kind": schema.choice("Only notes, or only tasks", ("note", "task")),
-            "status": schema.text("Only of this status: open, doing, done …", most=100),
-            "tag": schema.text("Only with this tag", most=100),
-            "lost": schema.flag("Only those with a place that is not found any more"),
-            **schema.make_common_arguments(2000, fresh=False),
-        },
-        [],
-    ),
+    takes={
+        "id": schema.text("One note: its id, or how that begins", most=schema.LONGEST_PATH),
+        "kind": schema.choice("Only notes, or only tasks", ("note", "task")),
+        "status": schema.text("Only of this status: open, doing, done …", most=100),
+        "tag": schema.text("Only with this tag", most=100),
+        "lost": schema.flag("Only those with a place that is not found any more"),
+        **schema.make_common_arguments(2000, fresh=False),
+    },
     gives={"notes": [NOTE], "cut": int},
     answer=answer_notes,
 )
@@ -149,13 +137,12 @@ def answer_feedback(call: ToolCall) -> ToolAnswer:
     given = call.arguments
     if ("used" in given) == ("hit" in given) or ("hit" in given) != ("verdict" in given):
         raise UsageError("nothing to record", "give `used`, or `hit` with `verdict`")
-    info = call.index.info()
     notebook = call.index.open_notebook(call.session)
     verdict = given.get("verdict", "useful")
     if "used" in given:
-        places = notebook.record_use([resolve_target(target, info) for target in given["used"]])
+        places = notebook.record_use([call.resolve_target(target) for target in given["used"]])
     else:
-        hit = given["hit"] if given["hit"].isdigit() else resolve_target(given["hit"], info)
+        hit = given["hit"] if given["hit"].isdigit() else call.resolve_target(given["hit"])
         query = given.get("query")
         words = select_learnable_words(query) if query is not None else ()
         places = [notebook.judge(hit, verdict == "useful", query, words)]
@@ -165,19 +152,16 @@ def answer_feedback(call: ToolCall) -> ToolAnswer:
 
 
 FEEDBACK = Tool(
-    name="feedback",
-    title="Say what was of use",
-    description="Record that results were useful or useless, so that later searches rank by it. Only where the user has switched "
+    "feedback",
+    "Say what was of use",
+    "Record that results were useful or useless, so that later searches rank by it. Only where the user has switched "
     "memory on. After a task, name in `used` the files and symbols of the last answer that you read or changed.",
-    takes=schema.closed_object(
-        {
-            "used": schema.several("Files, PATH:LINE or symbols of the last answer that were used", schema.TARGET, 50),
-            "hit": schema.text("A result's rank in the last answer, PATH:LINE, or a symbol", most=schema.LONGEST_PATH),
-            "verdict": schema.choice("What that hit was", ("useful", "useless")),
-            "query": {**schema.QUERY, "description": "For what it was; left out, for the last query"},
-        },
-        [],
-    ),
+    takes={
+        "used": schema.several("Files, PATH:LINE or symbols of the last answer that were used", schema.TARGET, 50),
+        "hit": schema.text("A result's rank in the last answer, PATH:LINE, or a symbol", most=schema.LONGEST_PATH),
+        "verdict": schema.choice("What that hit was", ("useful", "useless")),
+        "query": {**schema.QUERY, "description": "For what it was; left out, for the last query"},
+    },
     gives=answer_fields("verdict places:texts"),
     answer=answer_feedback,
     records=True,

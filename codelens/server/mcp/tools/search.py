@@ -4,7 +4,7 @@ and context (the code that a task, files or a change needs, in one answer)."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from codelens.config import load_weights
@@ -35,17 +35,10 @@ from codelens.server.mcp.tool import (
     Tool,
     ToolAnswer,
     ToolCall,
-    fit_budget,
+    describe_stale,
     format_code_line,
     format_footer,
-    format_notices,
-    remember,
-    resolve_path,
-    resolve_scope,
-    resolve_target,
     reword_for_client,
-    search_options,
-    split_repository,
 )
 from codelens.text.counts import quantity
 
@@ -54,47 +47,40 @@ MOST_SHOWN = 10  # Most hits of a search without `limit`. Agents read fewer than
 
 def answer_search(call: ToolCall) -> ToolAnswer:
     """Answer with units, or with files: as many of the requested hits as the budget holds."""
-    given, info, settings = call.arguments, call.index.info(), call.served.settings
-    limit = given.get("limit") or int(load_weights()[given.get("profile", settings.profile)].get("results", MOST_SHOWN))
+    given, profile = call.arguments, call.arguments.get("profile", call.served.settings.profile)
+    limit = given.get("limit") or int(load_weights()[profile].get("results", MOST_SHOWN))
     shape: dict[str, Any] = {"files_only": True}
     if call.tool.name == "search":
         around = given["context"]
         shape = {"context_before": around, "context_after": around, "kinds": tuple(given.get("kinds", ()))}
-    options = search_options(given, info, settings, limit=limit, offset=given["offset"], reasons=False, **shape)
+    options = call.make_search_options(limit=limit, offset=given["offset"], reasons=False, **shape)
     result = call.index.search(given["query"], options)
     notices = [n.text for n in result.notices]
-    if old := sum(hit.freshness is not Freshness.FRESH for hit in result.hits):
-        notices.append(
-            f"{quantity(old, 'hit')} in files that changed since they were indexed; `fresh` waits for the update"
-        )
-    notices += remember(call, given["query"], [(hit.rank, hit.unit, hit.line) for hit in result.hits])
-    note_texts = format_notices(notices, call.tool)
+    notices += describe_stale(sum(hit.freshness is not Freshness.FRESH for hit in result.hits), "hit")
+    notices += call.record_answer(given["query"], [(hit.rank, hit.unit, hit.line) for hit in result.hits])
+    note_texts = call.format_notices(notices)
 
-    def make_answer(count: int) -> ToolAnswer:
-        hits = result.hits[:count]
-        cut = len(result.hits) - count
+    def make_answer(hits: Sequence[Hit], cut: int) -> ToolAnswer:
         head = f"{len(hits)} of {quantity(result.total, 'result')}"
-        remedy = f"raise `budget`, narrow the query, or go on with offset {given['offset'] + count}"
+        remedy = f"raise `budget`, narrow the query, or go on with offset {given['offset'] + len(hits)}"
         blocks = [line for hit in hits for line in _format_hit(hit, call)]
         record = {
             "results": [_build_hit_record(hit, call) for hit in hits],
             "total": result.total,
             "cut": cut,
             "notices": note_texts,
-            "snapshot": info.snapshot,
+            "snapshot": call.info.snapshot,
         }
         return ToolAnswer("\n".join([head, *blocks, *format_footer(cut, "results", remedy, note_texts)]), record)
 
-    return fit_budget(len(result.hits), make_answer, call)
+    return call.fit_budget(result.hits, make_answer)
 
 
 def _format_hit(hit: Hit, call: ToolCall) -> Iterator[str]:
     unit = hit.unit
     old = "" if hit.freshness is Freshness.FRESH else f"  [{hit.freshness} since it was indexed]"
-    place = f"{call.paths.format_hit_path(hit)}:{hit.line}"
-    yield escape_line(
-        f"{hit.rank}. {place}  {unit.kind} {unit.qualified_name} ({unit.start_line}-{unit.end_line}){old}"
-    )
+    place, name = f"{call.paths.format_hit_path(hit)}:{hit.line}", f"{unit.kind} {unit.qualified_name}"
+    yield escape_line(f"{hit.rank}. {place}  {name} ({unit.start_line}-{unit.end_line}){old}")
     yield from (f"{line.number:>6}| {format_code_line(line.text)}" for line in hit.snippet)
 
 
@@ -117,65 +103,59 @@ HIT = answer_fields("rank:int path line:int start_line:int end_line:int kind nam
 HIT["lines"] = [answer_fields("line:int text")]
 FOUND = {"results": [HIT]} | answer_fields("total:int cut:int notices:texts snapshot")
 SEARCH = Tool(
-    name="search",
-    title="Search the code",
-    description="Find code by name, words or meaning: functions, classes, sections of documents, each with its place and the "
+    "search",
+    "Search the code",
+    "Find code by name, words or meaning: functions, classes, sections of documents, each with its place and the "
     "lines that say most. Start here when you do not know where something is. For all that one task needs, with "
     "whole bodies, `context` saves calls; for the uses of a symbol, `refs` is exact.",
-    takes=schema.closed_object(
-        {
-            "query": schema.QUERY,
-            "limit": schema.integer("Most results; left out, 10, or as many as the profile shows", 1, 100),
-            "offset": schema.integer("Skip this many results", 0, 10_000, 0),
-            "kinds": schema.make_option_schema("kinds"),
-            **schema.NARROW,
-            **schema.RANKED,
-            "context": schema.integer("Lines before and after the place, instead of those that say most", 0, 30, 0),
-            **schema.make_common_arguments(3000),
-        },
-        ["query"],
-    ),
+    takes={
+        "query": schema.QUERY,
+        "limit": schema.integer("Most results; left out, 10, or as many as the profile shows", 1, 100),
+        "offset": schema.integer("Skip this many results", 0, 10_000, 0),
+        "kinds": schema.make_option_schema("kinds"),
+        **schema.NARROW,
+        **schema.RANKED,
+        "context": schema.integer("Lines before and after the place, instead of those that say most", 0, 30, 0),
+        **schema.make_common_arguments(3000),
+    },
     gives=FOUND,
     answer=answer_search,
+    required=("query",),
 )
 FILE_SEARCH = Tool(
-    name="files",
-    title="Search for files",
-    description="Find files: by name and path, by what they define and import, and by meaning. Ask when you want whole files to "
+    "files",
+    "Search for files",
+    "Find files: by name and path, by what they define and import, and by meaning. Ask when you want whole files to "
     "read or to change; `search` finds the places within them.",
-    takes=schema.closed_object(
-        {
-            "query": schema.QUERY,
-            "limit": schema.integer("Most files", 1, 100, 10),
-            "offset": schema.integer("Skip this many files", 0, 10_000, 0),
-            **schema.NARROW,
-            "mode": schema.choice("Which channels take part; hybrid is all", ("hybrid", "keyword", "vector")),
-            "profile": schema.RANKED["profile"],
-            "min_score": schema.RANKED["min_score"],
-            **schema.make_common_arguments(2000),
-        },
-        ["query"],
-    ),
+    takes={
+        "query": schema.QUERY,
+        "limit": schema.integer("Most files", 1, 100, 10),
+        "offset": schema.integer("Skip this many files", 0, 10_000, 0),
+        **schema.NARROW,
+        "mode": schema.choice("Which channels take part; hybrid is all", ("hybrid", "keyword", "vector")),
+        "profile": schema.RANKED["profile"],
+        "min_score": schema.RANKED["min_score"],
+        **schema.make_common_arguments(2000),
+    },
     gives=FOUND,
     answer=answer_search,
+    required=("query",),
 )
 
 
 def answer_why(call: ToolCall) -> ToolAnswer:
     """One account for each target; the budget cuts whole accounts, then none is left to cut."""
-    given, info = call.arguments, call.index.info()
-    options = search_options(given, info, call.served.settings, limit=given["limit"])
-    targets = [resolve_target(target, info) for target in given.get("targets", ())]
+    given = call.arguments
+    options = call.make_search_options(limit=given["limit"])
+    targets = [call.resolve_target(target) for target in given.get("targets", ())]
     result = call.index.why(given["query"], targets, options)
-    note_texts = format_notices([n.text for n in result.search.notices], call.tool)
-    accounts = result.explanations
+    note_texts = call.format_notices([n.text for n in result.search.notices])
 
-    def make_answer(count: int) -> ToolAnswer:
-        cut = len(accounts) - count
-        lines = [line for account in accounts[:count] for line in _format_account(account, result, call)]
+    def make_answer(accounts: Sequence[Explanation], cut: int) -> ToolAnswer:
+        lines = [line for account in accounts for line in _format_account(account, result, call)]
         lines += format_footer(cut, "accounts", "raise `budget`, or ask about fewer", note_texts)
         record = {
-            "explanations": [_build_account_record(account, call.paths) for account in accounts[:count]],
+            "explanations": [_build_account_record(account, call.paths) for account in accounts],
             "intent": result.search.trace.intent.name if result.search.trace.intent else "",
             "total": result.search.total,
             "cut": cut,
@@ -183,7 +163,7 @@ def answer_why(call: ToolCall) -> ToolAnswer:
         }
         return ToolAnswer("\n".join(lines) or "no results, so there is nothing to explain", record)
 
-    return fit_budget(len(accounts), make_answer, call)
+    return call.fit_budget(result.explanations, make_answer)
 
 
 def _format_account(account: Explanation, result: WhyResult, call: ToolCall) -> Iterator[str]:
@@ -236,23 +216,21 @@ ACCOUNT = {
     **answer_fields("lost_at because remedy remedy_query"),
 }
 WHY = Tool(
-    name="why",
-    title="Why a result has its rank",
-    description="Account for a search: what the score of each target is made of; for something that was not found, which stage "
+    "why",
+    "Why a result has its rank",
+    "Account for a search: what the score of each target is made of; for something that was not found, which stage "
     "lost it and the query that brings it in. Ask when a search misses what you know is there.",
-    takes=schema.closed_object(
-        {
-            "query": schema.QUERY,
-            "targets": schema.several("What is asked about; left out, the first results are", schema.TARGET, 5),
-            "limit": schema.integer("Results of the search that is accounted for", 1, 100, 5),
-            **schema.NARROW,
-            **schema.RANKED,
-            **schema.make_common_arguments(3000, fresh=False),
-        },
-        ["query"],
-    ),
+    takes={
+        "query": schema.QUERY,
+        "targets": schema.several("What is asked about; left out, the first results are", schema.TARGET, 5),
+        "limit": schema.integer("Results of the search that is accounted for", 1, 100, 5),
+        **schema.NARROW,
+        **schema.RANKED,
+        **schema.make_common_arguments(3000, fresh=False),
+    },
     gives={"explanations": [ACCOUNT]} | answer_fields("intent total:int cut:int notices:texts"),
     answer=answer_why,
+    required=("query",),
 )
 
 
@@ -266,42 +244,35 @@ def answer_context(call: ToolCall) -> ToolAnswer:
     layout = make_layout("markdown", call.paths, "context with more: {}")
     packed = call.index.context(_make_context_request(call, call.arguments["budget"] - FRAME), layout)
     places = [(rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)]
-    notices = remember(call, call.arguments.get("task", ""), places)
-    note_texts = format_notices([*(n.text for n in packed.notices), *notices], call.tool)
+    notices = call.record_answer(call.arguments.get("task", ""), places)
+    note_texts = call.format_notices([*(n.text for n in packed.notices), *notices])
 
-    def make_answer(count: int) -> ToolAnswer:
-        record = pick_fields(packed, "symbols total") | {
-            "changed": list(packed.changed[:count]),
-            "notices": note_texts,
-        }
-        more = f" and {len(packed.changed) - count} more" if count < len(packed.changed) else ""
-        files = f"{', '.join(map(escape_line, packed.changed[:count]))}{more}"
+    def make_answer(shown: Sequence[str], cut: int) -> ToolAnswer:
+        record = pick_fields(packed, "symbols total") | {"changed": list(shown), "notices": note_texts}
+        files = f"{', '.join(map(escape_line, shown))}{f' and {cut} more' if cut else ''}"
         changed = [f"changed since indexed: {files}; `fresh` waits for the update"] if packed.changed else []
         footer = "\n".join(f"note: {notice}" for notice in (*changed, *note_texts))
         return ToolAnswer(f"{packed.text}{footer}", {"pack": packed.text} | record)
 
-    return fit_budget(len(packed.changed), make_answer, call)
+    return call.fit_budget(packed.changed, make_answer)
 
 
 def _make_context_request(call: ToolCall, room: int) -> ContextRequest:
     given = call.arguments
     sources = [source for source in SOURCES if source in given]
     if len(sources) != 1:
-        raise UsageError(
-            "a pack is for one of task, files, revisions, diff and more", "give exactly one of these arguments"
-        )
+        what = "a pack is for one of task, files, revisions, diff and more"
+        raise UsageError(what, "give exactly one of these arguments")
     counter = Counter("characters of JSON / 4", count_escaped)
     if sources == ["more"]:
         if set(given) & set(schema.NARROW):
-            raise UsageError(
-                "`more` goes on with the filters of its pack", "give the token alone, with a budget if you like"
-            )
+            hint = "give the token alone, with a budget if you like"
+            raise UsageError("`more` goes on with the filters of its pack", hint)
         return resume_request(given["more"], counter, room, str(call.served.folder))
     source = {"task": TASK, "files": FILES}.get(sources[0], CHANGE)
-    info = call.index.info()
-    where = resolve_scope(given, info)
+    where = call.resolve_scope()
     if source == FILES:
-        places = [split_repository(resolve_path(path, info), info) for path in given["files"]]
+        places = [call.split_repository(call.resolve_path(path)) for path in given["files"]]
         if not all(below for _, below in places):
             raise TargetError("the root is a folder, not a file", hint="name files relative to the root")
         where |= {"paths": tuple(below for _, below in places)}
@@ -315,7 +286,7 @@ def _make_context_request(call: ToolCall, room: int) -> ContextRequest:
         query=given.get("task", ""),
         diff=given["diff"].encode("utf-8", "replace") if "diff" in given else None,
         revisions=given.get("revisions", ""),
-        cwd=info.repositories[0].root if info.repositories else str(call.served.folder),
+        cwd=call.info.repositories[0].root if call.info.repositories else str(call.served.folder),
     )
 
 
@@ -325,27 +296,20 @@ def count_escaped(text: str) -> int:
 
 
 CONTEXT = Tool(
-    name="context",
-    title="Code for a task",
-    description="The code that a task, some files or a change is about, packed into a budget: bodies of the "
+    "context",
+    "Code for a task",
+    "The code that a task, some files or a change is about, packed into a budget: bodies of the "
     "best symbols, signatures of the next, and a token for more. One call instead of a search and many reads.",
-    takes=schema.closed_object(
-        {
-            "task": schema.text("The task, in a sentence or more"),
-            "files": schema.several(
-                "Files: their symbols, and who calls them", schema.text(most=schema.LONGEST_PATH), 50
-            ),
-            "revisions": schema.text("BASE..HEAD: what lies between two commits, and what it touches", most=300),
-            "diff": schema.text("A unified diff: what it changes, and what that touches", most=LONGEST_DIFF),
-            "more": schema.text(
-                "The token at the end of a pack: its next part, in place of a task", most=LONGEST_TOKEN
-            ),
-            "forms": schema.choice("Bodies, signatures, or bodies as far as they fit", [str(f) for f in Forms], "auto"),
-            **schema.NARROW,
-            **schema.make_common_arguments(8000),
-        },
-        [],
-    ),
+    takes={
+        "task": schema.text("The task, in a sentence or more"),
+        "files": schema.several("Files: their symbols, and who calls them", schema.text(most=schema.LONGEST_PATH), 50),
+        "revisions": schema.text("BASE..HEAD: what lies between two commits, and what it touches", most=300),
+        "diff": schema.text("A unified diff: what it changes, and what that touches", most=LONGEST_DIFF),
+        "more": schema.text("The token at the end of a pack: its next part, in place of a task", most=LONGEST_TOKEN),
+        "forms": schema.choice("Bodies, signatures, or bodies as far as they fit", [str(f) for f in Forms], "auto"),
+        **schema.NARROW,
+        **schema.make_common_arguments(8000),
+    },
     gives=answer_fields("pack symbols:int total:int changed:texts notices:texts"),
     answer=answer_context,
 )

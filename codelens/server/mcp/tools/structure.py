@@ -4,7 +4,7 @@ target), symbols (outline of a file) and status (what is indexed, and which file
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from codelens.errors import UsageError
@@ -18,20 +18,7 @@ from codelens.render.relations import format_step
 from codelens.render.visible import escape_line
 from codelens.server.mcp import schema
 from codelens.server.mcp.schema import answer_fields
-from codelens.server.mcp.tool import (
-    Record,
-    Tool,
-    ToolAnswer,
-    ToolCall,
-    fit_budget,
-    format_code_line,
-    format_footer,
-    format_notices,
-    resolve_path,
-    resolve_scope,
-    resolve_target,
-    split_repository,
-)
+from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, describe_stale, format_code_line, format_footer
 from codelens.text.counts import quantity
 
 NODE = answer_fields("name kind path line:int")
@@ -44,8 +31,7 @@ ALL_KINDS = tuple(dict.fromkeys([*KINDS, *IMPLIED_KINDS]))
 
 def answer_relations(call: ToolCall) -> ToolAnswer:
     """Put the question that the tool is named for to the graph."""
-    given, info = call.arguments, call.index.info()
-    where = resolve_scope(given, info)
+    given, where = call.arguments, call.resolve_scope()
     options = RelationOptions(
         kinds=tuple(given.get("kinds", ())),
         min_confidence=given.get("min_confidence"),
@@ -55,37 +41,32 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
         text=given.get("text", False),
         where=SearchOptions(**where) if any(where.values()) else None,
     )
-    result: RelationAnswer = getattr(call.index.graph, call.tool.name)(resolve_target(given["target"], info), options)
-    relations, targets = result.relations, result.targets[:3]
-    notices = [n.text for n in result.notices]
-    if old := sum(r.place.freshness is not Freshness.FRESH for r in relations):
-        notices.append(
-            f"{quantity(old, 'line')} in files that changed since they were indexed; `fresh` waits for the update"
-        )
-    note_texts = format_notices(notices, call.tool)
+    result: RelationAnswer = getattr(call.index.graph, call.tool.name)(call.resolve_target(given["target"]), options)
+    targets, old = result.targets[:3], sum(r.place.freshness is not Freshness.FRESH for r in result.relations)
+    note_texts = call.format_notices([*(n.text for n in result.notices), *describe_stale(old, "line")])
     places = [f" ({_format_node_path(named, call)}:{named.line})" if named.path else "" for named in targets]
     named_targets = zip(targets, places, strict=True)
     subject = ", ".join(escape_line(f"{named.kind} {named.qualified_name}{place}") for named, place in named_targets)
-    ways = [f"`{name}`" for name in ("paths", "depth") if name in call.tool.takes["properties"]]
+    ways = [f"`{name}`" for name in ("paths", "depth") if name in call.tool.takes]
     remedy = f"raise `budget` or `limit`, or narrow with {', '.join(ways)} or `min_confidence`"
 
-    def make_answer(count: int) -> ToolAnswer:
-        cut = result.total - count
-        lines = [_format_relation(relation, result.question, call) for relation in relations[:count]]
+    def make_answer(relations: Sequence[Relation], _: int) -> ToolAnswer:
+        cut = result.total - len(relations)
+        lines = [_format_relation(relation, result.question, call) for relation in relations]
         footer = format_footer(cut, "relations", remedy, note_texts)
         record = {
             "targets": [
                 {"name": n.qualified_name, "kind": n.kind, "path": _format_node_path(n, call), "line": n.line}
                 for n in targets
             ],
-            "relations": [_build_relation_record(relation, call) for relation in relations[:count]],
+            "relations": [_build_relation_record(relation, call) for relation in relations],
             "total": result.total,
             "cut": cut,
             "notices": note_texts,
         }
         return ToolAnswer("\n".join([f"{result.question} of {subject}: {result.total}", *lines, *footer]), record)
 
-    return fit_budget(len(relations), make_answer, call)
+    return call.fit_budget(result.relations, make_answer)
 
 
 def _format_node_path(named: NamedNode, call: ToolCall) -> str:
@@ -127,7 +108,7 @@ def _make_relation_tool(name: str, title: str, description: str, more: Mapping[s
         **schema.make_common_arguments(3000),
     }
     gives = {"targets": [NODE], "relations": [RELATION]} | answer_fields("total:int cut:int notices:texts")
-    return Tool(name, title, description, schema.closed_object(takes, ["target"]), gives, answer_relations)
+    return Tool(name, title, description, takes, gives, answer_relations, required=("target",))
 
 
 _KINDS = {"kinds": schema.several("Only these kinds of edges", schema.choice("", ALL_KINDS), len(ALL_KINDS))}
@@ -172,7 +153,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
     """The lines of a symbol or file, as they were indexed."""
     target = call.arguments["target"]
     part = RANGE.fullmatch(target)
-    source, unit, first = call.index.find_passage(resolve_target(part[1] if part else target, call.index.info()))
+    source, unit, first = call.index.find_passage(call.resolve_target(part[1] if part else target))
     total = len(source.lines)
     path = escape_line(call.paths.format_path(source.file.root, source.file.path))
     if part:
@@ -186,44 +167,40 @@ def answer_read(call: ToolCall) -> ToolAnswer:
     is_old = source.freshness is not Freshness.FRESH
     notices = [f"{source.freshness} since it was indexed; `fresh` waits for the update"] if is_old else []
 
-    def make_answer(count: int) -> ToolAnswer:
-        end = first + count - 1
-        cut = len(lines) - count
+    def make_answer(shown: Sequence[str], cut: int) -> ToolAnswer:
+        end = first + len(shown) - 1
         head = f"{path}:{first}-{end}{name} (the file has {total} lines)"
-        body = [f"{number}| {line}" for number, line in enumerate(lines[:count], first)]
+        body = [f"{number}| {line}" for number, line in enumerate(shown, first)]
         footer = format_footer(cut, "lines", f"raise `budget`, or read {path}:{end + 1}-{last}", notices)
         record = {"path": path, "first": first, "last": end, "total": total, "cut": cut}
-        record |= {"text": "\n".join(lines[:count]), "freshness": str(source.freshness)}
+        record |= {"text": "\n".join(shown), "freshness": str(source.freshness)}
         return ToolAnswer("\n".join([head, *body, *footer]), record)
 
-    return fit_budget(len(lines), make_answer, call)
+    return call.fit_budget(lines, make_answer)
 
 
 READ = Tool(
-    name="read",
-    title="Read code",
-    description="The body of a symbol, or lines of a file, with line numbers. Give the name of a function, method or class instead "
+    "read",
+    "Read code",
+    "The body of a symbol, or lines of a file, with line numbers. Give the name of a function, method or class instead "
     "of reading a whole file; `search` and `refs` give the places.",
-    takes=schema.closed_object(
-        {
-            "target": schema.text(
-                "A symbol's name (Class.method, function), PATH:LINE for the symbol there, PATH:FIRST-LAST, or PATH",
-                most=schema.LONGEST_PATH,
-            ),
-            **schema.make_common_arguments(4000),
-        },
-        ["target"],
-    ),
+    takes={
+        "target": schema.text(
+            "A symbol's name (Class.method, function), PATH:LINE for the symbol there, PATH:FIRST-LAST, or PATH",
+            most=schema.LONGEST_PATH,
+        ),
+        **schema.make_common_arguments(4000),
+    },
     gives=answer_fields("path text freshness first:int last:int total:int cut:int"),
     answer=answer_read,
+    required=("target",),
 )
 
 
 def answer_outline(call: ToolCall) -> ToolAnswer:
     """The symbols of a file in the order of their places."""
-    info = call.index.info()
-    path = resolve_path(call.arguments["file"], info)
-    names, below = split_repository(path, info)
+    path = call.resolve_path(call.arguments["file"])
+    names, below = call.split_repository(path)
     units = select_symbols([u for u in call.index.symbols(below) if u.repository in names])
     lines = [format_code_line(line) for line in format_outline(units)]
     symbols = [
@@ -232,29 +209,26 @@ def answer_outline(call: ToolCall) -> ToolAnswer:
         for u in units
     ]
 
-    def make_answer(count: int) -> ToolAnswer:
-        cut = len(units) - count
+    def make_answer(shown: Sequence[Record], cut: int) -> ToolAnswer:
         footer = format_footer(cut, "symbols", "raise `budget`, or search with path:")
-        record = {"path": path, "symbols": symbols[:count], "cut": cut}
-        return ToolAnswer("\n".join([path, *lines[:count], *footer]), record)
+        record = {"path": path, "symbols": shown, "cut": cut}
+        return ToolAnswer("\n".join([path, *lines[: len(shown)], *footer]), record)
 
-    return fit_budget(len(units), make_answer, call)
+    return call.fit_budget(symbols, make_answer)
 
 
 SYMBOLS = Tool(
-    name="symbols",
-    title="Outline of a file",
-    description="The outline of one file: its classes, functions and headings with their lines and signatures. Cheaper than "
+    "symbols",
+    "Outline of a file",
+    "The outline of one file: its classes, functions and headings with their lines and signatures. Cheaper than "
     "reading the file.",
-    takes=schema.closed_object(
-        {
-            "file": schema.text("Path relative to the root, as other tools tell it", most=schema.LONGEST_PATH),
-            **schema.make_common_arguments(3000),
-        },
-        ["file"],
-    ),
+    takes={
+        "file": schema.text("Path relative to the root, as other tools tell it", most=schema.LONGEST_PATH),
+        **schema.make_common_arguments(3000),
+    },
     gives={"path": str, "symbols": [answer_fields("name kind line:int end_line:int signature")], "cut": int},
     answer=answer_outline,
+    required=("file",),
 )
 
 
@@ -266,15 +240,13 @@ CHANGES = ("new", "changed", "deleted")
 def answer_status(call: ToolCall) -> ToolAnswer:
     """Describe the index, or how far the making of a missing one is."""
     status = call.opened.status(check=call.arguments["check"]) if call.opened else None
-    repositories = status.repositories if status else ()
     work = call.work
     state = f"index of {call.served.folder}: {'ready' if status else 'not there yet'}"
     doing = f", {work.doing}: {work.text}" if work.doing else ""
     fault = f", the last run failed: {work.fault[:MOST_FAULT]}" if work.fault else ""
 
-    def make_answer(count: int) -> ToolAnswer:
-        cut = len(repositories) - count
-        lines = [_format_repository(r) for r in repositories[:count]]
+    def make_answer(repositories: Sequence[RepositoryStatus], cut: int) -> ToolAnswer:
+        lines = [_format_repository(r) for r in repositories]
         record = {
             "folder": str(call.served.folder),
             "ready": status is not None,
@@ -282,13 +254,13 @@ def answer_status(call: ToolCall) -> ToolAnswer:
             "fault": "; ".join(filter(None, (work.fault, work.hint)))[:MOST_FAULT],
             "snapshot": status.index.snapshot if status else "",
             "embedder": status.index.embedder if status else "",
-            "repositories": [_build_repository_record(r) for r in repositories[:count]],
+            "repositories": [_build_repository_record(r) for r in repositories],
             "cut": cut,
         }
         more = [f"{cut} more repositories"] if cut else []
         return ToolAnswer("\n".join([f"{state}{doing}{fault}", *lines, *more]), record)
 
-    return fit_budget(len(repositories), make_answer, call)
+    return call.fit_budget(status.repositories if status else (), make_answer)
 
 
 def _format_repository(repository: RepositoryStatus) -> str:
@@ -322,16 +294,13 @@ REPOSITORY = {
     **answer_fields("gone:bool checked:bool new:texts changed:texts deleted:texts"),
 }
 STATUS = Tool(
-    name="status",
-    title="State of the index",
-    description="What is indexed and where its root is, how far indexing is, and with `check` which files changed since.",
-    takes=schema.closed_object(
-        {
-            "check": schema.flag("Walk the trees for new, changed and deleted files"),
-            **schema.make_common_arguments(2000, fresh=False),
-        },
-        [],
-    ),
+    "status",
+    "State of the index",
+    "What is indexed and where its root is, how far indexing is, and with `check` which files changed since.",
+    takes={
+        "check": schema.flag("Walk the trees for new, changed and deleted files"),
+        **schema.make_common_arguments(2000, fresh=False),
+    },
     gives={
         **answer_fields("folder ready:bool"),
         "work": answer_fields("doing phase done:int total:int"),
