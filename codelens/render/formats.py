@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from codelens import __version__
 from codelens.errors import UsageError
@@ -123,6 +125,15 @@ def parse_template(
     return fill
 
 
+def read_attributes(names: str) -> dict[str, Callable[[Any, PathStyle], object]]:
+    """Make the fields that are attributes of an item; the field of `unit.kind` is named kind."""
+    return {name.rpartition(".")[2]: partial(_read_attribute, attrgetter(name)) for name in names.split()}
+
+
+def _read_attribute(read: Callable[[Any], object], item: Any, _: PathStyle) -> object:
+    return read(item)
+
+
 def end_with_break(text: str) -> str:
     """Add a line break to a filled template, unless it ends in \\n or \\0."""
     return text if text.endswith(("\n", "\0")) else text + "\n"
@@ -133,26 +144,13 @@ COLUMNS = (
     *("name", "qualified_name", "repository", "freshness", "signature"),
 )
 
-Field = Callable[[Hit, PathStyle], object]
-
-FIELDS: Mapping[str, Field] = {
-    "rank": lambda hit, _: hit.rank,
-    "score": lambda hit, _: hit.score,
+FIELDS: Mapping[str, Callable[[Hit, PathStyle], object]] = {
+    **read_attributes("rank score"),
     "path": lambda hit, paths: paths.format_hit_path(hit),
-    "root": lambda hit, _: hit.root,
-    "repository": lambda hit, _: hit.unit.repository,
-    "line": lambda hit, _: hit.line,
-    "column": lambda hit, _: hit.column,
-    "column_utf16": lambda hit, _: hit.column_utf16,
-    "start_line": lambda hit, _: hit.unit.start_line,
-    "end_line": lambda hit, _: hit.unit.end_line,
+    **read_attributes("root unit.repository line column column_utf16 unit.start_line unit.end_line"),
     "start_byte": lambda hit, _: hit.unit.span.start,
     "end_byte": lambda hit, _: hit.unit.span.end,
-    "kind": lambda hit, _: hit.unit.kind,
-    "language": lambda hit, _: hit.unit.language,
-    "name": lambda hit, _: hit.unit.name,
-    "qualified_name": lambda hit, _: hit.unit.qualified_name,
-    "freshness": lambda hit, _: str(hit.freshness),
+    **read_attributes("unit.kind unit.language unit.name unit.qualified_name freshness"),
     "signature": lambda hit, _: " ".join(hit.unit.signature.split()),
     "doc": lambda hit, _: " ".join(hit.unit.doc.split()),
     "text": lambda hit, _: find_line_text(hit),

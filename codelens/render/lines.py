@@ -81,11 +81,9 @@ def format_vimgrep(files: Iterable[FileLines], output: OutputOptions) -> Iterato
 
 
 def _format_prefix(file: FileLines, output: OutputOptions, mark: str) -> str:
-    return (
-        color_text(PATH, output.format_file_path(file), output.color) + ("\0" if output.null else mark)
-        if output.names
-        else ""
-    )
+    if not output.names:
+        return ""
+    return color_text(PATH, output.format_file_path(file), output.color) + ("\0" if output.null else mark)
 
 
 def _split_visible_parts(line: MatchedLine, output: OutputOptions) -> Iterator[tuple[int, str]]:

@@ -23,7 +23,7 @@ from codelens.model.graph import (
     RelationAnswer,
     RepositoryMap,
 )
-from codelens.render.formats import end_with_break, parse_template
+from codelens.render.formats import end_with_break, parse_template, read_attributes
 from codelens.render.paths import PathStyle
 from codelens.render.records import (
     SCHEMA,
@@ -117,20 +117,14 @@ def format_relations(result: RelationAnswer, paths: PathStyle) -> Iterator[str]:
 
 RELATION_FIELDS: Mapping[str, Callable[[Relation, PathStyle], object]] = {
     "path": lambda r, paths: paths.format_path(r.place.root, r.place.os_path),
-    "line": lambda r, _: r.place.line,
-    "column": lambda r, _: r.place.column,
+    **read_attributes("place.line place.column"),
     "text": lambda r, _: r.place.text.strip(),
     "kind": lambda r, _: r.kind,
     "source": lambda r, _: r.source.qualified_name,
     "target": lambda r, _: r.target.qualified_name,
     "depth": lambda r, _: r.depth,
     "confidence": lambda r, _: f"{r.confidence:g}",
-    "provenance": lambda r, _: r.provenance,
-    "certainty": lambda r, _: r.certainty,
-    "role": lambda r, _: r.role,
-    "start": lambda r, _: r.span.start,
-    "end": lambda r, _: r.span.end,
-    "via": lambda r, _: r.via,
+    **read_attributes("provenance certainty role span.start span.end via"),
     "test": lambda r, _: "test" if r.test else "",
 }
 """Fields that `{…}` in --format may name."""
@@ -221,10 +215,7 @@ REACHING_FIELDS: Mapping[str, Callable[[ReachingTest, PathStyle], object]] = {
     "pytest": format_pytest_id,
     "name": lambda r, _: "" if r.test.kind == FILE else r.test.name,
     "qualified_name": lambda r, _: "" if r.test.kind == FILE else r.test.qualified_name,
-    "kind": lambda r, _: r.test.kind,
-    "language": lambda r, _: r.test.language,
-    "line": lambda r, _: r.test.line,
-    "depth": lambda r, _: r.depth,
+    **read_attributes("test.kind test.language test.line depth"),
     "through": lambda r, _: " ".join(r.through),
 }
 """Fields that `{…}` in --format may name."""

@@ -39,7 +39,7 @@ from codelens.render.records import Record, build_search_record, to_json
 from codelens.render.relations import build_answer_record
 from codelens.render.reports import build_status_record
 from codelens.render.why_json import build_why_record
-from codelens.server.http.faults import UNEXPECTED, Fault, RequestRefused, to_fault
+from codelens.server.http.faults import UNEXPECTED, Fault, make_fault
 from codelens.server.http.keys import EVERY
 
 M = TypeVar("M", bound=BaseModel)
@@ -352,26 +352,20 @@ def make_search_options(request: SearchAsked, settings: Settings) -> SearchOptio
     return SearchOptions(**values | decided)
 
 
-ENDPOINTS = {
-    endpoint.name: endpoint
-    for endpoint in (
-        Endpoint("search", SearchAsked, search, "answer", "Search the index"),
-        Endpoint("why", WhyAsked, why, "why", "Explain the ranks of a search"),
-        Endpoint("context", ContextAsked, context, "context", "Collect the code that a task or files are about"),
-        Endpoint("symbols", FileAsked, symbols, "symbols", "The outline of one file"),
-        Endpoint("refs", ReferencesAsked, partial(relations, "refs"), "related", "Every place that names a thing"),
-        Endpoint(
-            "callers", RelationsAsked, partial(relations, "callers"), "related", "Who calls a function, as a tree"
-        ),
-        Endpoint(
-            "callees", RelationsAsked, partial(relations, "callees"), "related", "What a function calls, as a tree"
-        ),
-        Endpoint("impact", RelationsAsked, partial(relations, "impact"), "related", "What a change may reach"),
-        Endpoint("files", FilesAsked, files, "files", "The indexed files"),
-        Endpoint("file", FileAsked, file, "file", "One file as it was indexed"),
-        Endpoint("status", StatusAsked, status, "status", "The state of the index", may_be_cached=False),
-    )
-}
+_ENDPOINTS = (
+    Endpoint("search", SearchAsked, search, "answer", "Search the index"),
+    Endpoint("why", WhyAsked, why, "why", "Explain the ranks of a search"),
+    Endpoint("context", ContextAsked, context, "context", "Collect the code that a task or files are about"),
+    Endpoint("symbols", FileAsked, symbols, "symbols", "The outline of one file"),
+    Endpoint("refs", ReferencesAsked, partial(relations, "refs"), "related", "Every place that names a thing"),
+    Endpoint("callers", RelationsAsked, partial(relations, "callers"), "related", "Who calls a function, as a tree"),
+    Endpoint("callees", RelationsAsked, partial(relations, "callees"), "related", "What a function calls, as a tree"),
+    Endpoint("impact", RelationsAsked, partial(relations, "impact"), "related", "What a change may reach"),
+    Endpoint("files", FilesAsked, files, "files", "The indexed files"),
+    Endpoint("file", FileAsked, file, "file", "One file as it was indexed"),
+    Endpoint("status", StatusAsked, status, "status", "The state of the index", may_be_cached=False),
+)
+ENDPOINTS = {endpoint.name: endpoint for endpoint in _ENDPOINTS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,7 +394,7 @@ def answer_question(
             if isinstance(place, Path) and not all(any(fnmatchcase(name, glob) for glob in visible) for name in names):
                 refusal = "this key may not see every repository of this index"  # scores depend on counts over all repositories
                 hint = "`codelens serve --store` serves a part of what is indexed"
-                raise RequestRefused(Fault(403, refusal, hint))
+                raise Fault(403, refusal, hint)
             while True:
                 try:
                     record = endpoint.answer(opened, question)
@@ -409,10 +403,10 @@ def answer_question(
                     opened.drop_lost_shards()
             snapshot, complete = opened.info().snapshot, not opened.missing_parts
         return Outcome(to_json(record).encode("utf-8", "backslashreplace"), snapshot, complete=complete)
-    except RequestRefused as refused:
-        return Outcome(b"", "", refused.fault)
+    except Fault as fault:
+        return Outcome(b"", "", fault)
     except CodelensError as error:
-        return Outcome(b"", "", to_fault(error))
+        return Outcome(b"", "", make_fault(error))
     except Exception:  # the client gets an object, the operator of the server the traceback
         traceback.print_exc(file=sys.stderr)
-        return Outcome(b"", "", UNEXPECTED)
+        return Outcome(b"", "", Fault(*UNEXPECTED))

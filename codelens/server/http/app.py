@@ -27,7 +27,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.render.records import to_json
 from codelens.server.http.answers import ENDPOINTS, Endpoint
 from codelens.server.http.desk import QueryDesk
-from codelens.server.http.faults import JSON, UNEXPECTED, Fault, RequestRefused
+from codelens.server.http.faults import JSON, UNEXPECTED, Fault
 from codelens.server.http.gate import Buckets, Gate, Rules
 from codelens.server.http.openapi import build_document, read_request
 from codelens.server.http.page import list_page_routes, render_page
@@ -55,18 +55,16 @@ def make_application(
     async def send_document(_: Request) -> Response:
         return Response(json.dumps(build_document(), ensure_ascii=False, indent=1).encode(), media_type=JSON)
 
+    api = [Route(f"/api/{name}", _make_handler(desk, row), methods=["GET", "POST"]) for name, row in ENDPOINTS.items()]
     app = Starlette(
         routes=[
-            *(
-                Route(f"/api/{name}", _make_handler(desk, row), methods=["GET", "POST"])
-                for name, row in ENDPOINTS.items()
-            ),
+            *api,
             Route("/openapi.json", send_document),
             *list_page_routes(desk, rules.hosts is not None),
             *([Route(mounted.path, mounted.app)] if mounted else []),
         ],
         lifespan=lifespan,
-        exception_handlers=dict.fromkeys((RequestRefused, HTTPException, Exception), _answer_error),
+        exception_handlers=dict.fromkeys((Fault, HTTPException, Exception), _answer_error),
     )
     app.router.redirect_slashes = False
     return Gate(app, rules, keys, buckets or Buckets(desk.settings.requests_per_minute), _respond)
@@ -86,12 +84,9 @@ CHALLENGES = ('Bearer realm="codelens"', 'Basic realm="codelens", charset="UTF-8
 def _respond(fault: Fault, scope: Scope) -> Response:
     """Make the response to a fault: a page for browsers outside the API, else a JSON object; with headers for its status."""
     is_page = not str(scope["path"]).startswith("/api/") and "text/html" in Headers(scope=scope).get("accept", "")
-    body = (
-        render_page("fault.html", fault=fault)
-        if is_page
-        else to_json(fault.record()).encode("utf-8", "backslashreplace")
-    )
-    response = Response(body, fault.status, media_type="text/html" if is_page else JSON)
+    record = to_json(fault.record).encode("utf-8", "backslashreplace")
+    body, media_type = (render_page("fault.html", fault=fault), "text/html") if is_page else (record, JSON)
+    response = Response(body, fault.status, media_type=media_type)
     if fault.retry_after is not None:
         response.headers["Retry-After"] = str(fault.retry_after)
     if fault.status == 413:
@@ -108,10 +103,10 @@ async def _answer_error(request: Request, error: Exception) -> Response:
         response = _respond(fault, request.scope)
         response.headers.update(error.headers or {})
         return response
-    if isinstance(error, RequestRefused):
-        return _respond(error.fault, request.scope)
+    if isinstance(error, Fault):
+        return _respond(error, request.scope)
     traceback.print_exception(error, file=sys.stderr)
-    return _respond(UNEXPECTED, request.scope)
+    return _respond(Fault(*UNEXPECTED), request.scope)
 
 
 BACKLOG = 128

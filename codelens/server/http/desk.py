@@ -21,7 +21,7 @@ from codelens.fleet.open import FleetPlace
 from codelens.index import Index
 from codelens.processes.pool import WorkerPool
 from codelens.server.http.answers import ApiRequest, Endpoint, Outcome, answer_question
-from codelens.server.http.faults import Fault, RequestRefused, to_fault
+from codelens.server.http.faults import Fault, make_fault
 from codelens.server.http.gate import VISIBLE
 from codelens.worktree.place import locate_traces
 
@@ -157,7 +157,7 @@ class QueryDesk:
             self._workers.close()
 
     async def ask(self, endpoint: Endpoint, request: ApiRequest) -> tuple[bytes, int | None]:
-        """Answer a request from the cache or by a worker. Raises RequestRefused with the fault.
+        """Answer a request from the cache or by a worker. Raises Fault.
 
         Returns the JSON text, and the seconds since it was cached; None if it was made for this request.
         """
@@ -169,13 +169,13 @@ class QueryDesk:
             if (snapshot := self._state.find_cached_snapshot()) is None:
                 snapshot = await asyncio.get_running_loop().run_in_executor(self._quick, self._state.read)
         except CodelensError as error:
-            raise RequestRefused(to_fault(error)) from None
+            raise make_fault(error) from None
         key = (f"{snapshot} {stamp} {visible}", endpoint.name, text)
         if may_keep and (cached := self._answers.get(key)):
             return cached
         outcome = await self._ask_once(key, visible)
         if outcome.fault is not None:
-            raise RequestRefused(outcome.fault)
+            raise outcome.fault
         if may_keep and outcome.complete:
             self._answers.put((f"{outcome.snapshot} {stamp} {visible}", endpoint.name, text), outcome.body)
         return outcome.body, None
@@ -185,9 +185,7 @@ class QueryDesk:
         task = self._underway.get(key)
         if task is None:
             if len(self._underway) >= MOST_WAITING:
-                raise RequestRefused(
-                    Fault(503, "too many requests at once", "try again later", retry_after=RETRY_SECONDS)
-                )
+                raise Fault(503, "too many requests at once", "try again later", retry_after=RETRY_SECONDS)
             task = asyncio.create_task(self._ask_worker(key[1], key[2], visible))
             self._underway[key] = task
             task.add_done_callback(lambda _: self._underway.pop(key, None))
@@ -203,7 +201,7 @@ class QueryDesk:
             except (BrokenExecutor, OSError):  # killed or not started, for example for lack of memory
                 continue
             except CodelensError as error:  # the worker failed to start
-                return Outcome(b"", "", to_fault(error))
+                return Outcome(b"", "", make_fault(error))
         text = f"{ATTEMPTS} worker processes died while they answered this request"
         fault = Fault(503, text, "try again later; the server may lack memory", retry_after=RETRY_SECONDS)
         return Outcome(b"", "", fault)

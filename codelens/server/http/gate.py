@@ -22,7 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from codelens.errors import CodelensError
 from codelens.model.fast_dataclass import dataclass
-from codelens.server.http.faults import Fault, RequestRefused
+from codelens.server.http.faults import Fault
 from codelens.server.http.keys import EVERY, find_holder, read_keys
 
 VISIBLE: ContextVar[tuple[str, ...]] = ContextVar("visible", default=EVERY)
@@ -118,8 +118,8 @@ class Gate:
 
         try:
             self._admit(scope)
-        except RequestRefused as refused:
-            app: ASGIApp = self._respond(refused.fault, scope)
+        except Fault as fault:
+            app: ASGIApp = self._respond(fault, scope)
         except CodelensError as error:
             app = self._respond(Fault(503, str(error), error.hint), scope)
         else:
@@ -130,28 +130,24 @@ class Gate:
         headers, path = Headers(scope=scope), str(scope["path"])
         names = [re.sub(r":[0-9]+\Z", "", host).lower() for host in headers.getlist("host")]
         if len(names) != 1 or not names[0] or (self._rules.hosts is not None and names[0] not in self._rules.hosts):
-            raise RequestRefused(Fault(400, "this server has another name", "use 127.0.0.1 or localhost as its name"))
+            raise Fault(400, "this server has another name", "use 127.0.0.1 or localhost as its name")
         if not path.startswith("/"):  # http://other/, as proxies are asked
-            raise RequestRefused(Fault(400, "this is not a proxy", "the address of a request begins with a slash"))
+            raise Fault(400, "this is not a proxy", "the address of a request begins with a slash")
         length = headers.get("content-length") or "0"
         if not (length.isascii() and length.isdigit() and len(length) < 20 and int(length) <= limit_body(path)):
-            raise RequestRefused(make_body_fault(path))
+            raise make_body_fault(path)
         if path.startswith(OPEN):
             return
         key = read_key(headers.get("authorization", ""))
         row = find_holder(read_keys(self._keys), key) if key is not None else None
         if row is None and (self._rules.keys_needed or key is not None):
             reason = "this key is not known here" if key is not None else "a key is needed"
-            raise RequestRefused(
-                Fault(401, reason, "`Authorization: Bearer KEY`; `codelens serve keys add NAME` creates one")
-            )
+            raise Fault(401, reason, "`Authorization: Bearer KEY`; `codelens serve keys add NAME` creates one")
         if row is not None and row.repositories != EVERY and path == MCP:
-            raise RequestRefused(Fault(403, f"{MCP} is for keys that may see every repository", "ask at /api/"))
+            raise Fault(403, f"{MCP} is for keys that may see every repository", "ask at /api/")
         VISIBLE.set(row.repositories if row is not None else EVERY)
         if row is not None and (seconds := self._buckets.take(row.name)):
-            raise RequestRefused(
-                Fault(429, "too many requests with this key", f"try again in {seconds} s", retry_after=seconds)
-            )
+            raise Fault(429, "too many requests with this key", f"try again in {seconds} s", retry_after=seconds)
 
 
 def limit_body(path: str) -> int:

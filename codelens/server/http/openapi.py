@@ -15,11 +15,12 @@ from starlette.requests import ClientDisconnect, Request
 from codelens import __version__
 from codelens.render.records import Record
 from codelens.server.http.answers import ENDPOINTS, ApiRequest, Endpoint
-from codelens.server.http.faults import JSON, Fault, RequestRefused
+from codelens.server.http.faults import JSON, Fault
 from codelens.server.http.gate import LONGEST_BODY, make_body_fault
 from codelens.text.notation import parse_json
 
 SHORT: Mapping[str, str] = {"query": "q"}  # Field → its parameter in a URL, named as in the marketplace's API
+ABOUT = "Code search that accounts for every rank."
 JSON_SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 _STATUSES = {
     400: "The request as a whole is invalid: a body that is not JSON, a faulty query, a foreign Host",
@@ -35,16 +36,12 @@ _STATUSES = {
 @cache
 def build_document() -> Record:
     """Build the OpenAPI document; it is the same for every index."""
-    defined = json.loads((files("codelens.render") / "schema.json").read_text(encoding="utf-8"))["$defs"]
-    shipped: Record = _move_references(defined)
+    text = (files("codelens.render") / "schema.json").read_text(encoding="utf-8")
+    shipped: Record = json.loads(text.replace("#/$defs/", "#/components/schemas/"))["$defs"]
     requests = {e.request_model.__name__: e.request_model.model_json_schema() for e in ENDPOINTS.values()}
     return {
         "openapi": "3.1.0",
-        "info": {
-            "title": "codelens",
-            "version": __version__,
-            "description": "Code search that accounts for every rank.",
-        },
+        "info": {"title": "codelens", "version": __version__, "description": ABOUT},
         "jsonSchemaDialect": JSON_SCHEMA,
         "paths": {f"/api/{endpoint.name}": _build_path(endpoint) for endpoint in ENDPOINTS.values()},
         "components": {
@@ -104,30 +101,16 @@ def _refer_to(name: str) -> Record:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _move_references(node: Any) -> Any:
-    """Copy a schema with its references pointing to where an OpenAPI document has definitions."""
-    if isinstance(node, dict):
-        return {
-            key: value.replace("#/$defs/", "#/components/schemas/") if key == "$ref" else _move_references(value)
-            for key, value in node.items()
-        }
-    return [_move_references(value) for value in node] if isinstance(node, list) else node
-
-
 def _build_server_schemas(shipped: Record) -> Record:
     """Build the schemas of answers that only the server gives."""
     text, number = {"type": "string"}, {"type": "integer", "minimum": 0}
     strings = {"type": "array", "items": text}
-    rank = {"type": ["integer", "null"], "minimum": 1}
     market: Record = {
         **dict.fromkeys(("id", "slug", "description"), text),
         "category": {"type": ["string", "number", "boolean", "null"]},
-        "avg_rating": {"type": ["number", "null"]},
-        "install_count": {"type": ["number", "null"]},
-        "final_score": {"type": "number"},
-        "rrf_score": {"type": "number"},
-        "semantic_rank": rank,
-        "keyword_rank": rank,
+        **{key: {"type": ["number", "null"]} for key in ("avg_rating", "install_count")},
+        **{key: {"type": "number"} for key in ("final_score", "rrf_score")},
+        **{key: {"type": ["integer", "null"], "minimum": 1} for key in ("semantic_rank", "keyword_rank")},
     }
     file: Record = dict.fromkeys(("repository", "root", "path", "path_b64", "language"), text)
     file |= {"bytes": number, "roles": strings}
@@ -173,15 +156,15 @@ async def read_request(request: Request, model: type[ApiRequest]) -> ApiRequest:
     """Read a request from the body of a POST, else from the URL."""
     if request.method == "POST":
         if request.query_params:
-            raise RequestRefused(Fault(422, "a POST takes its parameters only from the body", HINT))
+            raise Fault(422, "a POST takes its parameters only from the body", HINT)
         body = await _read_body(request)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind != JSON:
-            raise RequestRefused(Fault(422, "the body is not application/json", "`Content-Type: application/json`"))
+            raise Fault(422, "the body is not application/json", "`Content-Type: application/json`")
         try:
             fields = parse_json(body, parse_float=_parse_number, parse_constant=_refuse_constant)
         except ValueError as error:
-            raise RequestRefused(Fault(400, "the body is not JSON", str(error)[:200] or HINT)) from None
+            raise Fault(400, "the body is not JSON", str(error)[:200] or HINT) from None
         return _validate(model, fields, strict=True)
     return from_parameters(request.query_params, model)
 
@@ -194,9 +177,9 @@ def from_parameters(parameters_given: QueryParams, model: type[ApiRequest]) -> A
     for name in parameters_given:
         values = parameters_given.getlist(name)
         if name not in kinds:
-            raise RequestRefused(Fault(422, f"{name}: there is no such parameter", f"parameters: {', '.join(kinds)}"))
+            raise Fault(422, f"{name}: there is no such parameter", f"parameters: {', '.join(kinds)}")
         if kinds[name] != "array" and len(values) > 1:
-            raise RequestRefused(Fault(422, f"{name}: given {len(values)} times", HINT))
+            raise Fault(422, f"{name}: given {len(values)} times", HINT)
         fields[long.get(name, name)] = values if kinds[name] == "array" else values[0]
     return _validate(model, fields, strict=False)
 
@@ -207,9 +190,9 @@ async def _read_body(request: Request) -> bytes:
         async for part in request.stream():
             body += part
             if len(body) > LONGEST_BODY:
-                raise RequestRefused(make_body_fault(request.url.path))
+                raise make_body_fault(request.url.path)
     except ClientDisconnect:  # the client has gone; without this, a traceback goes to stderr
-        raise RequestRefused(Fault(400, "the body ended early", HINT)) from None
+        raise Fault(400, "the body ended early", HINT) from None
     return body
 
 
@@ -232,4 +215,4 @@ def _validate(model: type[ApiRequest], fields: Any, strict: bool) -> ApiRequest:
         if place and not strict:
             place[0] = SHORT.get(place[0], place[0])
         where = ".".join(place)[:100]
-        raise RequestRefused(Fault(422, f"{where + ': ' if where else ''}{first['msg']}", HINT)) from None
+        raise Fault(422, f"{where + ': ' if where else ''}{first['msg']}", HINT) from None

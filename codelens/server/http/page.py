@@ -33,7 +33,7 @@ from codelens.render.visible import escape_text
 from codelens.render.why import find_first_reason
 from codelens.server.http.answers import DEFAULT_LIMIT, ENDPOINTS
 from codelens.server.http.desk import QueryDesk
-from codelens.server.http.faults import Fault, RequestRefused
+from codelens.server.http.faults import Fault
 from codelens.server.http.gate import VISIBLE
 from codelens.server.http.links import SourceLinks, fill_in_line
 from codelens.server.http.openapi import from_parameters
@@ -347,7 +347,7 @@ def compute_page_offsets(answer: Record, fields: dict[str, Any]) -> tuple[int | 
 async def _send_static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC:
-        raise RequestRefused(Fault(404, "not found", "/ is the page"))
+        raise Fault(404, "not found", "/ is the page")
     cache_control = (
         "max-age=31536000, immutable" if request.url.query == f"v={compute_static_version()}" else "no-cache"
     )
