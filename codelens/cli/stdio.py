@@ -73,7 +73,7 @@ def mcp(flags: McpFlags) -> int:
         from codelens.server.mcp.sdk import ToolDesk, serve_pipes
         from codelens.server.mcp.tools import TOOLS
 
-        chosen = [tool for tool in TOOLS if tool.name in tools]
+        chosen = {name: TOOLS[name] for name in tools}
         desk = ToolDesk(served, upkeep, chosen, f"mcp {os.getpid()}", flags.structured, flags.debug)
         serve_pipes(desk, sys.stdin.buffer, session)
     finally:

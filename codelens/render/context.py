@@ -13,15 +13,7 @@ from html import escape
 from codelens.model.code import UnitRow
 from codelens.model.context import Entry, Form, Pack, PackLayout
 from codelens.render.paths import PathStyle
-from codelens.render.records import (
-    SCHEMA,
-    Record,
-    build_index_record,
-    build_notice_record,
-    build_unit_record,
-    pick_fields,
-    to_json,
-)
+from codelens.render.records import SCHEMA, Record, build_last_fields, build_unit_record, pick_fields, to_json
 from codelens.render.visible import choose_fence, escape_line, escape_text, format_code_span
 from codelens.text.counts import quantity
 
@@ -32,10 +24,8 @@ NEXT_OF_FLEET = "codelens cluster context --more {}"
 
 def make_layout(format: str, paths: PathStyle, next_part: str = NEXT_PART) -> PackLayout:
     """Make the layout of that name, one of FORMATS. `next_part` tells how to ask for the next part, with {} for its token."""
-    kinds: Mapping[str, type[Markdown | Xml | Json | Compact]] = dict(
-        zip(FORMATS, (Markdown, Xml, Json, Compact), strict=True)
-    )
-    return kinds[format](paths, next_part)
+    layouts: tuple[type[Markdown | Xml | Json | Compact], ...] = (Markdown, Xml, Json, Compact)
+    return layouts[FORMATS.index(format)](paths, next_part)
 
 
 def escape_lines(text: str) -> str:
@@ -157,9 +147,8 @@ class Json(_Layout):
             **pick_fields(pack, "source tokens budget counter"),
             "results": [self._build_entry(entry, rank) for rank, entry in enumerate(pack.entries, start=1)],
             **pick_fields(pack, "covered cut_total sent"),
-            "notices": [build_notice_record(n) for n in pack.notices],
-            "index": build_index_record(pack.index),
-            **pick_fields(pack, "exit_code more"),
+            **build_last_fields(pack, pack.exit_code),
+            "more": pack.more,
         }
         return to_json(record)
 

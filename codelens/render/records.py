@@ -59,11 +59,9 @@ def build_search_record(result: SearchResult, exit_code: int, stats: Mapping[str
         "search_modes": list(result.channels),
         "trigram_available": result.trigram_available,
         "weak": result.weak,
-        "notices": [build_notice_record(n) for n in result.notices],
-        "index": build_index_record(result.index, {hit.unit.repository for hit in result.hits}),
-        "exit_code": exit_code,
+        **build_last_fields(result, exit_code, {hit.unit.repository for hit in result.hits}),
+        **build_like_record(result.trace),
     }
-    record |= build_like_record(result.trace)
     return record | ({"stats": dict(stats)} if stats is not None else {})
 
 
@@ -125,6 +123,12 @@ def build_candidate_record(candidate: Candidate, rank: int | None) -> Record:
 def build_notice_record(notice: Notice) -> Record:
     """Build the object of a notice: its stable code and its sentence."""
     return pick_fields(notice, "code text")
+
+
+def build_last_fields(answer: Any, exit_code: int, named: Collection[str] | None = None) -> Record:
+    """Build the fields that end an answer's object: its notices, its index as `build_index_record` describes it, the exit code."""
+    notices = [build_notice_record(notice) for notice in answer.notices]
+    return {"notices": notices, "index": build_index_record(answer.index, named), "exit_code": exit_code}
 
 
 def build_index_record(index: IndexInfo, named: Collection[str] | None = None) -> Record:

@@ -29,7 +29,7 @@ from codelens.render.records import (
     SCHEMA,
     Record,
     build_index_record,
-    build_notice_record,
+    build_last_fields,
     encode_path,
     pick_fields,
     to_json,
@@ -48,9 +48,7 @@ def build_answer_record(result: RelationAnswer, exit_code: int) -> Record:
         "relations": [build_relation_record(relation) for relation in result.relations],
         "total": result.total,
         "unresolved": result.unresolved,
-        "notices": [build_notice_record(n) for n in result.notices],
-        "index": build_index_record(result.index),
-        "exit_code": exit_code,
+        **build_last_fields(result, exit_code),
     }
 
 
@@ -92,9 +90,7 @@ def build_map_record(result: RepositoryMap, exit_code: int) -> Record:
         ],
         "uses": [list(pair) for pair in result.uses],
         **pick_fields(result, "total budget tokens"),
-        "notices": [build_notice_record(n) for n in result.notices],
-        "index": build_index_record(result.index),
-        "exit_code": exit_code,
+        **build_last_fields(result, exit_code),
     }
 
 
@@ -241,9 +237,7 @@ def build_reaching_record(result: ReachingTests, paths: PathStyle, exit_code: in
         ],
         "total": len(result.tests),
         "unresolved": result.unresolved,
-        "notices": [build_notice_record(n) for n in result.notices],
-        "index": build_index_record(result.index),
-        "exit_code": exit_code,
+        **build_last_fields(result, exit_code),
     }
 
 

@@ -14,9 +14,8 @@ from codelens.render.records import (
     SCHEMA,
     Record,
     build_candidate_record,
-    build_index_record,
+    build_last_fields,
     build_like_record,
-    build_notice_record,
     encode_path,
     pick_fields,
 )
@@ -60,11 +59,7 @@ def build_why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Rec
         "total": search.total,
         "options": pick_fields(search.options, names) | {"weights": dict(sorted(search.options.weights.items()))},
         "weights_file": trace.weights or None,
-        "notices": [build_notice_record(n) for n in search.notices],
-        "index": build_index_record(
-            search.index, {e.candidate.unit.repository for e in why.explanations if e.candidate}
-        ),
-        "exit_code": exit_code,
+        **build_last_fields(search, exit_code, {e.candidate.unit.repository for e in why.explanations if e.candidate}),
     }
     return record | build_like_record(trace) | ({"stats": dict(trace.seconds)} if stats else {})
 

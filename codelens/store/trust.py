@@ -82,7 +82,7 @@ def accept(place: Path) -> str:
     entry = {**_read_stat(place), "sha256": _digest(place)}
     listed = {**_read_accepted(), os.fspath(place): entry}
     try:
-        _write_private_file(folder / ACCEPTED_NAME, json.dumps(listed, indent=1, sort_keys=True).encode(), replace=True)
+        write_private_file(folder / ACCEPTED_NAME, json.dumps(listed, indent=1, sort_keys=True).encode(), replace=True)
     except OSError as fault:
         raise CannotWrite(f"{folder / ACCEPTED_NAME}: {fault.strerror or fault}", "set XDG_DATA_HOME") from None
     return str(entry["sha256"])
@@ -209,11 +209,11 @@ def _read_key(create: bool = False) -> bytes | None:
     if not create:
         return None
     with suppress(OSError):
-        _write_private_file(folder / KEY_NAME, os.urandom(KEY_BYTES), replace=False)
+        write_private_file(folder / KEY_NAME, os.urandom(KEY_BYTES), replace=False)
     return _read_key()
 
 
-def _write_private_file(path: Path, content: bytes, replace: bool) -> None:
+def write_private_file(path: Path, content: bytes, replace: bool) -> None:
     """Write a file that only the user can read, completely or not at all. Without `replace`, an existing file is kept."""
     path.parent.mkdir(parents=True, exist_ok=True)
     begun = path.with_name(f"{path.name}.{os.getpid()}")
@@ -223,6 +223,8 @@ def _write_private_file(path: Path, content: bytes, replace: bool) -> None:
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         if replace:
             begun.replace(path)
         elif sys.platform == "win32":

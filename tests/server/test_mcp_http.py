@@ -45,7 +45,7 @@ def test_the_tools_answer_over_http(shop: Path) -> None:
             return [tool.name for tool in listed.tools], await session.call_tool("search", {"query": "Calculate"})
 
     names, found = anyio.run(ask)
-    assert names == [tool.name for tool in TOOLS]
+    assert names == [*TOOLS]
     assert found.structuredContent["results"][0]["name"] == "Calculate"
 
 

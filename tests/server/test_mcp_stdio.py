@@ -214,7 +214,7 @@ def test_a_cancelled_call_is_given_up_and_the_next_one_answered(shop: Path) -> N
 
     served = ServedIndex(shop, shop / ".codelens/index.db", Settings())
     slow = Tool("slow", "Slow", "Answers late.", {}, {}, waits)
-    server = make_mcp_server(ToolDesk(served, Upkeep(served, "a test"), [*TOOLS, slow]))
+    server = make_mcp_server(ToolDesk(served, Upkeep(served, "a test"), {**TOOLS, "slow": slow}))
 
     async def talk() -> list[Message]:
         async with spoken_to(server) as (send, read):

@@ -56,7 +56,7 @@ def test_the_handshake_names_the_server(client: Client) -> None:
 
 def test_every_tool_is_listed_and_called_here(client: Client) -> None:
     listed = [tool.name for tool in client.portal.call(client.session.list_tools).tools]
-    assert listed == [tool.name for tool in TOOLS] == list(PURPOSES)
+    assert listed == [*TOOLS] == list(PURPOSES)
     assert sorted(listed) == sorted([*ASKED, *RECORDING])
 
 

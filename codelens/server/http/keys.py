@@ -17,6 +17,7 @@ from pathlib import Path
 
 from codelens.errors import CannotWrite, UsageError
 from codelens.model.fast_dataclass import dataclass
+from codelens.store.trust import write_private_file
 from codelens.text.notation import parse_json
 
 PREFIX = "codelens_"  # Start of every key, so that people and scanners recognize one
@@ -95,18 +96,8 @@ def _write_keys(path: Path, rows: Sequence[KeyRow]) -> None:
             for r in sorted(rows, key=lambda r: r.name)
         ]
     }
-    beside = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(json.dumps(record, indent=1) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
+        write_private_file(path, json.dumps(record, indent=1).encode() + b"\n", replace=True)
     except OSError as fault:
         raise CannotWrite(f"{path} cannot be written: {fault.strerror}", "the folder must be yours") from None

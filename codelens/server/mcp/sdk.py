@@ -18,6 +18,7 @@ from mcp.shared.exceptions import McpError
 
 from codelens import __version__
 from codelens.errors import CodelensError, IndexBusy, NoIndex, TargetError, UsageError
+from codelens.model.fast_dataclass import dataclass, field
 from codelens.render.records import pick_fields
 from codelens.server.mcp import schema
 from codelens.server.mcp.door import NAME, SessionStart, write_instructions
@@ -38,24 +39,16 @@ SHARED = "mcp"  # The session of all HTTP clients, which cannot be distinguished
 LONGEST_FAULT = 600  # Most characters of an error message
 
 
+@dataclass(frozen=True, slots=True)
 class ToolDesk:
-    """Answers calls of tools. It is thread-safe.
+    """Answers calls of tools. It is thread-safe."""
 
-    With `structured` each answer is also sent as an object, and its schema is listed.
-    """
-
-    def __init__(
-        self,
-        served: ServedIndex,
-        upkeep: Upkeep,
-        tools: Sequence[Tool],
-        session: str = SHARED,
-        structured: bool = True,
-        debug: bool = False,
-    ) -> None:
-        self._served, self._upkeep, self._session, self._debug = served, upkeep, session, debug
-        self.structured = structured
-        self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools}
+    served: ServedIndex
+    upkeep: Upkeep
+    tools: Mapping[str, Tool] = field(default_factory=TOOLS.copy)
+    session: str = SHARED
+    structured: bool = True  # Send each answer also as an object, and list its schema
+    debug: bool = False
 
     def reply(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Answer a call of a tool. An error is answered with its message and a hint on the next line, without an object."""
@@ -68,7 +61,7 @@ class ToolDesk:
             hint = reword_for_client(fault.hint, tool, advice=True)
             text = _format_error(reword_for_client(str(fault), tool), hint, candidates)
         except Exception as fault:  # the edge of the process: a client gets no traceback
-            if self._debug:
+            if self.debug:
                 traceback.print_exc(file=sys.stderr)
             text = _format_error(f"{type(fault).__name__}: {fault}", "this is a fault of codelens; try another call")
         return ToolAnswer(text, None)
@@ -76,30 +69,30 @@ class ToolDesk:
     def _answer(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolAnswer:
         given = check_arguments(tool, arguments)
         if given.get("fresh"):
-            self._upkeep.refresh(FRESH_SECONDS)
+            self.upkeep.refresh(FRESH_SECONDS)
         else:
-            self._upkeep.tend(LOOK_SECONDS)
-        if tool.waits and not self._served.index.is_file():
-            self._upkeep.wait(INDEX_SECONDS)
+            self.upkeep.tend(LOOK_SECONDS)
+        if tool.waits and not self.served.index.is_file():
+            self.upkeep.wait(INDEX_SECONDS)
         with ExitStack() as stack:
             try:
-                opened = stack.enter_context(self._served.open())
+                opened = stack.enter_context(self.served.open())
             except NoIndex:
                 if tool.waits:
                     raise self._explain_missing_index() from None
                 opened = None
-            work = self._upkeep.work()
-            return tool.answer(ToolCall(opened, tool, given, self._served, work, self._session, self.structured))
+            work = self.upkeep.work()
+            return tool.answer(ToolCall(opened, tool, given, self.served, work, self.session, self.structured))
 
     def _explain_missing_index(self) -> CodelensError:
-        work = self._upkeep.work()
+        work = self.upkeep.work()
         if work.fault:
             return NoIndex(f"the index could not be built: {work.fault}", work.hint or "`codelens index` says more")
         if work.doing:
             return NoIndex(f"the index is being built, {work.text}", "call again in some seconds")
-        if self._upkeep.refused:
-            return NoIndex(f"there is no index of {self._served.folder}, and {self._upkeep.refused}")
-        return NoIndex(f"there is no index of {self._served.folder} yet", "call again in some seconds")
+        if self.upkeep.refused:
+            return NoIndex(f"there is no index of {self.served.folder}, and {self.upkeep.refused}")
+        return NoIndex(f"there is no index of {self.served.folder} yet", "call again in some seconds")
 
 
 def check_arguments(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,5 +179,5 @@ def make_http_app(served: ServedIndex, upkeep: Upkeep) -> StreamableHTTPSessionM
     from mcp.server.transport_security import TransportSecuritySettings
 
     guard = TransportSecuritySettings(enable_dns_rebinding_protection=False)  # the web server checks Host
-    server = make_mcp_server(ToolDesk(served, upkeep, TOOLS))
+    server = make_mcp_server(ToolDesk(served, upkeep))
     return StreamableHTTPSessionManager(server, json_response=True, stateless=True, security_settings=guard)
