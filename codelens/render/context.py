@@ -122,9 +122,8 @@ class Xml(_Layout):
         values = {"for": pack.source, **pick_fields(pack, "tokens budget counter"), "symbols": len(pack.entries)}
         values |= {"covered": pack.covered, "cut": pack.cut_total, "sent": pack.sent}
         more = f"<next{_format_attributes({'token': pack.more})}/>\n" if pack.more else ""
-        return (
-            f"<context{_format_attributes(values)}>\n{''.join(map(self.format_entry, pack.entries))}{more}</context>\n"
-        )
+        entries = "".join(map(self.format_entry, pack.entries))
+        return f"<context{_format_attributes(values)}>\n{entries}{more}</context>\n"
 
 
 OF_BODIES = frozenset({"language", "start_byte", "end_byte", "tokens", "freshness", "doc"})  # Not in signatures

@@ -89,19 +89,18 @@ def _format_line(hit: Hit, output: OutputOptions, number: int, column: int | Non
 
 
 T = TypeVar("T")
+Field = Callable[[T, PathStyle], object]
 
 _PIECE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|\\([tn0r\\])|[{}]")
 _ESCAPES = {"t": "\t", "n": "\n", "0": "\0", "r": "\r", "\\": "\\"}
 
 
-def parse_template(
-    template: str, fields: Mapping[str, Callable[[T, PathStyle], object]]
-) -> Callable[[T, PathStyle], str]:
+def parse_template(template: str, fields: Mapping[str, Field[T]]) -> Callable[[T, PathStyle], str]:
     """Compile a template to a function that fills it. It may contain `{name}` for names of `fields`, but no format specs.
 
     `{{` and `}}` are braces; \\t, \\n, \\r, \\0 and \\\\ are what they are in Python. Raises UsageError.
     """
-    pieces: list[str | Callable[[T, PathStyle], object]] = []
+    pieces: list[str | Field[T]] = []
     end = 0
     for match in _PIECE.finditer(template):
         pieces.append(template[end : match.start()])
@@ -125,7 +124,7 @@ def parse_template(
     return fill
 
 
-def read_attributes(names: str) -> dict[str, Callable[[Any, PathStyle], object]]:
+def read_attributes(names: str) -> dict[str, Field[Any]]:
     """Make the fields that are attributes of an item; the field of `unit.kind` is named kind."""
     return {name.rpartition(".")[2]: partial(_read_attribute, attrgetter(name)) for name in names.split()}
 
@@ -144,7 +143,7 @@ COLUMNS = (
     *("name", "qualified_name", "repository", "freshness", "signature"),
 )
 
-FIELDS: Mapping[str, Callable[[Hit, PathStyle], object]] = {
+FIELDS: Mapping[str, Field[Hit]] = {
     **read_attributes("rank score"),
     "path": lambda hit, paths: paths.format_hit_path(hit),
     **read_attributes("root unit.repository line column column_utf16 unit.start_line unit.end_line"),

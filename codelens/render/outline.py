@@ -97,9 +97,8 @@ def build_commits_record(commits: Sequence[tuple[float, str, PastCommit]], total
 
 
 def build_file_record(file: IndexedFile) -> Record:
-    return (
-        pick_fields(file, "repository root path") | encode_path(file.path) | pick_fields(file, "language bytes roles")
-    )
+    place = pick_fields(file, "repository root path") | encode_path(file.path)
+    return place | pick_fields(file, "language bytes roles")
 
 
 def build_source_record(source: SourceFile, index: IndexInfo) -> Record:

@@ -7,7 +7,7 @@ grep does; if they are steps (path, impact, hierarchy), each line describes the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from codelens.model.code import IndexInfo
 from codelens.model.graph import (
@@ -23,7 +23,7 @@ from codelens.model.graph import (
     RelationAnswer,
     RepositoryMap,
 )
-from codelens.render.formats import end_with_break, parse_template, read_attributes
+from codelens.render.formats import Field, end_with_break, parse_template, read_attributes
 from codelens.render.paths import PathStyle
 from codelens.render.records import (
     SCHEMA,
@@ -111,7 +111,7 @@ def format_relations(result: RelationAnswer, paths: PathStyle) -> Iterator[str]:
             yield line
 
 
-RELATION_FIELDS: Mapping[str, Callable[[Relation, PathStyle], object]] = {
+RELATION_FIELDS: Mapping[str, Field[Relation]] = {
     "path": lambda r, paths: paths.format_path(r.place.root, r.place.os_path),
     **read_attributes("place.line place.column"),
     "text": lambda r, _: r.place.text.strip(),
@@ -206,7 +206,7 @@ def format_pytest_id(reaching: ReachingTest, paths: PathStyle) -> str:
     return "::".join([format_test_path(reaching, paths), *parts])
 
 
-REACHING_FIELDS: Mapping[str, Callable[[ReachingTest, PathStyle], object]] = {
+REACHING_FIELDS: Mapping[str, Field[ReachingTest]] = {
     "path": format_test_path,
     "pytest": format_pytest_id,
     "name": lambda r, _: "" if r.test.kind == FILE else r.test.name,
@@ -288,9 +288,8 @@ def _format_values(target: str, fields: Sequence[tuple[str, str]], item: object)
 
 
 def format_graph_dot(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
-    return _format_digraph(
-        graph.nodes, ((r.source, r.target, f" [label={quote_for_dot(r.kind)}]") for r in graph.links)
-    )
+    edges = ((link.source, link.target, f" [label={quote_for_dot(link.kind)}]") for link in graph.links)
+    return _format_digraph(graph.nodes, edges)
 
 
 GRAPH_FORMATS = {"json": format_graph_json, "dot": format_graph_dot, "graphml": format_graph_graphml}

@@ -102,11 +102,9 @@ def build_plan_record(entries: Iterable[tuple[Path, SeenFile | Skip]]) -> Record
     """Build the object of `index --dry-run --json`."""
     files = []
     for root, entry in entries:
-        file = {"root": str(root), "path": entry.path} | encode_path(entry.path)
-        skip = (
-            {"action": "skip", "reason": str(entry.reason), "detail": entry.detail} if isinstance(entry, Skip) else {}
-        )
-        files.append(file | (skip or {"action": "index"}))
+        files.append({"root": str(root), "path": entry.path} | encode_path(entry.path) | {"action": "index"})
+        if isinstance(entry, Skip):
+            files[-1] |= {"action": "skip", "reason": str(entry.reason), "detail": entry.detail}
     skipped = sum(file["action"] == "skip" for file in files)
     counts = {"indexed": len(files) - skipped, "skipped": skipped}
     return {"schema": SCHEMA, "files": files, **counts, "exit_code": 0}
@@ -257,9 +255,8 @@ def format_log(log: Sequence[LoggedSnapshot]) -> Iterator[str]:
     """Write for each snapshot @{n}, digest, day of the newest commit, counts and Merkle root; pruned snapshots are marked."""
     for back, line in enumerate(log):
         day = format_day(line.time) if line.time else "-"
-        counts = (
-            f"{quantity(line.documents, 'file')}, {quantity(line.symbols, 'symbol')}, {quantity(line.edges, 'edge')}"
-        )
+        counted = ((line.documents, "file"), (line.symbols, "symbol"), (line.edges, "edge"))
+        counts = ", ".join(quantity(count, what) for count, what in counted)
         gone = "" if line.kept else "\tnot kept"
         yield f"@{{{back}}}\t{line.snapshot}\t{day}\t{counts}\t{line.root}{gone}\n"
 

@@ -157,12 +157,9 @@ def _render_hit(hit: Hit, output: OutputOptions) -> list[Text]:
     lines, before = [head], None
     signature = _join_signature(hit)
     for line in hit.snippet:
-        if (
-            signature
-            and 0 < line.number - unit.name_line <= signature.count(",") + 1
-            and line.text.strip() in signature
-        ):
-            continue  # a line of parameters, which the joined signature shows already
+        is_parameter = 0 < line.number - unit.name_line <= signature.count(",") + 1
+        if signature and is_parameter and line.text.strip() in signature:
+            continue  # the joined signature shows it already
         if before is not None and line.number > before + 1:
             lines.append(Text("     ⋮", DIM))
         if signature and line.number == unit.name_line:
@@ -194,9 +191,8 @@ def _wrap_signature(line: SnippetLine, signature: str, output: OutputOptions, hi
 
 def _render_numbered_line(line: SnippetLine, language: str, output: OutputOptions) -> Text:
     number = Text(f"{line.number:>6}  " if output.line_numbers else "     ", Style(color="green"))
-    return number + render_snippet_line(
-        fit_line(line, output.width - len(number)) if output.width else line, language, output.color
-    )
+    fitted = fit_line(line, output.width - len(number)) if output.width else line
+    return number + render_snippet_line(fitted, language, output.color)
 
 
 WIDE = 120  # Cells of a line if the terminal's width is not known

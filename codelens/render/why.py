@@ -308,9 +308,8 @@ def compare_scores(first: Candidate, second: Candidate, every_part: bool = True)
     amounts: list[dict[str, float]] = [{}, {}]
     for candidate, sums in zip((first, second), amounts, strict=True):
         parts = [(c.source, c.amount) for c in candidate.contributions]
-        for label, amount in (
-            parts if every_part else [(f.name, f.amount) for f in group_families(candidate.contributions)]
-        ):
+        families = group_families(candidate.contributions) if not every_part else ()
+        for label, amount in parts if every_part else [(f.name, f.amount) for f in families]:
             sums[label] = sums.get(label, 0.0) + amount
     one, two = amounts
     pairs = ((label, one.get(label, 0.0), two.get(label, 0.0)) for label in dict.fromkeys((*one, *two)))

@@ -66,11 +66,8 @@ def build_why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Rec
 
 def _build_event_record(event: Event) -> Record:
     unit = event.unit
-    place = pick_fields(unit, "repository path") | {
-        "start_byte": unit.span.start,
-        "qualified_name": unit.qualified_name,
-    }
-    return {"stage": event.stage, "unit": place | encode_path(unit.path), "text": event.text}
+    place = {"start_byte": unit.span.start, "qualified_name": unit.qualified_name} | encode_path(unit.path)
+    return {"stage": event.stage, "unit": pick_fields(unit, "repository path") | place, "text": event.text}
 
 
 def _build_explanation_record(explanation: Explanation, trace: Trace) -> Record:
@@ -94,9 +91,8 @@ def _build_candidate_record(candidate: Candidate | None, rank: int | None, trace
     record = build_candidate_record(candidate, rank)
     if (fused := trace.fused.get(candidate.unit.id)) is not None:
         record["fused"] = fused
-    record["families"] = [
-        {"family": f.name} | pick_fields(f, "amount share reasons") for f in group_families(candidate.contributions)
-    ]
+    families = group_families(candidate.contributions)
+    record["families"] = [{"family": f.name} | pick_fields(f, "amount share reasons") for f in families]
     matches = {name: (rank, trace.find_match(name, rank)) for name, rank in sorted(candidate.channels.items())}
     record["matches"] = {  # channel → what it found: its rank, its own score and its reason
         name: {"rank": rank} | pick_fields(match, "raw_score reason")

@@ -80,9 +80,8 @@ def _render_comparison(comparison: ScoreComparison) -> Iterator[Text]:
     for row in rows:
         line = Text(f"  {row.label:>{width}}")
         for amount in (row.first, row.second):
-            line.append(f"  {amount:+9.6f} ").append(
-                f"{draw_bar(amount, largest, cells):{cells}}", _choose_bar_style(amount)
-            )
+            bar = f"{draw_bar(amount, largest, cells):{cells}}"
+            line.append(f"  {amount:+9.6f} ").append(bar, _choose_bar_style(amount))
         yield line.append(f"  {row.gap:+.6f}", DIM)
     gap = " " * cells
     yield Text(f"  {'score':>{width}}  {score.first:9.6f} {gap}  {score.second:9.6f} {gap}  {score.gap:+.6f}", _BOLD)

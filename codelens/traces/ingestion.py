@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import xxhash
@@ -116,9 +117,7 @@ class SymbolMatcher:
             return None
         if not ran.path:
             return self._find_by_names(parts)
-        units = [
-            unit for document in self._find_documents(ran.path) for unit in self._store.units.list_in_document(document)
-        ]
+        units = chain.from_iterable(map(self._store.units.list_in_document, self._find_documents(ran.path)))
         named = [unit for unit in units if unit.name == parts[-1] and unit.kind not in CHUNK_KINDS]
         return _choose_in_file(named, parts, ran.line)
 
@@ -136,11 +135,9 @@ class SymbolMatcher:
 
     def _find_by_names(self, parts: Sequence[str]) -> UnitRow | None:
         """Match by names alone: the span must name all containers of the symbol, and before them the end of its file's path."""
-        rows = self._store.units.read_rows(
-            self._store.units.find_by_name(fold_identifier(parts[-1]), None, SAME_NAME)
-        ).values()
+        ids = self._store.units.find_by_name(fold_identifier(parts[-1]), None, SAME_NAME)
         fitting: dict[tuple[int, int], list[UnitRow]] = {}
-        for unit in rows:
+        for unit in self._store.units.read_rows(ids).values():
             holders = tuple(filter(None, unit.container.split(".")))
             if unit.name != parts[-1] or unit.kind in CHUNK_KINDS or not _ends_with(parts[:-1], holders):
                 continue

@@ -34,10 +34,8 @@ def yield_changes(folders: Sequence[Path], stop: Event) -> Generator[frozenset[s
     from watchfiles import Change, watch
     from watchfiles._rust_notify import WatchfilesRustInternalError  # not exported elsewhere
 
-    for is_tolerant in (
-        False,
-        True,
-    ):  # a tolerant watch skips folders that cannot be read, but hides that a limit is reached
+    # A tolerant watch skips folders that cannot be read, but hides that a limit is reached.
+    for is_tolerant in (False, True):
         try:
             batches = watch(
                 *folders,

@@ -6,9 +6,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR
 from threading import Event
 
 from codelens.config import LoadedSettings, Settings
@@ -102,23 +103,20 @@ class Roots:
     def _read_heads(self) -> list[tuple[int, int]]:
         """Read times and sizes of the files that change when HEAD moves."""
         folders = [repository.git_folder for repository in self._repositories.values() if repository]
-        heads = []
-        for file in (folder / name for folder in folders for name in _MARKS):
-            heads.append((0, 0))
-            with suppress(OSError):
-                stat = file.stat()
-                heads[-1] = (stat.st_mtime_ns, stat.st_size)
-        return heads
+        stats = [_read_stat(folder / name) for folder in folders for name in _MARKS]
+        return [(stat.st_mtime_ns, stat.st_size) if stat else (0, 0) for stat in stats]
 
     def _read_identities(self) -> dict[Path, tuple[int, int]]:
         """Read the device and inode of each existing root."""
-        identities = {}
-        for root in self.all:
-            with suppress(OSError):
-                if root.is_dir():
-                    stat = root.stat()
-                    identities[root] = (stat.st_dev, stat.st_ino)
-        return identities
+        stats = {root: _read_stat(root) for root in self.all}
+        return {root: (stat.st_dev, stat.st_ino) for root, stat in stats.items() if stat and S_ISDIR(stat.st_mode)}
+
+
+def _read_stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
 
 
 DEBOUNCE_SECONDS = 0.5  # Seconds without a change before an update starts (the figure of the tool `knowing`)

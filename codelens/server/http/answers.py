@@ -75,12 +75,10 @@ def _check_profile(name: str) -> str:
 
 Query = Annotated[str, AfterValidator(_replace_unencodable), Field(max_length=LONGEST_QUERY)]
 Name = Annotated[str, AfterValidator(_replace_unencodable), Field(min_length=1, max_length=LONGEST_NAME)]
-Language = Annotated[
-    str, AfterValidator(_check_language), WithJsonSchema({"type": "string", "enum": sorted(map_accepted_names())})
-]
-Profile = Annotated[
-    str, AfterValidator(_check_profile), WithJsonSchema({"type": "string", "enum": ["", *load_weights()]})
-]
+LANGUAGES = {"type": "string", "enum": sorted(map_accepted_names())}
+PROFILES = {"type": "string", "enum": ["", *load_weights()]}
+Language = Annotated[str, AfterValidator(_check_language), WithJsonSchema(LANGUAGES)]
+Profile = Annotated[str, AfterValidator(_check_profile), WithJsonSchema(PROFILES)]
 Names = Annotated[list[Name], Field(max_length=MOST_NAMES)]
 Languages = Annotated[list[Language], Field(max_length=MOST_NAMES)]
 Limit = Annotated[int, Field(ge=1, le=MOST_RESULTS)]
@@ -117,9 +115,7 @@ def add_option_fields(*names: str) -> Callable[[type[M]], type[M]]:
             kind = kind | None if default is None else kind
         default = [] if row.is_list else default
         fields[offered.name or name] = kind, Field(default, ge=offered.least, le=offered.most, description=offered.help)
-    return lambda model: create_model(
-        model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, **fields
-    )
+    return lambda m: create_model(m.__name__, __base__=m, __module__=m.__module__, __doc__=m.__doc__, **fields)
 
 
 def list_given_options(request: Filters) -> dict[str, Any]:

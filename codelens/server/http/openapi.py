@@ -55,9 +55,8 @@ def build_document() -> Record:
 def _build_path(endpoint: Endpoint) -> Record:
     model = endpoint.request_model
     responses = {"200": {"description": "The answer", "content": _build_json_content(endpoint.schema)}}
-    responses |= {
-        str(code): {"description": text, "content": _build_json_content("fault")} for code, text in _STATUSES.items()
-    }
+    content = _build_json_content("fault")
+    responses |= {str(code): {"description": text, "content": content} for code, text in _STATUSES.items()}
     body = {"required": True, "content": _build_json_content(model.__name__)}
     takes: list[Record] = [{"parameters": list_parameters(model)}, {"requestBody": body}]
     return {
@@ -116,8 +115,8 @@ def _build_server_schemas(shipped: Record) -> Record:
     file |= {"bytes": number, "roles": strings}
     whole = {"schema": {"const": 2}, "index": _refer_to("index"), "exit_code": {"enum": [0, 1]}}
     listing = {"files": {"type": "array", "items": _refer_to("indexed_file")}, "total": number}
-    outline = shipped["symbols"]["properties"]["symbols"]
-    fresh = {"enum": ["fresh", "changed", "deleted"]}
+    contents: Record = {"freshness": {"enum": ["fresh", "changed", "deleted"]}, "lines": strings}
+    contents["symbols"] = shipped["symbols"]["properties"]["symbols"]
     return {
         "answer": _extend_schema(
             shipped["search"],
@@ -127,9 +126,7 @@ def _build_server_schemas(shipped: Record) -> Record:
         "answer_hit": _extend_schema(shipped["hit"], market),
         "indexed_file": _build_closed_object(file, optional=("path_b64",)),
         "files": _build_closed_object(whole | listing),
-        "file": _build_closed_object(
-            whole | file | {"freshness": fresh, "lines": strings, "symbols": outline}, optional=("path_b64",)
-        ),
+        "file": _build_closed_object(whole | file | contents, optional=("path_b64",)),
         "fault": _build_closed_object({"error": text, "hint": text, "candidates": strings}, optional=("candidates",)),
     }
 

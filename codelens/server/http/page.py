@@ -20,7 +20,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_by_name, find_lexer_class_for_filename
-from pygments.token import Comment, Generic, Keyword, Literal, Name, Number, Operator, String, Token, _TokenType
+from pygments.token import Comment, Generic, Keyword, Literal, Name, Number, Operator, _TokenType
 from pygments.util import ClassNotFound
 from starlette.datastructures import QueryParams
 from starlette.requests import Request
@@ -54,12 +54,14 @@ class Parameters(dict[str, Any]):
 
 @cache
 def _load_templates() -> Environment:
-    loader = PackageLoader("codelens.server.http")
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters["shown"] = escape_text
-    environment.filters["at"] = fill_in_line
+    rules: dict[str, Any] = {
+        "autoescape": True,
+        "undefined": StrictUndefined,
+        "trim_blocks": True,
+        "lstrip_blocks": True,
+    }
+    environment = Environment(loader=PackageLoader("codelens.server.http"), **rules)
+    environment.filters |= {"shown": escape_text, "at": fill_in_line}
     environment.globals.update(address=build_address, version=compute_static_version())
     return environment
 
@@ -104,26 +106,17 @@ def find_reason(hit: Record) -> str:
 
 LONGEST_TEXT, LONGEST_LINE = 300_000, 2_000
 """Most characters of a text, and of a line, that is highlighted: some lexers are slow on odd texts."""
-CLASSES = (
-    (Comment, "c"),
-    (Keyword, "k"),
-    (String, "s"),
-    (Number, "n"),
-    (Literal, "s"),
-    (Name.Function, "f"),
-    (Name.Class, "t"),
-    (Name.Namespace, "t"),
-    (Name.Tag, "k"),
-    (Name.Attribute, "f"),
-    (Name.Decorator, "d"),
-    (Name.Builtin, "b"),
-    (Name.Exception, "t"),
-    (Name.Constant, "b"),
-    (Operator.Word, "k"),
-    (Generic.Heading, "k"),
-    (Generic.Subheading, "k"),
-)
-"""(token type, its class in page.css). The first type that contains a token's type applies."""
+CLASSES = {
+    "b": (Name.Builtin, Name.Constant),
+    "c": (Comment,),
+    "d": (Name.Decorator,),
+    "f": (Name.Function, Name.Attribute),
+    "k": (Keyword, Name.Tag, Operator.Word, Generic.Heading, Generic.Subheading),
+    "n": (Number,),
+    "s": (Literal,),
+    "t": (Name.Class, Name.Namespace, Name.Exception),
+}
+"""Class in page.css → token types. The first one that contains a token's type applies: numbers are literals, too."""
 
 Marks = Sequence[tuple[int, int]]
 
@@ -173,7 +166,7 @@ def _find_lexer(filename: str, language: str) -> Lexer | None:
 
 @lru_cache(maxsize=1024)
 def _find_style_class(kind: _TokenType) -> str:
-    return next((name for family, name in CLASSES if kind in family), "") if kind in Token else ""
+    return next((name for name, families in CLASSES.items() if any(kind in family for family in families)), "")
 
 
 def _highlight_line(text: str, styles: Styles, marks: Marks) -> Markup:
@@ -267,9 +260,8 @@ class _PageRoutes:
     async def name(self, template: str, request: Request) -> Response:
         """Show definition, callers and references of a name, by template as a part or as a whole page."""
         target = QueryParams({"target": request.query_params.get("target", "")})
-        uses, calls = await asyncio.gather(
-            self._ask("refs", target), self._ask("callers", target), return_exceptions=True
-        )
+        questions = [self._ask(name, target) for name in ("refs", "callers")]
+        uses, calls = await asyncio.gather(*questions, return_exceptions=True)
         if isinstance(uses, BaseException):
             raise uses
         callers = calls if isinstance(calls, dict) else {"relations": [], "total": 0}  # not exactly one definition
@@ -348,10 +340,9 @@ async def _send_static(request: Request) -> Response:
     name = request.path_params["name"]
     if name not in STATIC:
         raise Fault(404, "not found", "/ is the page")
-    cache_control = (
-        "max-age=31536000, immutable" if request.url.query == f"v={compute_static_version()}" else "no-cache"
-    )
-    return Response(_read_static(name), media_type=STATIC[name], headers={"Cache-Control": cache_control})
+    is_versioned = request.url.query == f"v={compute_static_version()}"
+    headers = {"Cache-Control": "max-age=31536000, immutable" if is_versioned else "no-cache"}
+    return Response(_read_static(name), media_type=STATIC[name], headers=headers)
 
 
 def _read_static(name: str) -> bytes:

@@ -136,11 +136,8 @@ def find_references(name: NameInFile, params: types.ReferenceParams) -> list[typ
 def find_highlights(name: NameInFile, _: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
     """Find the occurrences of a name in the file that have the same meaning."""
     tokens = name.names.find_same(name.meaning) if name.meaning.is_known else ()
-    kinds = types.DocumentHighlightKind
-    return [
-        types.DocumentHighlight(name.source.to_token_range(t), kinds.Write if t.role in WRITTEN else kinds.Read)
-        for t in tokens
-    ]
+    where, kinds = name.source.to_token_range, types.DocumentHighlightKind
+    return [types.DocumentHighlight(where(t), kinds.Write if t.role in WRITTEN else kinds.Read) for t in tokens]
 
 
 def describe_name(name: NameInFile, _: types.HoverParams) -> types.Hover | None:

@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from io import TextIOWrapper
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -127,9 +128,8 @@ def make_mcp_server(desk: ToolDesk) -> Server[Any, Any]:
         listed = []
         for tool in desk.tools.values():
             no = False if tool.records else None  # these hints mean something only for tools that write
-            hints = types.ToolAnnotations(
-                readOnlyHint=not tool.records, destructiveHint=no, idempotentHint=no, openWorldHint=False
-            )
+            known: dict[str, Any] = {"destructiveHint": no, "idempotentHint": no, "openWorldHint": False}
+            hints = types.ToolAnnotations(readOnlyHint=not tool.records, **known)
             takes, gives = tool.input_schema, schema.answer_schema(tool.gives) if desk.structured else None
             about = pick_fields(tool, "name title description")
             listed.append(types.Tool(**about, inputSchema=takes, outputSchema=gives, annotations=hints))
@@ -140,11 +140,10 @@ def make_mcp_server(desk: ToolDesk) -> Server[Any, Any]:
         if name not in desk.tools:
             message = f"no tool '{name[:100]}'; tools: {', '.join(desk.tools)}"
             raise McpError(types.ErrorData(code=types.INVALID_PARAMS, message=message))
-        reply = await anyio.to_thread.run_sync(
-            desk.reply, name, request.params.arguments or {}, abandon_on_cancel=True, limiter=turn
-        )
-        content: list[types.ContentBlock] = [types.TextContent(type="text", text=reply.text)]
-        record, is_error = reply.record if desk.structured else None, reply.record is None
+        reply = partial(desk.reply, name, request.params.arguments or {})
+        answer = await anyio.to_thread.run_sync(reply, abandon_on_cancel=True, limiter=turn)
+        content: list[types.ContentBlock] = [types.TextContent(type="text", text=answer.text)]
+        record, is_error = answer.record if desk.structured else None, answer.record is None
         return types.ServerResult(types.CallToolResult(content=content, structuredContent=record, isError=is_error))
 
     server.request_handlers[types.ListToolsRequest] = list_tools

@@ -64,9 +64,8 @@ def _answer_one_note(notes: list[LinkedNote], call: ToolCall) -> ToolAnswer:
     matching = [n for n in notes if n.file.note.id == wanted] or [n for n in notes if n.file.note.id.startswith(wanted)]
     if len(matching) != 1:
         candidates = tuple(f"{n.repository}: {n.file.note.id}" for n in matching or notes)
-        raise TargetError(
-            f"{len(matching) or 'no'} notes are called {wanted}", candidates, "use an id that `notes` lists"
-        )
+        what = f"{len(matching) or 'no'} notes are called {wanted}"
+        raise TargetError(what, candidates, "use an id that `notes` lists")
     note = matching[0]
     body = [escape_text(line) for line in note.file.body.splitlines()]
 

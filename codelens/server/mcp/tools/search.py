@@ -172,9 +172,8 @@ def _format_account(account: Explanation, result: WhyResult, call: ToolCall) -> 
         yield escape_line(f"{account.target}: not among the results")
     else:
         yield format_title(candidate, account.rank, call.paths)
-        yield from (
-            f"  {row.label} {row.figures}: {format_code_line(row.reason)}" for row in list_account_rows(candidate, view)
-        )
+        rows = list_account_rows(candidate, view)
+        yield from (f"  {row.label} {row.figures}: {format_code_line(row.reason)}" for row in rows)
         yield f"  score {candidate.score:.4f}"
         yield from (f"  {format_code_line(line)}" for line in format_position(account, result.search.trace, view))
     for line in format_loss(account, result.search.options, SAME_PLACE):

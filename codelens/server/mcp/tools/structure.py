@@ -279,12 +279,10 @@ def _format_repository(repository: RepositoryStatus) -> str:
 
 
 def _build_repository_record(repository: RepositoryStatus) -> Record:
-    languages = dict(list(repository.languages.items())[:MOST_NAMED])
+    record = pick_fields(repository, "name root documents languages skipped gone")
+    record["languages"] = dict(list(repository.languages.items())[:MOST_NAMED])
     changed_paths = {kind: list(getattr(repository.changes, kind, ())[:MOST_NAMED]) for kind in CHANGES}
-    record = pick_fields(repository, "name root documents") | {"languages": languages}
-    return (
-        record | pick_fields(repository, "skipped gone") | {"checked": repository.changes is not None} | changed_paths
-    )
+    return record | {"checked": repository.changes is not None} | changed_paths
 
 
 REPOSITORY = {
