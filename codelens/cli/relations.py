@@ -140,7 +140,7 @@ def show_map(flags: MapFlags) -> int:
     if flags.json:
         write_record(relations.build_map_record(place.add_notices(result), exit_code))
     elif flags.dot:
-        write(relations.map_dot(result))
+        write(relations.format_map_dot(result))
     elif is_for_people(flags):
         from codelens.render.relations_terminal import render_map
 

@@ -68,7 +68,7 @@ def mcp(flags: McpFlags) -> int:
 
     signal.signal(signal.SIGINT, leave)
     signal.signal(signal.SIGTERM, leave)
-    upkeep.tend(0)
+    upkeep.start_update(0)
     try:
         from codelens.server.mcp.sdk import ToolDesk, serve_pipes
         from codelens.server.mcp.tools import TOOLS

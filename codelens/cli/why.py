@@ -90,9 +90,9 @@ def _show_explanations(result: WhyResult, place: Workplace, flags: WhyFlags, are
         color=wants_color(place.color, is_for_people(flags)),
     )
     if is_for_people(flags):
-        from codelens.render.why_terminal import render_why_picture
+        from codelens.render.why_terminal import draw_why
 
-        write(render_why_picture(result, view), styled=True, paged=not flags.no_pager)
+        write(draw_why(result, view), styled=True, paged=not flags.no_pager)
     else:
         write(render_why(result, view))
 
@@ -100,12 +100,12 @@ def _show_explanations(result: WhyResult, place: Workplace, flags: WhyFlags, are
 def _check_scores(result: WhyResult, flags: WhyFlags) -> int:
     """Recompute all scores from the JSON text, so that only printed numbers are used; returns the exit code."""
     from codelens.render.records import to_json
-    from codelens.render.why_json import build_why_record, recompute
+    from codelens.render.why_json import build_why_record, recompute_scores
 
     text = to_json(build_why_record(result, result.exit_code, flags.stats))
     if flags.json:
         write_json([text])
-    count, differences = recompute(json.loads(text))
+    count, differences = recompute_scores(json.loads(text))
     for line in differences:
         say(f"error: {line}")
     agreement = f"{len(differences)} differences" if differences else "all equal"

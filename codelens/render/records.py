@@ -102,7 +102,7 @@ def encode_path(path: str) -> Record:
 
 
 def build_score_record(scored: Hit | Candidate) -> Record:
-    """Build the ranks by channel and all contributions, with the operands from which `recompute` computes their amounts."""
+    """Build the ranks by channel and all contributions, with the operands from which `recompute_scores` computes their amounts."""
     return {
         "channels": dict(sorted(scored.channels.items())),
         "contributions": [pick_fields(c, "source amount reason rule operands") for c in scored.contributions],

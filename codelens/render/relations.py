@@ -170,7 +170,7 @@ def format_dot(result: RelationAnswer) -> Iterator[str]:
     return _format_digraph(enumerate(nodes), sorted(lines), result.targets)
 
 
-def map_dot(result: RepositoryMap) -> Iterator[str]:
+def format_map_dot(result: RepositoryMap) -> Iterator[str]:
     """Write a map for Graphviz: its symbols, and which of them use which."""
     nodes = enumerate(central.named for file in result.files for central in file)
     return _format_digraph(nodes, sorted((a, b, "") for a, b in result.uses))

@@ -1,6 +1,6 @@
 """Writes the answer of `why` as JSON with every operand of every score, and recomputes the scores from that JSON as a check.
 
-`recompute` shares no code with the ranking, on purpose. It implements nine rules, exact summation and the order of hits.
+`recompute_scores` shares no code with the ranking, on purpose. It implements nine rules, exact summation and the order of hits.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _build_candidate_record(candidate: Candidate | None, rank: int | None, trace
     return record
 
 
-def recompute(why: Parsed) -> tuple[int, list[str]]:
+def recompute_scores(why: Parsed) -> tuple[int, list[str]]:
     """Recompute the scores in an object of `why --json`; returns (number of scores, differences found)."""
     by_rank: dict[int, Parsed] = {}  # the targets and the hits next to them
     differences: list[str] = []

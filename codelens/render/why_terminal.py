@@ -29,7 +29,7 @@ _BOLD = Style(bold=True)
 _LOST = Style(color="yellow")
 
 
-def render_why_picture(why: WhyResult, view: WhyView) -> Iterator[str]:
+def draw_why(why: WhyResult, view: WhyView) -> Iterator[str]:
     """Draw the rows of `render_why`; all bars of one answer have one scale."""
     console = make_console(view.color)
     yield render_texts(console, [Text(escape_text(line), DIM) for line in format_head(why.search.trace, view)])

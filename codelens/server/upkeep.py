@@ -87,7 +87,7 @@ class Upkeep:
         self._next_look = 0.0
         self._closed = False
 
-    def work(self) -> Work:
+    def describe_work(self) -> Work:
         """Return the current work, as far as this process knows it."""
         index = self._served.index
         begun = all(index.with_name(index.name + suffix).is_file() for suffix in (LOCK, BUILDING))
@@ -95,7 +95,7 @@ class Upkeep:
             return Work("elsewhere", "by another process")
         return self._work
 
-    def tend(self, seconds: float) -> None:
+    def start_update(self, seconds: float) -> None:
         """Start to build a missing index or update a stale one. Waits at most `seconds` for the check of the trees."""
         if look := self._begin_check(always=False):
             look.join(seconds)
@@ -213,14 +213,14 @@ class WatchedUpkeep(Upkeep):
 
     _watch: WatchProcess | None = None
 
-    def tend(self, seconds: float) -> None:
+    def start_update(self, seconds: float) -> None:
         """Start the watch on the first call with an index. Check the trees then, and whenever the watch does not run."""
         if self._watch is not None and self._watch.is_alive():
             return
         with self._lock:  # at most once: a watch that ended by itself is not restarted, and checks go on without it
             if self._watch is None and not self._closed and not self.refused and self._served.index.is_file():
                 self._watch = WatchProcess(self._served.index)
-        super().tend(seconds)
+        super().start_update(seconds)
 
     def close(self) -> None:
         super().close()

@@ -49,7 +49,7 @@ class OverlaidStore(Store):
         self._new = count(EXTERNAL >> 1)  # ids that the file does not have
         self.units._next = EXTERNAL >> 1
 
-    def show(self, texts: Mapping[tuple[RepositoryId, str], EditedText]) -> None:
+    def show_texts(self, texts: Mapping[tuple[RepositoryId, str], EditedText]) -> None:
         """Replace documents by these texts, without edges; unchanged texts are ignored. Known definitions keep their ids."""
         drop = "DROP VIEW IF EXISTS temp.{0}; DROP TABLE IF EXISTS edited_{0};"
         self._run("".join(drop.format(table) for table in _TABLES))

@@ -64,12 +64,12 @@ class Roots:
             self._repositories[root] = find_enclosing_repository(root)
         return gone, came
 
-    def head_moved(self) -> bool:
+    def has_head_moved(self) -> bool:
         """True if a commit, reset or checkout moved HEAD in a root since the last call."""
         before, self._heads = self._heads, self._read_heads()
         return before != self._heads
 
-    def git_is_at_work(self) -> bool:
+    def is_git_at_work(self) -> bool:
         """True while git holds the lock of a root. A killed git leaves its lock behind, so do not wait for it forever."""
         repositories = (self._repositories[root] for root in self.list_present())
         return any(repository and (repository.git_folder / _AT_WORK).exists() for repository in repositories)
@@ -208,12 +208,12 @@ class Watch:
             now = time.monotonic()
             is_due = bool(self._poll) and now > self._next
             self._heard = self._heard + len(batch) if batch or self._first else 0
-            if is_due or self._roots.head_moved() or self._heard > STORM or self._roots.has_relevant_path(batch):
+            if is_due or self._roots.has_head_moved() or self._heard > STORM or self._roots.has_relevant_path(batch):
                 self._first, self._last = self._first or now, now
             is_overdue = is_due or now - self._first >= LONGEST_SECONDS
             is_quiet = now - self._last >= self._options.debounce
             is_pending = self._first and now >= self._not_before
-            if is_pending and (is_overdue or (is_quiet and not self._roots.git_is_at_work())):
+            if is_pending and (is_overdue or (is_quiet and not self._roots.is_git_at_work())):
                 if self._heard > STORM:
                     return
                 self._update()

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from codelens.render.paths import PathStyle
 from codelens.render.records import to_json
 from codelens.render.why import WhyView, compare_scores, quote_for_shell, render_why
-from codelens.render.why_json import build_why_record, recompute
-from codelens.render.why_terminal import draw_bar, render_why_picture
+from codelens.render.why_json import build_why_record, recompute_scores
+from codelens.render.why_terminal import draw_bar, draw_why
 from tests.render.results import CANDIDATES, why
 
 PATHS = PathStyle("root", "")
@@ -38,10 +38,10 @@ def test_two_targets_side_by_side() -> None:
 
 
 def test_the_picture_has_bars_and_no_colour_unless_requested() -> None:
-    text = "".join(render_why_picture(why(), WhyView(PATHS)))
+    text = "".join(draw_why(why(), WhyView(PATHS)))
     assert "█" in text
     assert "\x1b" not in text
-    assert "\x1b[" in "".join(render_why_picture(why(), WhyView(PATHS, color=True, side_by_side=True)))
+    assert "\x1b[" in "".join(draw_why(why(), WhyView(PATHS, color=True, side_by_side=True)))
 
 
 @given(st.floats(-10, 10), st.floats(0, 10))
@@ -57,19 +57,19 @@ def test_differences_add_up_to_the_difference_of_scores() -> None:
 
 
 def test_recomputing_finds_all_equal() -> None:
-    assert recompute(record()) == (3, [])
+    assert recompute_scores(record()) == (3, [])
 
 
 def test_recomputing_finds_a_wrong_amount() -> None:
     changed = record()
     changed["explanations"][0]["candidate"]["contributions"][0]["amount"] += 1e-11
-    assert any("exact computes to" in line for line in recompute(changed)[1])
+    assert any("exact computes to" in line for line in recompute_scores(changed)[1])
 
 
 def test_recomputing_finds_a_wrong_sum() -> None:
     changed = record()
     changed["explanations"][0]["candidate"]["score"] += 1e-11
-    assert any("add up to" in line for line in recompute(changed)[1])
+    assert any("add up to" in line for line in recompute_scores(changed)[1])
 
 
 def test_recomputing_finds_a_factor_of_another_sum() -> None:
@@ -77,20 +77,20 @@ def test_recomputing_finds_a_factor_of_another_sum() -> None:
     part = changed["explanations"][1]["candidate"]["contributions"][2]
     part["operands"]["of"] *= 1.5
     part["amount"] *= 1.5
-    assert any("the sum so far is" in line for line in recompute(changed)[1])
+    assert any("the sum so far is" in line for line in recompute_scores(changed)[1])
 
 
 def test_recomputing_finds_a_wrong_order() -> None:
     changed = record()
     first, third = changed["explanations"]
     first["candidate"]["rank"], third["candidate"]["rank"] = 3, 1
-    assert any("by its score" in line for line in recompute(changed)[1])
+    assert any("by its score" in line for line in recompute_scores(changed)[1])
 
 
 def test_recomputing_refuses_an_unknown_rule() -> None:
     changed = record()
     changed["explanations"][0]["candidate"]["contributions"][0]["rule"] = "guess"
-    assert any("names no known rule" in line for line in recompute(changed)[1])
+    assert any("names no known rule" in line for line in recompute_scores(changed)[1])
 
 
 def test_a_query_can_be_pasted_into_a_shell() -> None:

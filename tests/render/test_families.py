@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from codelens.model.search import FAMILIES, Contribution
 from codelens.render.paths import PathStyle
 from codelens.render.why import WhyView, find_first_reason, group_families, render_why
-from codelens.render.why_json import build_why_record, recompute
+from codelens.render.why_json import build_why_record, recompute_scores
 from codelens.search.features import FEATURES
 from codelens.search.profiles import load_all_profiles
 from tests.render.results import CANDIDATES, why
@@ -72,9 +72,9 @@ def test_json_holds_both_accounts_and_the_check_compares_them() -> None:
     candidate = record["explanations"][1]["candidate"]
     assert [f["family"] for f in candidate["families"]] == ["fusion", "words", "place"]
     assert all(f["family"] != "other" for f in candidate["families"])
-    assert recompute(record) == (3, [])
+    assert recompute_scores(record) == (3, [])
     candidate["families"][0]["amount"] += 1e-11
-    assert any("families add up to" in line for line in recompute(record)[1])
+    assert any("families add up to" in line for line in recompute_scores(record)[1])
 
 
 def test_the_first_reason_of_ranks_alone_names_the_channels() -> None:

@@ -15,7 +15,7 @@ from codelens.errors import TargetError, UsageError
 from codelens.index import Index
 from codelens.model.search import SearchResult, WhyResult
 from codelens.render.records import to_json
-from codelens.render.why_json import build_why_record, recompute
+from codelens.render.why_json import build_why_record, recompute_scores
 from tests.commands import Run
 from tests.search.trees import Tree, ask, ask_one, find, paths
 
@@ -165,7 +165,7 @@ def test_every_score_is_the_sum_of_its_reasons(index: Index, options: dict[str, 
     for query in ("cart.py", "verify password", "cart", "lang:py"):
         explained = why(index, query, **options)
         assert explained.explanations
-        assert recompute(json.loads(to_json(build_why_record(explained, 0))))[1] == []
+        assert recompute_scores(json.loads(to_json(build_why_record(explained, 0))))[1] == []
 
 
 def test_why_tells_what_lost_a_file(index: Index) -> None:

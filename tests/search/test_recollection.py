@@ -18,7 +18,7 @@ from codelens.model.memory import Feedback, Place, make_file_place, make_place
 from codelens.model.request import SearchOptions
 from codelens.model.search import SearchResult
 from codelens.render.records import to_json
-from codelens.render.why_json import build_why_record, recompute
+from codelens.render.why_json import build_why_record, recompute_scores
 from codelens.search.recollection import find_learnable_words, weigh_session, weigh_uses
 from codelens.store.connection import remove_database
 from codelens.store.records import Memory
@@ -288,7 +288,7 @@ def test_pins_ratings_and_uses_are_parts_of_the_sum(index: Index) -> None:
     assert parts(remember(index), "Ledger")["rating"][0] == pytest.approx(-0.4 / 61)
     for profile in ("codelens", "knowing"):
         record = build_why_record(ask(index, QUERY, memory=True, now=NOW, profile=profile), 0)
-        count, differences = recompute(json.loads(to_json(record)))
+        count, differences = recompute_scores(json.loads(to_json(record)))
         assert (count > 2, differences) == (True, [])
 
 

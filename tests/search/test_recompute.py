@@ -12,7 +12,7 @@ import pytest
 
 from codelens.index import Index
 from codelens.model.request import SearchOptions
-from codelens.render.why_json import recompute
+from codelens.render.why_json import recompute_scores
 from tests.commands import SAMPLES
 from tests.search.trees import QUICK, checked
 from tools.bench.recheck import main, make_queries, recheck
@@ -85,7 +85,7 @@ def test_queries_of_every_shape_made_from_the_index(index: Index) -> None:
 def test_the_check_finds_any_changed_number(index: Index) -> None:
     """Any number that is changed by more than the tolerance, and any two hits that are exchanged."""
     why = checked(index, "verify password")
-    clean = recompute(why)
+    clean = recompute_scores(why)
     assert clean[1] == []
     assert clean[0] >= 10
     for change in (
@@ -100,4 +100,4 @@ def test_the_check_finds_any_changed_number(index: Index) -> None:
     ):
         changed = copy.deepcopy(why)
         change(changed["explanations"][0]["candidate"])
-        assert recompute(changed)[1], change
+        assert recompute_scores(changed)[1], change

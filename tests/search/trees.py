@@ -12,7 +12,7 @@ from codelens.index import Index
 from codelens.model.request import SearchOptions
 from codelens.model.search import Explanation, SearchResult, WhyResult
 from codelens.render.records import Record, build_search_record, to_json
-from codelens.render.why_json import build_why_record, recompute
+from codelens.render.why_json import build_why_record, recompute_scores
 
 QUICK = Settings(jobs=1)
 
@@ -60,7 +60,7 @@ def ask_one(index: Index, query: str, target: str, **options: Any) -> Explanatio
 def checked(index: Index, query: str, *targets: str, **options: Any) -> Record:
     """The JSON of `why`, there and back, after its sums were computed again and compared with the search's own JSON."""
     why: Record = json.loads(to_json(build_why_record(ask(index, query, *targets, **options), 0)))
-    count, differences = recompute(why)
+    count, differences = recompute_scores(why)
     assert not differences
     if not targets:
         searched = json.loads(to_json(build_search_record(find(index, query, **options), 0)))["results"]

@@ -40,7 +40,7 @@ def test_a_watched_change_is_indexed_without_a_call(tmp_path: Path) -> None:
     Index.build(served.index, [tree], served.settings)
     upkeep = WatchedUpkeep(served)
     try:
-        upkeep.tend(PATIENCE)
+        upkeep.start_update(PATIENCE)
         (tree / "jug.py").write_text("def decant():\n    return 2\n")
         assert until(served, "decant", True)
         (tree / "jug.py").unlink()
@@ -54,7 +54,7 @@ def test_an_index_that_may_not_be_written_is_not_watched(tmp_path: Path) -> None
     served = ServedIndex(tmp_path, tmp_path / "i.db", Settings(jobs=1))
     Index.build(served.index, [tmp_path], served.settings)
     upkeep = WatchedUpkeep(served, "a test forbids it")
-    upkeep.tend(PATIENCE)
+    upkeep.start_update(PATIENCE)
     (tmp_path / "jug.py").write_text("def decant():\n    return 2\n")
     assert not upkeep.refresh(PATIENCE)
     assert found(served, "decant") == []

@@ -99,23 +99,23 @@ def watched_roots(*roots: Path) -> Roots:
 
 def test_locks_of_git_and_commits_are_noticed(tree: Path) -> None:
     source = watched_roots(tree / "src")
-    assert not source.git_is_at_work()
+    assert not source.is_git_at_work()
     (tree / ".git/index.lock").touch()
-    assert source.git_is_at_work()
+    assert source.is_git_at_work()
     (tree / ".git/index.lock").unlink()
-    assert not source.head_moved()
+    assert not source.has_head_moved()
     identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
     subprocess.run(["git", "-C", str(tree), *identity, "commit", "-qm", "one"], check=True)
-    assert source.head_moved()
+    assert source.has_head_moved()
     subprocess.run(["git", "-C", str(tree), "worktree", "add", "-q", str(tree.parent / "other")], check=True)
     other = watched_roots(tree.parent / "other")
     subprocess.run(
         ["git", "-C", str(tree.parent / "other"), *identity, "commit", "-qm", "two", "--allow-empty"], check=True
     )
-    assert other.head_moved()
-    assert not source.head_moved()
+    assert other.has_head_moved()
+    assert not source.has_head_moved()
 
 
 def test_roots_outside_any_repository_have_no_head(tmp_path: Path) -> None:
     roots = watched_roots(tmp_path)
-    assert (roots.git_is_at_work(), roots.head_moved()) == (False, False)
+    assert (roots.is_git_at_work(), roots.has_head_moved()) == (False, False)

@@ -21,7 +21,7 @@ from codelens.index import Index
 from codelens.model.code import SYMBOL_KINDS, UnitRow
 from codelens.model.request import SearchOptions
 from codelens.render.records import Record, build_search_record, to_json
-from codelens.render.why_json import TOLERANCE, build_why_record, recompute
+from codelens.render.why_json import TOLERANCE, build_why_record, recompute_scores
 
 SEED = 7
 SHAPES: Sequence[Callable[[UnitRow, UnitRow], str]] = (
@@ -88,7 +88,7 @@ def _compare(query: str, hits: list[Record], why: Record, found: Recheck) -> Non
     found.queries += 1
     found.without_hits += not hits
     found.hits += len(hits)
-    found.differences += [f"{query}: {line}" for line in recompute(why)[1]]
+    found.differences += [f"{query}: {line}" for line in recompute_scores(why)[1]]
     explained = [explanation["candidate"] for explanation in why["explanations"]]
     if len(explained) != len(hits):
         found.differences.append(f"{query}: {len(hits)} hits, {len(explained)} explanations")

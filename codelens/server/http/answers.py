@@ -258,7 +258,7 @@ RANKING = {offered.name or name for name, offered in OFFERED.items() if LINES no
 """Request fields that make a search rank its results even if the query asks for lines."""
 
 
-def search(index: Index, request: SearchAsked) -> Record:
+def answer_search(index: Index, request: SearchAsked) -> Record:
     """The object of `search --json` and the marketplace's fields; lines where the query asks for them, as there."""
     options = replace(make_search_options(request, index.settings), reasons=request.contributions)
     ranked = options.files_only or request.model_fields_set & RANKING
@@ -267,13 +267,13 @@ def search(index: Index, request: SearchAsked) -> Record:
     return build_response_record(result, 0 if result.hits else 1)
 
 
-def why(index: Index, request: WhyAsked) -> Record:
+def answer_why(index: Index, request: WhyAsked) -> Record:
     """The object of `why --json`."""
     result = index.why(request.query, request.target, make_search_options(request, index.settings))
     return build_why_record(result, min(result.exit_code, 1))
 
 
-def context(index: Index, request: ContextAsked) -> Record:
+def answer_context(index: Index, request: ContextAsked) -> Record:
     """The object of `context --json`. Packs are kept by the server, not in the user's cache folder."""
     options = make_filter_options(request, request.limit or EVERYTHING)
     options = replace(options, paths=tuple(request.files)) if request.files else options
@@ -294,27 +294,27 @@ def context(index: Index, request: ContextAsked) -> Record:
     return cast(Record, json.loads(index.context(wanted, layout, keep=False).text))
 
 
-def symbols(index: Index, request: FileAsked) -> Record:
+def answer_outline(index: Index, request: FileAsked) -> Record:
     """The object of `symbols --json`."""
     units = [unit for unit in index.symbols(request.path) if request.repository in ("", unit.repository)]
     return build_outline_record(request.path, units, 0 if select_symbols(units) else 1)
 
 
-def file(index: Index, request: FileAsked) -> Record:
-    return build_source_record(index.read_source(request.path, request.repository), index.info())
+def answer_file(index: Index, request: FileAsked) -> Record:
+    return build_source_record(index.source(request.path, request.repository), index.info())
 
 
-def files(index: Index, request: FilesAsked) -> Record:
+def answer_file_list(index: Index, request: FilesAsked) -> Record:
     """The indexed files that the filters leave."""
     listed = index.list_files(make_filter_options(request, EVERYTHING))
     return build_files_record(listed[request.offset : request.offset + request.limit], len(listed), index.info())
 
 
-def status(index: Index, request: StatusAsked) -> Record:
+def answer_status(index: Index, request: StatusAsked) -> Record:
     return build_status_record(index.status(check=request.check), 0)
 
 
-def relations(question: str, index: Index, request: RelationsAsked) -> Record:
+def ask_graph(question: str, index: Index, request: RelationsAsked) -> Record:
     """The answer to refs, callers, callees or impact."""
     where = make_filter_options(request, EVERYTHING)
     options = RelationOptions(
@@ -349,17 +349,17 @@ def make_search_options(request: SearchAsked, settings: Settings) -> SearchOptio
 
 
 _ENDPOINTS = (
-    Endpoint("search", SearchAsked, search, "answer", "Search the index"),
-    Endpoint("why", WhyAsked, why, "why", "Explain the ranks of a search"),
-    Endpoint("context", ContextAsked, context, "context", "Collect the code that a task or files are about"),
-    Endpoint("symbols", FileAsked, symbols, "symbols", "The outline of one file"),
-    Endpoint("refs", ReferencesAsked, partial(relations, "refs"), "related", "Every place that names a thing"),
-    Endpoint("callers", RelationsAsked, partial(relations, "callers"), "related", "Who calls a function, as a tree"),
-    Endpoint("callees", RelationsAsked, partial(relations, "callees"), "related", "What a function calls, as a tree"),
-    Endpoint("impact", RelationsAsked, partial(relations, "impact"), "related", "What a change may reach"),
-    Endpoint("files", FilesAsked, files, "files", "The indexed files"),
-    Endpoint("file", FileAsked, file, "file", "One file as it was indexed"),
-    Endpoint("status", StatusAsked, status, "status", "The state of the index", may_be_cached=False),
+    Endpoint("search", SearchAsked, answer_search, "answer", "Search the index"),
+    Endpoint("why", WhyAsked, answer_why, "why", "Explain the ranks of a search"),
+    Endpoint("context", ContextAsked, answer_context, "context", "Collect the code that a task or files are about"),
+    Endpoint("symbols", FileAsked, answer_outline, "symbols", "The outline of one file"),
+    Endpoint("refs", ReferencesAsked, partial(ask_graph, "refs"), "related", "Every place that names a thing"),
+    Endpoint("callers", RelationsAsked, partial(ask_graph, "callers"), "related", "Who calls a function, as a tree"),
+    Endpoint("callees", RelationsAsked, partial(ask_graph, "callees"), "related", "What a function calls, as a tree"),
+    Endpoint("impact", RelationsAsked, partial(ask_graph, "impact"), "related", "What a change may reach"),
+    Endpoint("files", FilesAsked, answer_file_list, "files", "The indexed files"),
+    Endpoint("file", FileAsked, answer_file, "file", "One file as it was indexed"),
+    Endpoint("status", StatusAsked, answer_status, "status", "The state of the index", may_be_cached=False),
 )
 ENDPOINTS = {endpoint.name: endpoint for endpoint in _ENDPOINTS}
 

@@ -37,7 +37,7 @@ class Buckets:
         self._clock = clock
         self._left: dict[str, tuple[float, float]] = {}
 
-    def take(self, name: str) -> int:
+    def take_token(self, name: str) -> int:
         """Take a token; returns 0, or the whole seconds until there is a token."""
         if not self._most:
             return 0
@@ -146,7 +146,7 @@ class Gate:
         if row is not None and row.repositories != EVERY and path == MCP:
             raise Fault(403, f"{MCP} is for keys that may see every repository", "ask at /api/")
         VISIBLE.set(row.repositories if row is not None else EVERY)
-        if row is not None and (seconds := self._buckets.take(row.name)):
+        if row is not None and (seconds := self._buckets.take_token(row.name)):
             raise Fault(429, "too many requests with this key", f"try again in {seconds} s", retry_after=seconds)
 
 

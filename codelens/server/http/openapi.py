@@ -163,10 +163,10 @@ async def read_request(request: Request, model: type[ApiRequest]) -> ApiRequest:
         except ValueError as error:
             raise Fault(400, "the body is not JSON", str(error)[:200] or HINT) from None
         return _validate(model, fields, strict=True)
-    return from_parameters(request.query_params, model)
+    return read_parameters(request.query_params, model)
 
 
-def from_parameters(parameters_given: QueryParams, model: type[ApiRequest]) -> ApiRequest:
+def read_parameters(parameters_given: QueryParams, model: type[ApiRequest]) -> ApiRequest:
     """Read a request from the parameters of a URL. Only parameters for lists may be repeated."""
     kinds = {p["name"]: p["schema"].get("type") for p in list_parameters(model)}
     long = {short: name for name, short in SHORT.items()}

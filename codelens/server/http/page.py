@@ -36,7 +36,7 @@ from codelens.server.http.desk import QueryDesk
 from codelens.server.http.faults import Fault
 from codelens.server.http.gate import VISIBLE
 from codelens.server.http.links import SourceLinks, fill_in_line
-from codelens.server.http.openapi import from_parameters
+from codelens.server.http.openapi import read_parameters
 
 
 def build_address(place: str, /, **parameters: Any) -> str:
@@ -193,14 +193,14 @@ def list_page_routes(desk: QueryDesk, is_local: bool) -> list[BaseRoute]:
     """List the routes for browsers. `is_local` tells that only browsers on this machine reach them."""
     pages = _PageRoutes(desk, is_local)
     return [
-        Route("/", pages.search),
-        Route("/why", partial(pages.why, "why.html")),
-        Route("/why/panel", partial(pages.why, "account.html")),
-        Route("/name", partial(pages.name, "name.html")),
-        Route("/name/panel", partial(pages.name, "uses.html")),
-        Route("/file", pages.file),
-        Route("/files", pages.files),
-        Route("/help", pages.help),
+        Route("/", pages.show_search),
+        Route("/why", partial(pages.show_why, "why.html")),
+        Route("/why/panel", partial(pages.show_why, "account.html")),
+        Route("/name", partial(pages.show_name, "name.html")),
+        Route("/name/panel", partial(pages.show_name, "uses.html")),
+        Route("/file", pages.show_file),
+        Route("/files", pages.show_files),
+        Route("/help", pages.show_help),
         Route("/static/{name}", _send_static),
     ]
 
@@ -213,7 +213,7 @@ class _PageRoutes:
 
     async def _ask(self, name: str, parameters: QueryParams) -> Record:
         endpoint = ENDPOINTS[name]
-        body, _ = await self._desk.ask(endpoint, from_parameters(parameters, endpoint.request_model))
+        body, _ = await self._desk.ask(endpoint, read_parameters(parameters, endpoint.request_model))
         return dict(await asyncio.to_thread(json.loads, body))
 
     async def _render(self, template: str, **values: Any) -> Response:
@@ -232,7 +232,7 @@ class _PageRoutes:
             self._choices = key, {"repositories": repositories, "languages": languages}
         return self._choices[1]
 
-    async def search(self, request: Request) -> Response:
+    async def show_search(self, request: Request) -> Response:
         """Show the search form, and the results below it."""
         fields = _list_link_fields(request.query_params)
         if not str(fields.get("q", "")).strip():
@@ -251,13 +251,13 @@ class _PageRoutes:
             filters=await self._list_filters(answer["index"]["snapshot"]),
         )
 
-    async def why(self, template: str, request: Request) -> Response:
+    async def show_why(self, template: str, request: Request) -> Response:
         """Explain a rank, by template as a part for the panel, or as a whole page for browsers without JavaScript."""
         why = await self._ask("why", _select_api_parameters(request.query_params))
         fields = {k: v for k, v in _list_link_fields(request.query_params).items() if k != "target"}
         return await self._render(template, why=why, fields=fields, bars=compute_bars, family_bars=compute_family_bars)
 
-    async def name(self, template: str, request: Request) -> Response:
+    async def show_name(self, template: str, request: Request) -> Response:
         """Show definition, callers and references of a name, by template as a part or as a whole page."""
         target = QueryParams({"target": request.query_params.get("target", "")})
         questions = [self._ask(name, target) for name in ("refs", "callers")]
@@ -268,7 +268,7 @@ class _PageRoutes:
         title = f"{uses['targets'][0]['name']} – codelens"
         return await self._render(template, uses=uses, callers=callers, line=highlight_use, title=title)
 
-    async def file(self, request: Request) -> Response:
+    async def show_file(self, request: Request) -> Response:
         """Show a file with its outline. `only` is the repository that the search was restricted to."""
         fields = _list_link_fields(request.query_params)
         back = {k: v for k, v in fields.items() if k not in ("path", "only")} | {"repository": fields.get("only", "")}
@@ -276,11 +276,11 @@ class _PageRoutes:
         answer = await self._ask("file", QueryParams(given))
         return await self._render("file.html", file=answer, fields=back, title=f"{answer['path']} – codelens")
 
-    async def files(self, request: Request) -> Response:
+    async def show_files(self, request: Request) -> Response:
         answer = await self._ask("files", _select_api_parameters(request.query_params))
         return await self._render("files.html", found=answer, fields=_list_link_fields(request.query_params))
 
-    async def help(self, request: Request) -> Response:
+    async def show_help(self, request: Request) -> Response:
         return await self._render("help.html")
 
 

@@ -48,7 +48,7 @@ Ask = Callable[[GraphTopic, str, RelationOptions], RelationAnswer]
 Argument = Mapping[str, Any]
 
 
-def to_symbol_kind(kind: str) -> types.SymbolKind:
+def convert_kind(kind: str) -> types.SymbolKind:
     """Convert a kind of unit to the protocol's kind of symbol."""
     names = {"trait": "Interface", "type": "Class", "macro": "Constant", "section": "String"}
     return types.SymbolKind.__members__.get(names.get(kind, kind.title()), types.SymbolKind.Variable)
@@ -190,7 +190,7 @@ def make_item(item_type: type[Item], reader: Reader, named: NamedNode) -> Item:
     document = reader.find_document(Path(named.root, named.os_path))
     whole = reader.locate(document.id, named.start_byte, named.end_byte)
     where = reader.locate_line(named, "" if named.kind == FILE else named.name).range
-    return item_type(named.name, to_symbol_kind(named.kind), whole.uri, whole.range, where, detail=named.path)
+    return item_type(named.name, convert_kind(named.kind), whole.uri, whole.range, where, detail=named.path)
 
 
 RELATED: Mapping[type[Any], tuple[Ask, bool, Callable[..., object]]] = {
@@ -258,7 +258,7 @@ def find_certain_places(name: NameInFile) -> Iterator[Place]:
     if unsure := [r for r in relations if r.certainty != SURE]:
         where = f"the first is {unsure[0].place.path}:{unsure[0].place.line}"
         raise UsageError(f"{quantity(len(unsure), 'place')} of {word} cannot be resolved with certainty; {where}")
-    if reader.folder.upkeep.work().doing:
+    if reader.folder.upkeep.describe_work().doing:
         raise UsageError("the index is being updated and may lack places: try again when it is done")
     if answer is None or any("not read" in notice.text for notice in answer.notices):
         raise UsageError(f"not all files that have the name {word} could be read, so it cannot be renamed safely")
@@ -279,7 +279,7 @@ def find_symbols(request: LspRequest, params: types.DocumentSymbolParams) -> lis
         if unit.name and (unit.kind not in CHUNK_KINDS or unit.kind == "section"):
             whole, children = text.to_range(unit.span.start, unit.span.end), list[types.DocumentSymbol]()
             name = text.to_range(unit.name_span.start, unit.name_span.end) if unit.name_span.end else whole
-            kind, signature = to_symbol_kind(unit.kind), " ".join(unit.signature.split())
+            kind, signature = convert_kind(unit.kind), " ".join(unit.signature.split())
             symbol = types.DocumentSymbol(unit.name, kind, whole, name, signature, children=children)
             inside.get(unit.parent, top).append(symbol)
             inside[number] = children
@@ -292,7 +292,7 @@ def find_workspace_symbols(request: LspRequest, params: types.WorkspaceSymbolPar
         return []
     hits, _ = find_hits(request, params.query, limit=MOST_SYMBOLS, reasons=False, snippet_lines=1)
     return [
-        types.SymbolInformation(where, unit.name, to_symbol_kind(unit.kind), container_name=unit.container or unit.path)
+        types.SymbolInformation(where, unit.name, convert_kind(unit.kind), container_name=unit.container or unit.path)
         for unit, where in ((hit.unit, where) for hit, where in hits)
         if unit.kind in SYMBOL_KINDS
     ]

@@ -173,13 +173,13 @@ class CodelensServer(LanguageServer):
                     await self._show_progress(folder, update)
             await update
             if is_reported and not folder.upkeep.refused:
-                fault = folder.upkeep.work().fault
+                fault = folder.upkeep.describe_work().fault
                 self.log(f"the index of {folder.path} {f'is not up to date: {fault}' if fault else 'is up to date'}")
 
     async def _show_progress(self, folder: WorkspaceFolder, update: asyncio.Task[bool]) -> None:
         token, progress = f"codelens {folder.served.index}", self.work_done_progress
         while not (await asyncio.wait([update], timeout=TICK_SECONDS))[0]:
-            work = folder.upkeep.work()
+            work = folder.upkeep.describe_work()
             if work.doing and token not in progress.tokens:
                 await asyncio.wait_for(progress.create_async(token), PATIENCE_SECONDS)
                 progress.begin(token, types.WorkDoneProgressBegin(f"codelens: {work.doing} {folder.path.name}"))

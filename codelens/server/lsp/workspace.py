@@ -47,7 +47,7 @@ _extracting = Lock()  # a parser can be used by one thread at a time
 T = TypeVar("T")
 
 
-def count_units(text: bytes, encoding: str) -> int:
+def count_code_units(text: bytes, encoding: str) -> int:
     """Count the code units of a text in a position encoding."""
     codec, width = CODECS[encoding]
     return len(text.decode("utf-8", "replace").encode(codec)) // width
@@ -74,7 +74,7 @@ class SourceText(TextMap):
         """Convert a byte offset in the file to the client's position."""
         place = max(0, min(self.to_utf8(offset), len(self.utf8)))
         line, column = self.find_line_column(place)
-        return types.Position(line - 1, count_units(self.utf8[place - column + 1 : place], self.encoding))
+        return types.Position(line - 1, count_code_units(self.utf8[place - column + 1 : place], self.encoding))
 
     def to_range(self, start: int, end: int) -> types.Range:
         """Convert byte offsets in the file to the client's range."""
@@ -127,12 +127,12 @@ class Reader(OverlaidStore):
         cancelled = self.request.cancelled
         return TimeBudget(seconds, lambda: math.inf if cancelled.is_set() else time.thread_time())
 
-    def start(self, request: LspRequest) -> None:
+    def begin_request(self, request: LspRequest) -> None:
         """Start to serve a request: show its open texts instead of their files."""
         self.request = request
         if request.texts != self._shown:
             places = {self._find_place(path): text for path, text in request.texts.items()}
-            self.show({(place[0].id, place[1]): text.parts for place, text in places.items() if place})
+            self.show_texts({(place[0].id, place[1]): text.parts for place, text in places.items() if place})
             self.edges.add_missing = self._add_edges if self.edited else None
             self.resolvers, self._shown = {}, request.texts
 
@@ -199,8 +199,8 @@ class Reader(OverlaidStore):
         if encoding == "utf-16" and not isinstance(place, NamedNode):
             column = place.column_utf16 - 1
         elif encoding != "utf-8":
-            column = count_units(self.read_source(self.find_document(path)).read_line(line)[:column], encoding)
-        end = column + count_units(name.encode("utf-8", "replace"), encoding)
+            column = count_code_units(self.read_source(self.find_document(path)).read_line(line)[:column], encoding)
+        end = column + count_code_units(name.encode("utf-8", "replace"), encoding)
         where = types.Range(types.Position(line, column), types.Position(line, end))
         return types.Location(self.folder.to_uri(path), where)
 
@@ -226,7 +226,7 @@ class WorkspaceFolder:
             reader = cast(Reader, Reader.read(self.served.index, settings.trust_indexes))
             reader.folder, reader.index = self, Index(reader, settings)
         try:
-            reader.start(request)
+            reader.begin_request(request)
             yield reader
         finally:
             if len(self._idle) < MOST_IDLE and reader.rest():

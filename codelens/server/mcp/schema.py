@@ -16,7 +16,7 @@ _JSON_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 LONGEST_TEXT = 4000  # Most characters of an argument: enough to describe a task at length
 
 
-def closed_object(properties: Mapping[str, Schema], required: Sequence[str] | None = None) -> Schema:
+def make_object_schema(properties: Mapping[str, Schema], required: Sequence[str] | None = None) -> Schema:
     """Make the schema of an object with only these properties; all are required unless `required` lists some."""
     names = list(properties) if required is None else list(required)
     return {"type": "object", "properties": dict(properties), "required": names, "additionalProperties": False}
@@ -55,21 +55,21 @@ def _describe(schema: Schema, description: str, default: object = None) -> Schem
     return schema | described | ({} if default is None else {"default": default})
 
 
-def answer_fields(names: str) -> dict[str, AnswerTypes]:
+def parse_fields(names: str) -> dict[str, AnswerTypes]:
     """Parse fields of an answer, such as 'path line:int', to types; a field is a text unless a type follows its name."""
     types = {"": str, "int": int, "float": float, "bool": bool, "texts": [str]}
     return {name: types[kind] for name, _, kind in (field.partition(":") for field in names.split())}
 
 
-def answer_schema(types: AnswerTypes) -> Schema:
+def make_answer_schema(types: AnswerTypes) -> Schema:
     """Make the schema of an answer, or of a part of one, from its types."""
     if isinstance(types, type):
         return {"type": _JSON_NAMES[types]}
     if isinstance(types, list):
-        return {"type": "array", "items": answer_schema(types[0])}
+        return {"type": "array", "items": make_answer_schema(types[0])}
     if str in types:
-        return {"type": "object", "additionalProperties": answer_schema(types[str])}
-    return closed_object({name: answer_schema(kind) for name, kind in types.items()})
+        return {"type": "object", "additionalProperties": make_answer_schema(types[str])}
+    return make_object_schema({name: make_answer_schema(kind) for name, kind in types.items()})
 
 
 LONGEST_PATH = 1000

@@ -51,10 +51,10 @@ class ToolDesk:
     structured: bool = True  # Send each answer also as an object, and list its schema
     debug: bool = False
 
-    def reply(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+    def answer_call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Answer a call of a tool. An error is answered with its message and a hint on the next line, without an object."""
         try:
-            return self._answer(tool := self.tools[name], arguments)
+            return self._answer_unguarded(tool := self.tools[name], arguments)
         except IndexBusy as fault:
             text = _format_error(str(fault), "reading is possible meanwhile: call again")
         except CodelensError as fault:
@@ -67,12 +67,12 @@ class ToolDesk:
             text = _format_error(f"{type(fault).__name__}: {fault}", "this is a fault of codelens; try another call")
         return ToolAnswer(text, None)
 
-    def _answer(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolAnswer:
+    def _answer_unguarded(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolAnswer:
         given = check_arguments(tool, arguments)
         if given.get("fresh"):
             self.upkeep.refresh(FRESH_SECONDS)
         else:
-            self.upkeep.tend(LOOK_SECONDS)
+            self.upkeep.start_update(LOOK_SECONDS)
         if tool.waits and not self.served.index.is_file():
             self.upkeep.wait(INDEX_SECONDS)
         with ExitStack() as stack:
@@ -82,11 +82,11 @@ class ToolDesk:
                 if tool.waits:
                     raise self._explain_missing_index() from None
                 opened = None
-            work = self.upkeep.work()
+            work = self.upkeep.describe_work()
             return tool.answer(ToolCall(opened, tool, given, self.served, work, self.session, self.structured))
 
     def _explain_missing_index(self) -> CodelensError:
-        work = self.upkeep.work()
+        work = self.upkeep.describe_work()
         if work.fault:
             return NoIndex(f"the index could not be built: {work.fault}", work.hint or "`codelens index` says more")
         if work.doing:
@@ -130,7 +130,7 @@ def make_mcp_server(desk: ToolDesk) -> Server[Any, Any]:
             no = False if tool.records else None  # these hints mean something only for tools that write
             known: dict[str, Any] = {"destructiveHint": no, "idempotentHint": no, "openWorldHint": False}
             hints = types.ToolAnnotations(readOnlyHint=not tool.records, **known)
-            takes, gives = tool.input_schema, schema.answer_schema(tool.gives) if desk.structured else None
+            takes, gives = tool.input_schema, schema.make_answer_schema(tool.gives) if desk.structured else None
             about = pick_fields(tool, "name title description")
             listed.append(types.Tool(**about, inputSchema=takes, outputSchema=gives, annotations=hints))
         return types.ServerResult(types.ListToolsResult(tools=listed))
@@ -140,7 +140,7 @@ def make_mcp_server(desk: ToolDesk) -> Server[Any, Any]:
         if name not in desk.tools:
             message = f"no tool '{name[:100]}'; tools: {', '.join(desk.tools)}"
             raise McpError(types.ErrorData(code=types.INVALID_PARAMS, message=message))
-        reply = partial(desk.reply, name, request.params.arguments or {})
+        reply = partial(desk.answer_call, name, request.params.arguments or {})
         answer = await anyio.to_thread.run_sync(reply, abandon_on_cancel=True, limiter=turn)
         content: list[types.ContentBlock] = [types.TextContent(type="text", text=answer.text)]
         record, is_error = answer.record if desk.structured else None, answer.record is None
@@ -155,7 +155,7 @@ def serve_pipes(desk: ToolDesk, stdin: IO[bytes], session: SessionStart) -> None
     lines = anyio.wrap_file(TextIOWrapper(stdin, encoding="utf-8", errors="replace"))
     out = anyio.wrap_file(TextIOWrapper(session.stdout, encoding="utf-8"))
 
-    async def all_lines() -> AsyncIterator[str]:
+    async def read_lines() -> AsyncIterator[str]:
         if not session.greeted:
             yield session.first.decode("utf-8", "replace")
         async for line in lines:
@@ -164,7 +164,7 @@ def serve_pipes(desk: ToolDesk, stdin: IO[bytes], session: SessionStart) -> None
     async def serve() -> None:
         server = make_mcp_server(desk)
         options = server.create_initialization_options()
-        async with stdio_server(cast("anyio.AsyncFile[str]", all_lines()), out) as (read, write):
+        async with stdio_server(cast("anyio.AsyncFile[str]", read_lines()), out) as (read, write):
             # After the handshake, run the SDK's server as stateless, so that it does not wait for another one.
             await server.run(read, write, options, stateless=session.greeted)
 

@@ -52,7 +52,7 @@ class Tool:
     @property
     def input_schema(self) -> schema.Schema:
         """The schema of the object with all arguments."""
-        return schema.closed_object(self.takes, self.required)
+        return schema.make_object_schema(self.takes, self.required)
 
 
 LONGEST_LINE = 240  # Most characters of a line of code in an answer
@@ -91,15 +91,17 @@ def reword_for_client(message: str, tool: Tool, advice: bool = False) -> str:
     for command_line, client in WORDINGS.items():
         message = message.replace(command_line, client)
 
-    def argument(flag: re.Match[str]) -> str:
+    def format_argument(flag: re.Match[str]) -> str:
         return f"`{flag[1].lstrip('-').replace('-', '_')}`" if flag[1] else flag[0]
 
-    def applies(clause: str) -> bool:
-        flags = (argument(flag).strip("`") for flag in FLAG.finditer(clause) if flag[1])
+    def is_applicable(clause: str) -> bool:
+        flags = (format_argument(flag).strip("`") for flag in FLAG.finditer(clause) if flag[1])
         return all(flag in tool.takes for flag in flags)
 
     clauses = enumerate(message.split("; "))
-    return "; ".join(FLAG.sub(argument, c) for number, c in clauses if applies(c) or (number == 0 and not advice))
+    return "; ".join(
+        FLAG.sub(format_argument, c) for number, c in clauses if is_applicable(c) or (number == 0 and not advice)
+    )
 
 
 def describe_stale(count: int, items: str) -> list[str]:

@@ -104,7 +104,7 @@ def test_requests_with_a_key_are_limited_by_the_minute(serve: Serve, built: Path
 
 
 def test_a_limit_of_zero_is_no_limit(serve: Serve) -> None:
-    assert [Buckets(0).take("anna") for _ in range(5)] == [0] * 5
+    assert [Buckets(0).take_token("anna") for _ in range(5)] == [0] * 5
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8640", "127.0.0.1.evil.example", "", "localhost."])

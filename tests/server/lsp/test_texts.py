@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from codelens.server.lsp.workspace import SourceText, count_units
+from codelens.server.lsp.workspace import SourceText, count_code_units
 from tests.server.lsp.client import LspClient, find, lsp_server, places
 from tests.server.lsp.conftest import FILES
 
@@ -109,7 +109,7 @@ def test_positions_count_in_the_encoding_of_the_client(encoding: str, project: P
         text = client.open(path)
 
         def units(row: int, character: int) -> int:
-            return count_units(text.split("\n")[row][:character].encode(), encoding)
+            return count_code_units(text.split("\n")[row][:character].encode(), encoding)
 
         line, character = find(text, "greet(text)")
         found = client.at("definition", path, line, units(line, character))
@@ -137,7 +137,7 @@ def test_a_place_beyond_the_line_is_its_end(text: str, units: int, encoding: str
     at = SourceText.from_editor(Path("a.py"), text, encoding).to_offset(types.Position(0, units))
     assert 0 <= at <= len(line)
     line[:at].decode()
-    if units >= count_units(line, encoding):
+    if units >= count_code_units(line, encoding):
         assert at == len(line)
 
 

@@ -12,7 +12,7 @@ from codelens.notes.finder import AnchorPlace, AnchorState
 from codelens.notes.note import NoteFile, NoteFolder
 from codelens.render.visible import escape_line, escape_text
 from codelens.server.mcp import schema
-from codelens.server.mcp.schema import answer_fields
+from codelens.server.mcp.schema import parse_fields
 from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, format_code_line, format_footer
 from codelens.text.counts import quantity
 
@@ -25,7 +25,7 @@ class LinkedNote:
     repository: str
     places: tuple[AnchorPlace, ...]
 
-    def matches(self, call: ToolCall) -> bool:
+    def is_wanted(self, call: ToolCall) -> bool:
         """True if the note matches the call's kind, status and tag, and has a lost place if the call asks for that."""
         given, note = call.arguments, self.file.note
         lost = any(place.state is AnchorState.LOST for place in self.places)
@@ -48,7 +48,7 @@ def answer_notes(call: ToolCall) -> ToolAnswer:
                 notes.append(LinkedNote(file, repository.name, places))
     if "id" in call.arguments:
         return _answer_one_note(notes, call)
-    wanted = [note for note in notes if note.matches(call)]
+    wanted = [note for note in notes if note.is_wanted(call)]
 
     def make_answer(shown: Sequence[LinkedNote], cut: int) -> ToolAnswer:
         footer = format_footer(cut, "notes", "raise `budget`, or ask by kind, status or tag")
@@ -105,8 +105,8 @@ def _build_note_record(linked: LinkedNote, text: str) -> Record:
 
 
 NOTE = {
-    **answer_fields("id kind title status tags:texts repository path"),
-    "places": [answer_fields("path line:int symbol lost:bool")],
+    **parse_fields("id kind title status tags:texts repository path"),
+    "places": [parse_fields("path line:int symbol lost:bool")],
     "text": str,
 }
 NOTES = Tool(
@@ -161,7 +161,7 @@ FEEDBACK = Tool(
         "verdict": schema.choice("What that hit was", ("useful", "useless")),
         "query": {**schema.QUERY, "description": "For what it was; left out, for the last query"},
     },
-    gives=answer_fields("verdict places:texts"),
+    gives=parse_fields("verdict places:texts"),
     answer=answer_feedback,
     records=True,
 )

@@ -29,7 +29,7 @@ from codelens.render.why import (
     list_account_rows,
 )
 from codelens.server.mcp import schema
-from codelens.server.mcp.schema import answer_fields
+from codelens.server.mcp.schema import parse_fields
 from codelens.server.mcp.tool import (
     Record,
     Tool,
@@ -99,9 +99,9 @@ def _build_hit_record(hit: Hit, call: ToolCall) -> Record:
     }
 
 
-HIT = answer_fields("rank:int path line:int start_line:int end_line:int kind name language score:float freshness")
-HIT["lines"] = [answer_fields("line:int text")]
-FOUND = {"results": [HIT]} | answer_fields("total:int cut:int notices:texts snapshot")
+HIT = parse_fields("rank:int path line:int start_line:int end_line:int kind name language score:float freshness")
+HIT["lines"] = [parse_fields("line:int text")]
+FOUND = {"results": [HIT]} | parse_fields("total:int cut:int notices:texts snapshot")
 SEARCH = Tool(
     "search",
     "Search the code",
@@ -209,10 +209,10 @@ def _build_account_record(account: Explanation, paths: PathStyle) -> Record:
 
 
 ACCOUNT = {
-    **answer_fields("target rank:int name place score:float"),
-    "families": [answer_fields("family share:float reasons:texts")],
-    "contributions": [answer_fields("source amount:float reason")],
-    **answer_fields("lost_at because remedy remedy_query"),
+    **parse_fields("target rank:int name place score:float"),
+    "families": [parse_fields("family share:float reasons:texts")],
+    "contributions": [parse_fields("source amount:float reason")],
+    **parse_fields("lost_at because remedy remedy_query"),
 }
 WHY = Tool(
     "why",
@@ -227,7 +227,7 @@ WHY = Tool(
         **schema.RANKED,
         **schema.make_common_arguments(3000, fresh=False),
     },
-    gives={"explanations": [ACCOUNT]} | answer_fields("intent total:int cut:int notices:texts"),
+    gives={"explanations": [ACCOUNT]} | parse_fields("intent total:int cut:int notices:texts"),
     answer=answer_why,
     required=("query",),
 )
@@ -309,6 +309,6 @@ CONTEXT = Tool(
         **schema.NARROW,
         **schema.make_common_arguments(8000),
     },
-    gives=answer_fields("pack symbols:int total:int changed:texts notices:texts"),
+    gives=parse_fields("pack symbols:int total:int changed:texts notices:texts"),
     answer=answer_context,
 )

@@ -17,12 +17,12 @@ from codelens.render.records import pick_fields
 from codelens.render.relations import format_step
 from codelens.render.visible import escape_line
 from codelens.server.mcp import schema
-from codelens.server.mcp.schema import answer_fields
+from codelens.server.mcp.schema import parse_fields
 from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, describe_stale, format_code_line, format_footer
 from codelens.text.counts import quantity
 
-NODE = answer_fields("name kind path line:int")
-RELATION = answer_fields(
+NODE = parse_fields("name kind path line:int")
+RELATION = parse_fields(
     "kind depth:int name symbol_kind defined_in path line:int text confidence:float certainty test:bool freshness"
 )
 DEPTH = schema.integer("Hops to follow", 1, 10)
@@ -107,7 +107,7 @@ def _make_relation_tool(name: str, title: str, description: str, more: Mapping[s
         **schema.NARROW,
         **schema.make_common_arguments(3000),
     }
-    gives = {"targets": [NODE], "relations": [RELATION]} | answer_fields("total:int cut:int notices:texts")
+    gives = {"targets": [NODE], "relations": [RELATION]} | parse_fields("total:int cut:int notices:texts")
     return Tool(name, title, description, takes, gives, answer_relations, required=("target",))
 
 
@@ -191,7 +191,7 @@ READ = Tool(
         ),
         **schema.make_common_arguments(4000),
     },
-    gives=answer_fields("path text freshness first:int last:int total:int cut:int"),
+    gives=parse_fields("path text freshness first:int last:int total:int cut:int"),
     answer=answer_read,
     required=("target",),
 )
@@ -226,7 +226,7 @@ SYMBOLS = Tool(
         "file": schema.text("Path relative to the root, as other tools tell it", most=schema.LONGEST_PATH),
         **schema.make_common_arguments(3000),
     },
-    gives={"path": str, "symbols": [answer_fields("name kind line:int end_line:int signature")], "cut": int},
+    gives={"path": str, "symbols": [parse_fields("name kind line:int end_line:int signature")], "cut": int},
     answer=answer_outline,
     required=("file",),
 )
@@ -286,10 +286,10 @@ def _build_repository_record(repository: RepositoryStatus) -> Record:
 
 
 REPOSITORY = {
-    **answer_fields("name root documents:int"),
+    **parse_fields("name root documents:int"),
     "languages": {str: int},
     "skipped": {str: int},
-    **answer_fields("gone:bool checked:bool new:texts changed:texts deleted:texts"),
+    **parse_fields("gone:bool checked:bool new:texts changed:texts deleted:texts"),
 }
 STATUS = Tool(
     "status",
@@ -300,9 +300,9 @@ STATUS = Tool(
         **schema.make_common_arguments(2000, fresh=False),
     },
     gives={
-        **answer_fields("folder ready:bool"),
-        "work": answer_fields("doing phase done:int total:int"),
-        **answer_fields("fault snapshot embedder"),
+        **parse_fields("folder ready:bool"),
+        "work": parse_fields("doing phase done:int total:int"),
+        **parse_fields("fault snapshot embedder"),
         "repositories": [REPOSITORY],
         "cut": int,
     },
