@@ -85,7 +85,7 @@ def serve_index(flags: ServeFlags) -> int:
         if record["type"] == "text":
             say_without_prefix([f"{record['text']}\n"])
 
-    watch = WatchProcess(place.index_path, tell=report_watch) if flags.watch else None
+    watch = WatchProcess(place.index_path, report=report_watch) if flags.watch else None
     try:
         with nullcontext() if place.fleet else answer_searches(place.index_path, place.settings):
             make_server(make_application(desk, rules, keys, mounted=mounted)).run(sockets=[listener])

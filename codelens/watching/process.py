@@ -18,8 +18,8 @@ END_SECONDS = 10.0  # Time that `stop` waits before it kills the process; the in
 class WatchProcess:
     """A process that runs `codelens watch` on an existing index with the roots that it holds."""
 
-    def __init__(self, index: Path, *, tell: Callable[[Mapping[str, Any]], None] | None = None) -> None:
-        """`tell` gets, in its own thread, each object of `--progress json`, and {"type": "text", "text": …} for other lines."""
+    def __init__(self, index: Path, *, report: Callable[[Mapping[str, Any]], None] | None = None) -> None:
+        """`report` gets, in its own thread, each object of `--progress json`, and {"type": "text", "text": …} for other lines."""
         self._process = start(
             "codelens.cli.main:run",
             *("watch", "--db", str(index.absolute()), "--until-eof", "--progress", "json"),
@@ -27,7 +27,7 @@ class WatchProcess:
             stderr=subprocess.PIPE,
             cwd=str(Path.cwd()),  # the command line looks for settings in the same folder as we do
         )
-        self._reader = Thread(target=self._read_lines, args=(tell,), name="codelens-watch-reader", daemon=True)
+        self._reader = Thread(target=self._read_lines, args=(report,), name="codelens-watch-reader", daemon=True)
         self._reader.start()
 
     def is_alive(self) -> bool:
@@ -45,12 +45,12 @@ class WatchProcess:
             self._process.wait()
         self._reader.join(END_SECONDS)
 
-    def _read_lines(self, tell: Callable[[Mapping[str, Any]], None] | None) -> None:
+    def _read_lines(self, report: Callable[[Mapping[str, Any]], None] | None) -> None:
         """Read to the end even without a listener: a full pipe would block the process."""
         assert self._process.stderr
         with self._process.stderr as lines:
             for line in lines:
-                if tell and line.startswith(b"{"):
-                    tell(json.loads(line))
-                elif tell:
-                    tell({"type": "text", "text": line.decode("utf-8", "replace").rstrip()})
+                if report and line.startswith(b"{"):
+                    report(json.loads(line))
+                elif report:
+                    report({"type": "text", "text": line.decode("utf-8", "replace").rstrip()})

@@ -234,7 +234,7 @@ def test_a_server_starts_the_watch_as_a_process(own: Path, run: Run, monkeypatch
     (own / "typer.py").write_text("open('imported', 'w')\n")
     monkeypatch.chdir(own)
     told: queue.Queue[Any] = queue.Queue()
-    watch = WatchProcess(index, tell=told.put)
+    watch = WatchProcess(index, report=told.put)
     try:
         until(told, "watching")
         save(own, "for_servers")
@@ -256,7 +256,7 @@ PARENT = """
 import sys, time
 from pathlib import Path
 from codelens.watching.process import WatchProcess
-watch = WatchProcess(Path(sys.argv[1]), tell=lambda told: print(told, flush=True))
+watch = WatchProcess(Path(sys.argv[1]), report=lambda told: print(told, flush=True))
 print(watch._process.pid, flush=True)
 time.sleep(600)
 """

@@ -259,7 +259,7 @@ RANKING = {offered.name or name for name, offered in OFFERED.items() if LINES no
 
 
 def answer_search(index: Index, request: SearchAsked) -> Record:
-    """The object of `search --json` and the marketplace's fields; lines where the query asks for them, as there."""
+    """Build the object of `search --json` with the marketplace's fields. A query that asks for lines gets lines."""
     options = replace(make_search_options(request, index.settings), reasons=request.contributions)
     ranked = options.files_only or request.model_fields_set & RANKING
     query = index.parse(request.query, options)
@@ -268,13 +268,13 @@ def answer_search(index: Index, request: SearchAsked) -> Record:
 
 
 def answer_why(index: Index, request: WhyAsked) -> Record:
-    """The object of `why --json`."""
+    """Build the object of `why --json`."""
     result = index.why(request.query, request.target, make_search_options(request, index.settings))
     return build_why_record(result, min(result.exit_code, 1))
 
 
 def answer_context(index: Index, request: ContextAsked) -> Record:
-    """The object of `context --json`. Packs are kept by the server, not in the user's cache folder."""
+    """Build the object of `context --json`. The server caches packs, instead of the user's cache folder."""
     options = make_filter_options(request, request.limit or EVERYTHING)
     options = replace(options, paths=tuple(request.files)) if request.files else options
     wanted = ContextRequest(
@@ -295,7 +295,7 @@ def answer_context(index: Index, request: ContextAsked) -> Record:
 
 
 def answer_outline(index: Index, request: FileAsked) -> Record:
-    """The object of `symbols --json`."""
+    """Build the object of `symbols --json`."""
     units = [unit for unit in index.symbols(request.path) if request.repository in ("", unit.repository)]
     return build_outline_record(request.path, units, 0 if select_symbols(units) else 1)
 
@@ -305,7 +305,7 @@ def answer_file(index: Index, request: FileAsked) -> Record:
 
 
 def answer_file_list(index: Index, request: FilesAsked) -> Record:
-    """The indexed files that the filters leave."""
+    """List the indexed files that pass the filters."""
     listed = index.list_files(make_filter_options(request, EVERYTHING))
     return build_files_record(listed[request.offset : request.offset + request.limit], len(listed), index.info())
 
@@ -315,7 +315,7 @@ def answer_status(index: Index, request: StatusAsked) -> Record:
 
 
 def ask_graph(question: str, index: Index, request: RelationsAsked) -> Record:
-    """The answer to refs, callers, callees or impact."""
+    """Ask the graph for refs, callers, callees or impact."""
     where = make_filter_options(request, EVERYTHING)
     options = RelationOptions(
         **{name: getattr(request, name) for name in ("min_confidence", "depth", "limit")},

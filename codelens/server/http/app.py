@@ -7,8 +7,9 @@ import json
 import socket
 import sys
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 
 import h11
@@ -55,10 +56,10 @@ def make_application(
     async def send_document(_: Request) -> Response:
         return Response(json.dumps(build_document(), ensure_ascii=False, indent=1).encode(), media_type=JSON)
 
-    api = [Route(f"/api/{name}", _make_handler(desk, row), methods=["GET", "POST"]) for name, row in ENDPOINTS.items()]
+    api = {f"/api/{name}": partial(_answer_request, desk, endpoint) for name, endpoint in ENDPOINTS.items()}
     app = Starlette(
         routes=[
-            *api,
+            *(Route(path, answer, methods=["GET", "POST"]) for path, answer in api.items()),
             Route("/openapi.json", send_document),
             *list_page_routes(desk, rules.hosts is not None),
             *([Route(mounted.path, mounted.app)] if mounted else []),
@@ -70,12 +71,9 @@ def make_application(
     return Gate(app, rules, keys, buckets or Buckets(desk.settings.requests_per_minute), _respond)
 
 
-def _make_handler(desk: QueryDesk, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
-    async def answer(request: Request) -> Response:
-        body, age = await desk.ask(endpoint, await read_request(request, endpoint.request_model))
-        return Response(body, media_type=JSON, headers={} if age is None else {"Age": str(age)})
-
-    return answer
+async def _answer_request(desk: QueryDesk, endpoint: Endpoint, request: Request) -> Response:
+    body, age = await desk.ask(endpoint, await read_request(request, endpoint.request_model))
+    return Response(body, media_type=JSON, headers={} if age is None else {"Age": str(age)})
 
 
 CHALLENGES = ('Bearer realm="codelens"', 'Basic realm="codelens", charset="UTF-8"')

@@ -54,7 +54,7 @@ class SourceLinks:
 
     @classmethod
     def from_settings(cls, settings: Settings, is_local: bool) -> SourceLinks:
-        """Read the settings. Links to an editor need `is_local`: the reader has the files. Raises UsageError for a faulty URL."""
+        """Read the settings. Only a browser on this machine (`is_local`) gets links to an editor. Raises UsageError."""
         editor = EDITORS.get(settings.editor_link, settings.editor_link)
         if editor and (not re.match(r"[a-z][a-z0-9+.-]*:.*\{path\}", editor) or editor.startswith(_UNSAFE_SCHEMES)):
             fault = f"editor_link: '{settings.editor_link}' is not a URL with {{path}}"

@@ -32,7 +32,7 @@ from codelens.model.graph import NamedNode, SourceLine
 from codelens.model.request import SearchOptions
 from codelens.model.search import Hit
 from codelens.server.upkeep import ServedIndex, Upkeep
-from codelens.store.documents import DocumentRow, RepositoryRow
+from codelens.store.documents import DocumentRow
 from codelens.store.overlay import EditedText, OverlaidStore
 from codelens.store.texts import text_of
 from codelens.text.lines import TextMap
@@ -131,8 +131,8 @@ class Reader(OverlaidStore):
         """Start to serve a request: show its open texts instead of their files."""
         self.request = request
         if request.texts != self._shown:
-            places = {self._find_place(path): text for path, text in request.texts.items()}
-            self.show_texts({(place[0].id, place[1]): text.parts for place, text in places.items() if place})
+            places = {self._find_place(path): text.parts for path, text in request.texts.items()}
+            self.show_texts({place: parts for place, parts in places.items() if place})
             self.edges.add_missing = self._add_edges if self.edited else None
             self.resolvers, self._shown = {}, request.texts
 
@@ -142,16 +142,16 @@ class Reader(OverlaidStore):
             edges = Linker(self, row.repository).link(row.id, whole=True).edges
             self.edges.add_rows((s, kind, t, line, tier) for s, kind, t, line, tier in edges if isinstance(t, int))
 
-    def _find_place(self, path: Path) -> tuple[RepositoryRow, str] | None:
+    def _find_place(self, path: Path) -> tuple[RepositoryId, str] | None:
         """Find (repository, path below its root) of a file, by the innermost root; None outside of all roots."""
         real = Path(os.path.realpath(path))
         root = next((folder for folder in real.parents if folder in self._roots), None)
-        return (self._roots[root], real.relative_to(root).as_posix()) if root else None
+        return (self._roots[root].id, real.relative_to(root).as_posix()) if root else None
 
     def find_document(self, path: Path) -> DocumentRow:
         """Find the document of a file. Raises NoIndex if it is not in the index."""
         place = self._find_place(path)
-        document = self.documents.find_at(place[0].id, place[1]) if place else None
+        document = self.documents.find_at(*place) if place else None
         if document is None:
             raise NoIndex(f"{path} is not in the index")
         return document

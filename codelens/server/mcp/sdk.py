@@ -120,7 +120,7 @@ AT_ONCE = 4
 
 
 def make_mcp_server(desk: ToolDesk) -> Server[Any, Any]:
-    """Make a server that lists the desk's tools and answers each call in a thread. A cancelled call runs to its end, unheard."""
+    """Make a server that lists the desk's tools and answers each call in a thread. The answer of a cancelled call is dropped."""
     server: Server[Any, Any] = Server(NAME, __version__, write_instructions(desk.tools))
     turn = anyio.CapacityLimiter(AT_ONCE)
 

@@ -38,7 +38,7 @@ class LinkedNote:
 
 
 def answer_notes(call: ToolCall) -> ToolAnswer:
-    """With `id` one note and its text, in lines, as far as the budget holds; else the notes that are asked for."""
+    """List the notes that match the arguments; with `id`, show one note with as much of its text as fits the budget."""
     notes = []
     for repository in call.info.repositories:
         root = Path(repository.root)
@@ -132,7 +132,7 @@ LONGEST_LABEL = 200  # Most characters of a place
 
 
 def answer_feedback(call: ToolCall) -> ToolAnswer:
-    """`used` names what was used of the last answer; `hit` and `verdict` judge one place. Raises MemoryOff."""
+    """Record what of the last answer was useful: all that `used` names, or `verdict` on the place `hit`. Raises MemoryOff."""
     given = call.arguments
     if ("used" in given) == ("hit" in given) or ("hit" in given) != ("verdict" in given):
         raise UsageError("nothing to record", "give `used`, or `hit` with `verdict`")

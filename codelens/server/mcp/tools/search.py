@@ -46,7 +46,7 @@ MOST_SHOWN = 10  # Most hits of a search without `limit`. Agents read fewer than
 
 
 def answer_search(call: ToolCall) -> ToolAnswer:
-    """Answer with units, or with files: as many of the requested hits as the budget holds."""
+    """Search for units, or for files if that is the tool; answer with as many hits as fit the budget."""
     given, profile = call.arguments, call.arguments.get("profile", call.served.settings.profile)
     limit = given.get("limit") or int(load_weights()[profile].get("results", MOST_SHOWN))
     shape: dict[str, Any] = {"files_only": True}
@@ -144,7 +144,7 @@ FILE_SEARCH = Tool(
 
 
 def answer_why(call: ToolCall) -> ToolAnswer:
-    """One account for each target; the budget cuts whole accounts, then none is left to cut."""
+    """Explain the rank of each target. Accounts that do not fit the budget are left out as a whole."""
     given = call.arguments
     options = call.make_search_options(limit=given["limit"])
     targets = [call.resolve_target(target) for target in given.get("targets", ())]
@@ -239,7 +239,7 @@ LONGEST_DIFF = 200_000  # Most characters of a diff. Diffs that people review ar
 
 
 def answer_context(call: ToolCall) -> ToolAnswer:
-    """One pack, measured as it is sent: as a text within JSON, where a line break is two characters."""
+    """Pack code within the budget. Tokens are counted in the JSON that is sent, where a line break takes two characters."""
     layout = make_layout("markdown", call.paths, "context with more: {}")
     packed = call.index.context(_make_context_request(call, call.arguments["budget"] - FRAME), layout)
     places = [(rank, unit, unit.name_line or unit.start_line) for rank, unit in enumerate(packed.units, start=1)]

@@ -150,7 +150,7 @@ LONGEST_READ = 2000  # Most characters of a line that `read` shows; only minifie
 
 
 def answer_read(call: ToolCall) -> ToolAnswer:
-    """The lines of a symbol or file, as they were indexed."""
+    """Read the lines of a symbol or file as they were indexed."""
     target = call.arguments["target"]
     part = RANGE.fullmatch(target)
     source, unit, first = call.index.find_passage(call.resolve_target(part[1] if part else target))
@@ -198,7 +198,7 @@ READ = Tool(
 
 
 def answer_outline(call: ToolCall) -> ToolAnswer:
-    """The symbols of a file in the order of their places."""
+    """List the symbols of a file in the order of their places."""
     path = call.resolve_path(call.arguments["file"])
     names, below = call.split_repository(path)
     units = select_symbols([u for u in call.index.symbols(below) if u.repository in names])
