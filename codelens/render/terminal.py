@@ -13,6 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from socket import gethostname
 from textwrap import wrap
+from typing import NamedTuple
 from urllib.parse import quote
 
 from rich import box
@@ -24,7 +25,6 @@ from rich.text import Text
 
 from codelens.errors import UsageError
 from codelens.model.code import MAX_SIGNATURE, Freshness
-from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import WEAK, FileLines, Hit, SearchResult, SnippetLine
 from codelens.render.lines import OMITTED, OutputOptions, is_short_enough
 from codelens.render.paths import restore_path
@@ -237,8 +237,7 @@ GAP = 2  # Spaces between columns
 HEAD = Style(bold=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+class Columns(NamedTuple):
     """A table to be written as text, Markdown or for a terminal. The first column holds names, the others figures."""
 
     heads: tuple[str, ...]

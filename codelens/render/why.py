@@ -9,7 +9,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from codelens.model.fast_dataclass import dataclass
 from codelens.model.request import GREP, OPTIONS, SearchOptions
 from codelens.model.search import (
     FAMILIES,
@@ -32,8 +31,7 @@ LEAST_PART = 0.2  # Least amount of a reason that is shown, as a share of the fa
 _PLACE = {name: place for place, name in enumerate((*FAMILIES, "other"))}
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(NamedTuple):
     """The contributions of one kind to a score: fusion, words, names, meaning, file, graph, history or shape."""
 
     name: str
@@ -80,8 +78,7 @@ def describe_ranks(contributions: Sequence[Contribution], channels: Mapping[str,
     return f"{'shares of the scores' if 'share' in rules.values() else 'RRF'} of {ranks}" if ranks else ""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchPlace:
+class SearchPlace(NamedTuple):
     """The flags and PATH arguments that make another search read the same index and files."""
 
     flags: tuple[str, ...] = ()
@@ -91,8 +88,7 @@ class SearchPlace:
 SAME_PLACE = SearchPlace()
 
 
-@dataclass(frozen=True, slots=True)
-class WhyView:
+class WhyView(NamedTuple):
     """How the answer of `why` is shown."""
 
     paths: PathStyle

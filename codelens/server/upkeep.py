@@ -16,7 +16,7 @@ import threading
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from codelens.config import Settings, resolve_paths
 from codelens.errors import IndexCorrupt, NoIndex
@@ -54,8 +54,7 @@ END_SECONDS = 1.0  # Most seconds that a closing server waits for the process to
 NICER = 10  # Niceness added to the process, so that answers come first on a machine with few cores
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """The current work on the index; `doing` is empty if nothing runs."""
 
     doing: str = ""  # building, updating or elsewhere (by another process)

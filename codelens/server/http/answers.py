@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchema, create_model
 from pydantic_core import PydanticCustomError
@@ -28,7 +28,7 @@ from codelens.fleet.open import FleetPlace
 from codelens.index import Index
 from codelens.lang.registry import map_accepted_names
 from codelens.model.context import BUDGETS, EVERYTHING, FILES, TASK, ContextRequest, Forms
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import replace
 from codelens.model.graph import IMPLIED_KINDS, KINDS, RelationAnswer, RelationOptions
 from codelens.model.request import LINES, OPTIONS, SearchOptions, ServerOption, read_words
 from codelens.model.search import NOTHING_ASKED, Contribution, Hit, SearchResult
@@ -242,8 +242,7 @@ def build_market_fields(hit: Hit, metadata: Mapping[str, Any] = {}) -> Record:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(NamedTuple):
     """One endpoint of the API: its request model, the function that answers, and its description."""
 
     name: str
@@ -364,8 +363,7 @@ _ENDPOINTS = (
 ENDPOINTS = {endpoint.name: endpoint for endpoint in _ENDPOINTS}
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """The result of a request: the JSON text of its answer, or a fault."""
 
     body: bytes

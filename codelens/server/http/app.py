@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import h11
 import uvicorn
@@ -24,7 +25,6 @@ from starlette.types import ASGIApp, Scope
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from codelens.errors import UsageError
-from codelens.model.fast_dataclass import dataclass
 from codelens.render.records import to_json
 from codelens.server.http.answers import ENDPOINTS, Endpoint
 from codelens.server.http.desk import QueryDesk
@@ -34,8 +34,7 @@ from codelens.server.http.openapi import build_document, read_request
 from codelens.server.http.page import list_page_routes, render_page
 
 
-@dataclass(frozen=True, slots=True)
-class MountedApp:
+class MountedApp(NamedTuple):
     """Another ASGI application that is served behind the same gate."""
 
     path: str  # The only path that it answers, such as /mcp

@@ -15,13 +15,13 @@ import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from pathlib import Path
+from typing import NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from codelens.errors import CodelensError
-from codelens.model.fast_dataclass import dataclass
 from codelens.server.http.faults import Fault
 from codelens.server.http.keys import EVERY, find_holder, read_keys
 
@@ -69,8 +69,7 @@ LONGEST_MESSAGE = 4_000_000  # Most bytes of an MCP message that the SDK accepts
 OPEN = ("/static/",)  # Paths that need no key: files of the program, which reveal nothing about the index
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(NamedTuple):
     """The conditions under which a server admits requests."""
 
     keys_needed: bool

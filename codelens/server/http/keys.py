@@ -14,9 +14,9 @@ import secrets
 import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from codelens.errors import CannotWrite, UsageError
-from codelens.model.fast_dataclass import dataclass
 from codelens.store.trust import write_private_file
 from codelens.text.notation import parse_json
 
@@ -25,8 +25,7 @@ EVERY = ("*",)  # Globs of a key that may see every repository
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRow:
+class KeyRow(NamedTuple):
     """A stored key: its name, its hash, and what it gives access to."""
 
     name: str

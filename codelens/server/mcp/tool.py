@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from codelens.config import load_weights
 from codelens.context.counters import estimate_tokens
@@ -27,8 +27,7 @@ Record = dict[str, Any]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ToolAnswer:
+class ToolAnswer(NamedTuple):
     """An answer in two forms: text for models and people, and an object of the tool's output schema for programs."""
 
     text: str

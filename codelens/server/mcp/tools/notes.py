@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from codelens.errors import TargetError, UsageError
 from codelens.index import select_learnable_words
-from codelens.model.fast_dataclass import dataclass
 from codelens.notes.finder import AnchorPlace, AnchorState
 from codelens.notes.note import NoteFile, NoteFolder
 from codelens.render.visible import escape_line, escape_text
@@ -17,8 +17,7 @@ from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, format_
 from codelens.text.counts import quantity
 
 
-@dataclass(frozen=True, slots=True)
-class LinkedNote:
+class LinkedNote(NamedTuple):
     """A note with the current places of the code that it is linked to."""
 
     file: NoteFile
