@@ -17,7 +17,7 @@ from codelens.cli.streams import is_for_people, say, wants_color, write, write_j
 from codelens.cli.workplace import Workplace, find_reading_place, locate_target, resolve_scope
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, WhyResult
-from codelens.render.why import SearchPlace, WhyView, quote_for_shell, render_why
+from codelens.render.why import WhyView, quote_for_shell, render_why
 from codelens.text.counts import quantity
 
 
@@ -86,7 +86,8 @@ def _show_explanations(result: WhyResult, place: Workplace, flags: WhyFlags, are
         paths=place.make_path_style(result.search.index.repositories),
         every_part=flags.every_part or flags.verbose,
         side_by_side=are_compared,
-        same=SearchPlace(tuple(options), tuple(quote_for_shell(str(path)) for path in flags.below or ())),
+        flags=tuple(options),
+        below=tuple(quote_for_shell(str(path)) for path in flags.below or ()),
         color=wants_color(place.color, is_for_people(flags)),
     )
     if is_for_people(flags):

@@ -78,24 +78,17 @@ def describe_ranks(contributions: Sequence[Contribution], channels: Mapping[str,
     return f"{'shares of the scores' if 'share' in rules.values() else 'RRF'} of {ranks}" if ranks else ""
 
 
-class SearchPlace(NamedTuple):
-    """The flags and PATH arguments that make another search read the same index and files."""
-
-    flags: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
-
-
-SAME_PLACE = SearchPlace()
-
-
 class WhyView(NamedTuple):
     """How the answer of `why` is shown."""
 
     paths: PathStyle
     every_part: bool = False  # A line for each part of a score; otherwise for each family
     side_by_side: bool = False  # Compare two targets
-    same: SearchPlace = SAME_PLACE  # Added to suggested commands
     color: bool = False
+    flags: tuple[
+        str, ...
+    ] = ()  # Flags and PATH arguments with which a suggested command reads the same index and files
+    below: tuple[str, ...] = ()
 
 
 class AccountRow(NamedTuple):
@@ -153,7 +146,7 @@ def compare_targets(why: WhyResult, view: WhyView) -> ScoreComparison | None:
     return ScoreComparison(
         titles=[f"{label} {format_title(candidate, e.rank, view.paths)}" for label, e, candidate in accounts],
         rows=[*compare_scores(first, second, view.every_part), score],
-        losses=[f"{label} {line}" for label, e, _ in accounts for line in format_loss(e, options, view.same)],
+        losses=[f"{label} {line}" for label, e, _ in accounts for line in format_loss(e, options, view)],
     )
 
 
@@ -238,7 +231,7 @@ def _format_explanation(explanation: Explanation, why: WhyResult, view: WhyView,
             yield f"  {row.label:{width}}  {row.figures}  {drawn}{escape_line(row.reason)}".rstrip() + "\n"
         yield f"  {'score':{width}}   {format_score(candidate, view)}\n"
         yield from (f"  {line}\n" for line in format_position(explanation, why.search.trace, view))
-    yield from (f"  {line}\n" for line in format_loss(explanation, why.search.options, view.same))
+    yield from (f"  {line}\n" for line in format_loss(explanation, why.search.options, view))
 
 
 def format_position(explanation: Explanation, trace: Trace, view: WhyView) -> Iterator[str]:
@@ -262,7 +255,7 @@ def format_position(explanation: Explanation, trace: Trace, view: WhyView) -> It
             yield escape_line(f"{gap} {word} {other.unit.qualified_name}: {because}")
 
 
-def format_loss(explanation: Explanation, options: SearchOptions, same: SearchPlace) -> Iterator[str]:
+def format_loss(explanation: Explanation, options: SearchOptions, view: WhyView) -> Iterator[str]:
     """Write the stage that lost the target, a remedy and its command; nothing if the target is among the hits."""
     loss = explanation.loss
     if loss is not None:
@@ -272,7 +265,7 @@ def format_loss(explanation: Explanation, options: SearchOptions, same: SearchPl
         if loss.remedy_query:
             query = quote_for_shell(loss.remedy_query)
             positional = [f"-e {query}"] if options.like else ["--", query]
-            parts = [*same.flags, *list_option_flags(loss.remedy_options or options), *positional, *same.paths]
+            parts = [*view.flags, *list_option_flags(loss.remedy_options or options), *positional, *view.below]
             yield escape_line(f"try: codelens search {' '.join(parts)}")
 
 

@@ -63,7 +63,7 @@ def _render_explanation(explanation: Explanation, why: WhyResult, view: WhyView,
         yield Text(f"  {'score':>{width}}   {format_score(candidate, view)}", _BOLD)
         for text in format_position(explanation, why.search.trace, view):
             yield Text(f"  {escape_text(text)}", DIM)
-    for text in format_loss(explanation, why.search.options, view.same):
+    for text in format_loss(explanation, why.search.options, view):
         yield Text(f"  {escape_text(text)}", _LOST)
 
 

@@ -20,7 +20,6 @@ from codelens.render.paths import PathStyle
 from codelens.render.records import pick_fields
 from codelens.render.visible import escape_line
 from codelens.render.why import (
-    SAME_PLACE,
     WhyView,
     format_loss,
     format_position,
@@ -176,7 +175,7 @@ def _format_account(account: Explanation, result: WhyResult, call: ToolCall) -> 
         yield from (f"  {row.label} {row.figures}: {format_code_line(row.reason)}" for row in rows)
         yield f"  score {candidate.score:.4f}"
         yield from (f"  {format_code_line(line)}" for line in format_position(account, result.search.trace, view))
-    for line in format_loss(account, result.search.options, SAME_PLACE):
+    for line in format_loss(account, result.search.options, view):
         if line.startswith("try: ") and account.loss:
             line = f"try: `search` with the query {account.loss.remedy_query}"
         else:
