@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
-import traceback
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
@@ -22,7 +20,7 @@ from pydantic_core import PydanticCustomError
 from codelens.config import Settings, load_weights
 from codelens.context.counters import open_counter
 from codelens.context.parts import LONGEST_TOKEN, resume_request
-from codelens.errors import CodelensError, UsageError
+from codelens.errors import UsageError
 from codelens.fleet.holding import ShardLostError
 from codelens.fleet.open import FleetPlace
 from codelens.index import Index
@@ -39,7 +37,7 @@ from codelens.render.records import Record, build_search_record, to_json
 from codelens.render.relations import build_answer_record
 from codelens.render.reports import build_status_record
 from codelens.render.why_json import build_why_record
-from codelens.server.http.faults import UNEXPECTED, Fault, make_fault
+from codelens.server.http.faults import Fault, make_fault
 from codelens.server.http.keys import EVERY
 
 M = TypeVar("M", bound=BaseModel)
@@ -397,10 +395,5 @@ def answer_question(
                     opened.drop_lost_shards()
             snapshot, complete = opened.info().snapshot, not opened.missing_parts
         return Outcome(to_json(record).encode("utf-8", "backslashreplace"), snapshot, complete=complete)
-    except Fault as fault:
-        return Outcome(b"", "", fault)
-    except CodelensError as error:
+    except Exception as error:  # the client gets an object, the operator of the server the traceback
         return Outcome(b"", "", make_fault(error))
-    except Exception:  # the client gets an object, the operator of the server the traceback
-        traceback.print_exc(file=sys.stderr)
-        return Outcome(b"", "", Fault(*UNEXPECTED))

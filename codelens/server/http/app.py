@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-import sys
-import traceback
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
@@ -28,7 +26,7 @@ from codelens.errors import UsageError
 from codelens.render.records import to_json
 from codelens.server.http.answers import ENDPOINTS, Endpoint
 from codelens.server.http.desk import QueryDesk
-from codelens.server.http.faults import JSON, UNEXPECTED, Fault
+from codelens.server.http.faults import JSON, Fault, make_fault
 from codelens.server.http.gate import Buckets, Gate, Rules
 from codelens.server.http.openapi import build_document, read_request
 from codelens.server.http.page import list_page_routes, render_page
@@ -100,10 +98,7 @@ async def _answer_error(request: Request, error: Exception) -> Response:
         response = _respond(fault, request.scope)
         response.headers.update(error.headers or {})
         return response
-    if isinstance(error, Fault):
-        return _respond(error, request.scope)
-    traceback.print_exception(error, file=sys.stderr)
-    return _respond(Fault(*UNEXPECTED), request.scope)
+    return _respond(make_fault(error), request.scope)
 
 
 BACKLOG = 128

@@ -102,11 +102,11 @@ class IndexState:
         return stamp_files((self._index, self._index.with_name(f"{self._index.name}-wal")), self._now)
 
     def find_cached_snapshot(self) -> str | None:
-        """Return the remembered snapshot, or None if the index may have changed since `read`."""
+        """Return the remembered snapshot, or None if the index may have changed since `read_snapshot`."""
         known = self._known
         return known[1] if known is not None and known[0] == self._stamp()[0] else None
 
-    def read(self) -> str:
+    def read_snapshot(self) -> str:
         """Read the snapshot from the index. Raises the errors of `Index.open`."""
         before, is_settled = self._stamp()
         with Index.open(self._index, self._settings) as opened:
@@ -125,7 +125,7 @@ class FleetState:
     def find_cached_snapshot(self) -> None:
         """Return None, because checking a remote store takes too long here."""
 
-    def read(self) -> str:
+    def read_snapshot(self) -> str:
         stamp = self._fleet.stamp()
         if self._known[0] != stamp:
             self._known = stamp, self._fleet.snapshot()
@@ -167,7 +167,7 @@ class QueryDesk:
         may_keep, visible = endpoint.may_be_cached and settled, VISIBLE.get()
         try:
             if (snapshot := self._state.find_cached_snapshot()) is None:
-                snapshot = await asyncio.get_running_loop().run_in_executor(self._quick, self._state.read)
+                snapshot = await asyncio.get_running_loop().run_in_executor(self._quick, self._state.read_snapshot)
         except CodelensError as error:
             raise make_fault(error) from None
         key = (f"{snapshot} {stamp} {visible}", endpoint.name, text)

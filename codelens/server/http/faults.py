@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
+
 from codelens.errors import (
     CodelensError,
     EmbedderFault,
@@ -18,9 +21,6 @@ from codelens.render.records import Record
 JSON = "application/json"
 UNAVAILABLE = (EmbedderFault, FleetIncomplete, IndexBusy, IndexCorrupt, NoIndex, NoVectors, SchemaTooNew)
 """Errors with status 503. A TargetError has 404; all others are faults of the request: 400."""
-
-UNEXPECTED = (500, "internal error", "the server's stderr has the traceback")
-"""Arguments of the fault for an error of the program."""
 
 
 class Fault(Exception):
@@ -43,8 +43,13 @@ class Fault(Exception):
         return {"error": self.error, "hint": self.hint} | ({"candidates": self.candidates} if self.candidates else {})
 
 
-def make_fault(error: CodelensError) -> Fault:
-    """Make a fault with the command line's message and hint, and the matching HTTP status."""
+def make_fault(error: Exception) -> Fault:
+    """Make the fault for an error: the command line's message and hint; for an unexpected error its traceback goes to stderr."""
+    if isinstance(error, Fault):
+        return error
+    if not isinstance(error, CodelensError):
+        traceback.print_exception(error, file=sys.stderr)
+        return Fault(500, "internal error", "the server's stderr has the traceback")
     candidates = error.candidates if isinstance(error, TargetError) else ()
     status = 404 if isinstance(error, TargetError) else 503 if isinstance(error, UNAVAILABLE) else 400
     return Fault(status, str(error), error.hint, candidates, 2 if isinstance(error, IndexBusy) else None)

@@ -123,20 +123,20 @@ class CodelensServer(LanguageServer):
             cancelled.set()
             raise
         except UNREADABLE as fault:
-            self.log(str(fault))
+            self.write_log(str(fault))
         except OutOfTime:
             pass
         except CodelensError as fault:
             raise JsonRpcException(str(fault), REQUEST_FAILED) from None
 
-    def log(self, text: str, kind: types.MessageType = types.MessageType.Log) -> None:
+    def write_log(self, text: str, kind: types.MessageType = types.MessageType.Log) -> None:
         """Write to the client's log."""
         self.window_log_message(types.LogMessageParams(kind, text))
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """Write an error that belongs to no request to the client's log, without a pop-up message."""
         if source is not FeatureRequestError:
-            self.log(f"{type(error).__name__}: {error}", types.MessageType.Error)
+            self.write_log(f"{type(error).__name__}: {error}", types.MessageType.Error)
 
     def update_folders(self) -> None:
         """Serve the folders that the client has now."""
@@ -174,7 +174,9 @@ class CodelensServer(LanguageServer):
             await update
             if is_reported and not folder.upkeep.refused:
                 fault = folder.upkeep.describe_work().fault
-                self.log(f"the index of {folder.path} {f'is not up to date: {fault}' if fault else 'is up to date'}")
+                self.write_log(
+                    f"the index of {folder.path} {f'is not up to date: {fault}' if fault else 'is up to date'}"
+                )
 
     async def _show_progress(self, folder: WorkspaceFolder, update: asyncio.Task[bool]) -> None:
         token, progress = f"codelens {folder.served.index}", self.work_done_progress

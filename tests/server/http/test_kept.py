@@ -141,8 +141,8 @@ def test_the_snapshot_of_an_index_that_was_just_written_is_read_again(own: Path)
     written = index.stat().st_mtime_ns
     late, early = (IndexState(index, Settings(), lambda at=at: written + at) for at in (2 * UNSURE_NS, 1))
     assert late.find_cached_snapshot() is None
-    assert late.read() == early.read()
-    assert late.find_cached_snapshot() == late.read()
+    assert late.read_snapshot() == early.read_snapshot()
+    assert late.find_cached_snapshot() == late.read_snapshot()
     assert early.find_cached_snapshot() is None
     index.with_name("index.db-wal").touch()
     assert late.find_cached_snapshot() is None
