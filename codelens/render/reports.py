@@ -106,8 +106,7 @@ def build_plan_record(entries: Iterable[tuple[Path, SeenFile | Skip]]) -> Record
         if isinstance(entry, Skip):
             files[-1] |= {"action": "skip", "reason": str(entry.reason), "detail": entry.detail}
     skipped = sum(file["action"] == "skip" for file in files)
-    counts = {"indexed": len(files) - skipped, "skipped": skipped}
-    return {"schema": SCHEMA, "files": files, **counts, "exit_code": 0}
+    return {"schema": SCHEMA, "files": files, "indexed": len(files) - skipped, "skipped": skipped, "exit_code": 0}
 
 
 def format_skip(skip: Skip) -> str:

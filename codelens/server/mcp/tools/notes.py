@@ -43,8 +43,7 @@ def answer_notes(call: ToolCall) -> ToolAnswer:
         root = Path(repository.root)
         with call.index.open_anchors(root) as finder:
             for file in NoteFolder(root).read_notes() if root.is_dir() else ():
-                places = tuple(finder.find(link) for link in file.note.links)
-                notes.append(LinkedNote(file, repository.name, places))
+                notes.append(LinkedNote(file, repository.name, tuple(map(finder.find, file.note.links))))
     if "id" in call.arguments:
         return _answer_one_note(notes, call)
     wanted = [note for note in notes if note.is_wanted(call)]
