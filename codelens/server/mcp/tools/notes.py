@@ -38,12 +38,12 @@ class LinkedNote(NamedTuple):
 
 def answer_notes(call: ToolCall) -> ToolAnswer:
     """List the notes that match the arguments; with `id`, show one note with as much of its text as fits the budget."""
-    notes = []
+    notes = list[LinkedNote]()
     for repository in call.info.repositories:
         root = Path(repository.root)
-        with call.index.open_anchors(root) as finder:
-            for file in NoteFolder(root).read_notes() if root.is_dir() else ():
-                notes.append(LinkedNote(file, repository.name, tuple(map(finder.find, file.note.links))))
+        with call.index.anchors(root) as finder:
+            files = NoteFolder(root).read_notes() if root.is_dir() else ()
+            notes += [LinkedNote(f, repository.name, tuple(map(finder.find, f.note.links))) for f in files]
     if "id" in call.arguments:
         return _answer_one_note(notes, call)
     wanted = [note for note in notes if note.is_wanted(call)]
