@@ -153,16 +153,8 @@ class Json(_Layout):
 
     def _build_entry(self, entry: Entry, rank: int) -> Record:
         """Build an entry's JSON object. Entries that show only a signature omit the fields about code, so that more fit."""
-        record = build_unit_record(entry.unit) | {
-            "repository": entry.unit.repository,
-            "rank": rank,
-            "score": entry.score,
-            "tokens": entry.tokens,
-            "form": str(entry.form),
-            "relation": entry.relation,
-            "freshness": str(entry.freshness),
-            **pick_fields(entry, "doc text"),
-        }
+        record = build_unit_record(entry.unit) | {"repository": entry.unit.repository, "rank": rank}
+        record |= pick_fields(entry, "score tokens form relation freshness doc text")
         if entry.form is Form.SIGNATURE:
             record = {name: value for name, value in record.items() if name not in OF_BODIES}
             record |= {"score": float(f"{entry.score:.4g}")}

@@ -227,25 +227,20 @@ def _build_sarif_result(hit: Hit, query: str) -> Record:
     from urllib.parse import quote
 
     uri = quote(restore_path(hit).encode("utf-8", "surrogateescape"))
-    region = {"startLine": hit.line, "startColumn": hit.column_utf16}
     unit = hit.unit
-    context = {"startLine": unit.start_line, "endLine": max(unit.start_line, unit.end_line)}
+    physical = {
+        "artifactLocation": {"uri": uri, "uriBaseId": unit.repository},
+        "region": {"startLine": hit.line, "startColumn": hit.column_utf16},
+        "contextRegion": {"startLine": unit.start_line, "endLine": max(unit.start_line, unit.end_line)},
+    }
+    logical = {"fullyQualifiedName": unit.qualified_name, "kind": unit.kind}
     return {
         "ruleId": _RULE,
         "ruleIndex": 0,
         "level": "note",
         "rank": 100.0 / hit.rank,
         "message": {"text": f"{unit.kind} {unit.qualified_name} answers '{query}'"},
-        "locations": [
-            {
-                "physicalLocation": {
-                    "artifactLocation": {"uri": uri, "uriBaseId": unit.repository},
-                    "region": region,
-                    "contextRegion": context,
-                },
-                "logicalLocations": [{"fullyQualifiedName": unit.qualified_name, "kind": unit.kind}],
-            }
-        ],
+        "locations": [{"physicalLocation": physical, "logicalLocations": [logical]}],
         "properties": {"score": hit.score, "rank": hit.rank, "freshness": str(hit.freshness)},
     }
 

@@ -54,11 +54,9 @@ def build_search_record(result: SearchResult, exit_code: int, stats: Mapping[str
         "schema": SCHEMA,
         "query": result.query,
         "results": [build_hit_record(hit, result.options.reasons) for hit in result.hits],
-        "total": result.total,
-        "left_out": result.left_out,
+        **pick_fields(result, "total left_out"),
         "search_modes": list(result.channels),
-        "trigram_available": result.trigram_available,
-        "weak": result.weak,
+        **pick_fields(result, "trigram_available weak"),
         **build_last_fields(result, exit_code, {hit.unit.repository for hit in result.hits}),
         **build_like_record(result.trace),
     }

@@ -46,8 +46,7 @@ def build_answer_record(result: RelationAnswer, exit_code: int) -> Record:
         "question": result.question,
         "targets": [build_node_record(named) for named in result.targets],
         "relations": [build_relation_record(relation) for relation in result.relations],
-        "total": result.total,
-        "unresolved": result.unresolved,
+        **pick_fields(result, "total unresolved"),
         **build_last_fields(result, exit_code),
     }
 
@@ -67,8 +66,7 @@ def build_relation_record(relation: Relation) -> Record:
         "test": relation.test,
         **pick_fields(place, "repository root path"),
         **encode_path(place.path),
-        **pick_fields(place, "line column column_utf16 text"),
-        "freshness": str(place.freshness),
+        **pick_fields(place, "line column column_utf16 text freshness"),
     }
 
 

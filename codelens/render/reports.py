@@ -104,7 +104,7 @@ def build_plan_record(entries: Iterable[tuple[Path, SeenFile | Skip]]) -> Record
     for root, entry in entries:
         files.append({"root": str(root), "path": entry.path} | encode_path(entry.path) | {"action": "index"})
         if isinstance(entry, Skip):
-            files[-1] |= {"action": "skip", "reason": str(entry.reason), "detail": entry.detail}
+            files[-1] |= {"action": "skip"} | pick_fields(entry, "reason detail")
     skipped = sum(file["action"] == "skip" for file in files)
     return {"schema": SCHEMA, "files": files, "indexed": len(files) - skipped, "skipped": skipped, "exit_code": 0}
 
@@ -147,10 +147,8 @@ def build_status_record(status: Status, exit_code: int, skips: Iterable[tuple[st
         "notices": [build_notice_record(n) for n in status.notices],
     }
     if skips is not None:
-        record["skipped"] = [
-            {"repository": name, "path": s.path, "reason": str(s.reason), "detail": s.detail} | encode_path(s.path)
-            for name, s in skips
-        ]
+        named = ((name, pick_fields(skip, "path reason detail") | encode_path(skip.path)) for name, skip in skips)
+        record["skipped"] = [{"repository": name} | skip for name, skip in named]
     return record | {"exit_code": exit_code}
 
 

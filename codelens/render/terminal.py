@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 from socket import gethostname
 from textwrap import wrap
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from rich import box
@@ -96,17 +96,9 @@ def make_console(color: bool) -> Console:
     """Make a console that writes to memory, with the colours of stdout, or 16 colours if stdout is not a terminal."""
     system = Console(file=sys.stdout, force_terminal=True)._color_system if color and sys.stdout.isatty() else None
     name = {1: "standard", 2: "256", 3: "truecolor"}.get(int(system or 1), "standard")
-    return Console(
-        file=StringIO(),
-        force_terminal=color,
-        no_color=not color,
-        color_system=name if color else None,  # type: ignore[arg-type]
-        width=10_000,
-        legacy_windows=False,
-        emoji=False,
-        markup=False,
-        highlight=False,
-    )
+    plain: dict[str, Any] = dict.fromkeys(("legacy_windows", "emoji", "markup", "highlight"), False)
+    colors: dict[str, Any] = {"no_color": not color, "color_system": name if color else None}
+    return Console(file=StringIO(), force_terminal=color, width=10_000, **plain, **colors)
 
 
 def render_texts(console: Console, lines: list[Text]) -> str:
@@ -280,13 +272,8 @@ def _escape_cell(text: str) -> str:
 def render_columns(table: Columns, width: int, color: bool) -> Iterator[str]:
     """Write a table for a terminal that is `width` characters wide."""
     is_wide = bool(table.essential) and sum(table.measure_widths()) + GAP * len(table.heads) > width
-    drawn = Table(
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-        pad_edge=False,
-        title=escape_text(table.title) or None,
-        header_style=HEAD,
-    )
+    drawn = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, header_style=HEAD)
+    drawn.title = escape_text(table.title) or None
     columns = [(i, head) for i, head in enumerate(table.heads) if not is_wide or head in table.essential]
     for place, (_, head) in enumerate(columns):
         drawn.add_column(Text(escape_text(head)), justify="right" if place else "left", no_wrap=True)

@@ -29,13 +29,12 @@ def main() -> None:
     end_at_eof(signal.SIGTERM)
     request = json.loads(sys.argv[1])
     try:
-        reports = Index.build(
+        index, roots, settings = (
             Path(request["index"]),
-            [Path(root) for root in request["roots"]],
+            list(map(Path, request["roots"])),
             Settings(**request["settings"]),
-            progress=_ProgressLines(),
-            as_indexed=request["as_indexed"],
         )
+        reports = Index.build(index, roots, settings, progress=_ProgressLines(), as_indexed=request["as_indexed"])
         _write_line({"ended": True, "wrote": any(report.wrote for report in reports)})
     except KeyboardInterrupt:
         sys.exit(130)

@@ -6,6 +6,7 @@ dropped: a wrong symbol would be worse."""
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -198,8 +199,7 @@ class IndexTraces:
     def ingest(self, files: Iterable[tuple[str, bytes]]) -> IngestResult:
         """Import files given as (name, content), all or none of them, except files imported earlier. Raises TracesFault for a
         file that is not OTLP/JSON, and if the traces file cannot be written."""
-        spans, matched, nameless, unknown = 0, 0, 0, 0
-        known: list[str] = []
+        counts, known = Counter[str](), list[str]()
         # Digest → observations, for files with a match: others may match once more files are indexed.
         observations: dict[str, dict[Place, ObservedRuns]] = {}
         with self._store.reading(), Traces.reading(self.path) as traces:
@@ -211,14 +211,11 @@ class IndexTraces:
                     continue
                 observed: dict[Place, ObservedRuns] = {}
                 for ran in read_spans(content, name):
-                    spans += 1
                     place = matcher.find(ran) if ran else None
-                    if ran is None or place is None:
-                        nameless, unknown = nameless + (ran is None), unknown + (ran is not None)
-                        continue
-                    matched += 1
-                    seen = observed.get(place, ObservedRuns(0, 0))
-                    observed[place] = ObservedRuns(seen.times + 1, max(seen.last, ran.at))
+                    counts["nameless" if ran is None else "unknown" if place is None else "matched"] += 1
+                    if ran and place:
+                        seen = observed.get(place, ObservedRuns(0, 0))
+                        observed[place] = ObservedRuns(seen.times + 1, max(seen.last, ran.at))
                 if observed:
                     observations[digest] = observed
         if observations:  # else no file is made
@@ -230,7 +227,8 @@ class IndexTraces:
                     for place, seen in sorted(observed.items()):
                         writer.observe(place, seen)
         symbols = {place for observed in observations.values() for place in observed}
-        return IngestResult(spans, matched, len(symbols), nameless, unknown, tuple(known))
+        matched, nameless, unknown = (counts[kind] for kind in ("matched", "nameless", "unknown"))
+        return IngestResult(counts.total(), matched, len(symbols), nameless, unknown, tuple(known))
 
     def list_observations(self) -> Mapping[Place, ObservedRuns]:
         """Map each symbol to its observations, most recent first. Raises TracesFault."""

@@ -274,14 +274,8 @@ def answer_context(index: Index, request: ContextAsked) -> Record:
     """Build the object of `context --json`. The server caches packs, instead of the user's cache folder."""
     options = make_filter_options(request, request.limit or EVERYTHING)
     options = replace(options, paths=tuple(request.files)) if request.files else options
-    wanted = ContextRequest(
-        source=FILES if request.files else TASK,
-        counter=open_counter("auto"),
-        options=options,
-        budget=request.budget,
-        forms=Forms(request.forms),
-        query=request.query,
-    )
+    source, forms = FILES if request.files else TASK, Forms(request.forms)
+    wanted = ContextRequest(source, open_counter("auto"), options, request.budget, forms, request.query)
     if request.more:
         wanted = resume_request(request.more, wanted.counter, request.budget)
         allowed = {name: getattr(wanted.options, name) for name in ("limit", *FILTERS)}

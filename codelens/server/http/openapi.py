@@ -39,15 +39,13 @@ def build_document() -> Record:
     text = (files("codelens.render") / "schema.json").read_text(encoding="utf-8")
     shipped: Record = json.loads(text.replace("#/$defs/", "#/components/schemas/"))["$defs"]
     requests = {e.request_model.__name__: e.request_model.model_json_schema() for e in ENDPOINTS.values()}
+    schemas = shipped | requests | _build_server_schemas(shipped)
     return {
         "openapi": "3.1.0",
         "info": {"title": "codelens", "version": __version__, "description": ABOUT},
         "jsonSchemaDialect": JSON_SCHEMA,
         "paths": {f"/api/{endpoint.name}": _build_path(endpoint) for endpoint in ENDPOINTS.values()},
-        "components": {
-            "schemas": shipped | requests | _build_server_schemas(shipped),
-            "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
-        },
+        "components": {"schemas": schemas, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
         "security": [{}, {"key": []}],
     }
 
@@ -59,16 +57,9 @@ def _build_path(endpoint: Endpoint) -> Record:
     responses |= {str(code): {"description": text, "content": content} for code, text in _STATUSES.items()}
     body = {"required": True, "content": _build_json_content(model.__name__)}
     takes: list[Record] = [{"parameters": list_parameters(model)}, {"requestBody": body}]
-    return {
-        verb: {
-            "operationId": f"{verb}_{endpoint.name}",
-            "summary": endpoint.summary,
-            "description": (model.__doc__ or "").strip(),
-            "responses": responses,
-            **request,
-        }
-        for verb, request in zip(("get", "post"), takes, strict=True)
-    }
+    about = {"summary": endpoint.summary, "description": (model.__doc__ or "").strip(), "responses": responses}
+    pairs = zip(("get", "post"), takes, strict=True)
+    return {verb: {"operationId": f"{verb}_{endpoint.name}", **about, **request} for verb, request in pairs}
 
 
 def _build_json_content(name: str) -> Record:

@@ -240,16 +240,10 @@ class _PageRoutes:
             return await self._render("start.html", status=status, most=MOST_REPOSITORIES)
         asked = QueryParams([*_select_api_parameters(request.query_params).multi_items(), ("contributions", "true")])
         answer = await self._ask("search", asked)
-        return await self._render(
-            "search.html",
-            found=answer,
-            fields=fields,
-            title=f"{fields['q']} – codelens",
-            page_offsets=compute_page_offsets,
-            reason=find_reason,
-            roots={row["name"]: row["root"] for row in answer["index"]["repositories"]},
-            filters=await self._list_filters(answer["index"]["snapshot"]),
-        )
+        values = {"found": answer, "fields": fields, "title": f"{fields['q']} – codelens"}
+        values["roots"] = {row["name"]: row["root"] for row in answer["index"]["repositories"]}
+        values["filters"] = await self._list_filters(answer["index"]["snapshot"])
+        return await self._render("search.html", page_offsets=compute_page_offsets, reason=find_reason, **values)
 
     async def show_why(self, template: str, request: Request) -> Response:
         """Explain a rank, by template as a part for the panel, or as a whole page for browsers without JavaScript."""

@@ -32,15 +32,9 @@ ALL_KINDS = tuple(dict.fromkeys([*KINDS, *IMPLIED_KINDS]))
 def answer_relations(call: ToolCall) -> ToolAnswer:
     """Put the question that the tool is named for to the graph."""
     given, where = call.arguments, call.resolve_scope()
-    options = RelationOptions(
-        kinds=tuple(given.get("kinds", ())),
-        min_confidence=given.get("min_confidence"),
-        depth=given.get("depth"),
-        limit=given["limit"],
-        sure=given.get("sure", False),
-        text=given.get("text", False),
-        where=SearchOptions(**where) if any(where.values()) else None,
-    )
+    scope = SearchOptions(**where) if any(where.values()) else None
+    asked = {name: given[name] for name in ("min_confidence", "depth", "limit", "sure", "text") if name in given}
+    options = RelationOptions(tuple(given.get("kinds", ())), where=scope, **asked)
     result: RelationAnswer = getattr(call.index.graph, call.tool.name)(call.resolve_target(given["target"]), options)
     targets, old = result.targets[:3], sum(r.place.freshness is not Freshness.FRESH for r in result.relations)
     note_texts = call.format_notices([*(n.text for n in result.notices), *describe_stale(old, "line")])
