@@ -13,7 +13,7 @@ from html import escape
 from codelens.model.code import UnitRow
 from codelens.model.context import Entry, Form, Pack, PackLayout
 from codelens.render.paths import PathStyle
-from codelens.render.records import SCHEMA, Record, build_last_fields, build_unit_record, pick_fields, to_json
+from codelens.render.records import SCHEMA, Record, build_ending, build_unit_record, pick_fields, to_json
 from codelens.render.visible import choose_fence, escape_line, escape_text, format_code_span
 from codelens.text.counts import quantity
 
@@ -146,7 +146,7 @@ class Json(_Layout):
             **pick_fields(pack, "source tokens budget counter"),
             "results": [self._build_entry(entry, rank) for rank, entry in enumerate(pack.entries, start=1)],
             **pick_fields(pack, "covered cut_total sent"),
-            **build_last_fields(pack, pack.exit_code),
+            **build_ending(pack, pack.exit_code),
             "more": pack.more,
         }
         return to_json(record)

@@ -57,7 +57,7 @@ def build_search_record(result: SearchResult, exit_code: int, stats: Mapping[str
         **pick_fields(result, "total left_out"),
         "search_modes": list(result.channels),
         **pick_fields(result, "trigram_available weak"),
-        **build_last_fields(result, exit_code, {hit.unit.repository for hit in result.hits}),
+        **build_ending(result, exit_code, {hit.unit.repository for hit in result.hits}),
         **build_like_record(result.trace),
     }
     return record | ({"stats": dict(stats)} if stats is not None else {})
@@ -123,7 +123,7 @@ def build_notice_record(notice: Notice) -> Record:
     return pick_fields(notice, "code text")
 
 
-def build_last_fields(answer: Any, exit_code: int, named: Collection[str] | None = None) -> Record:
+def build_ending(answer: Any, exit_code: int, named: Collection[str] | None = None) -> Record:
     """Build the fields that end an answer's object: its notices, its index as `build_index_record` describes it, the exit code."""
     notices = [build_notice_record(notice) for notice in answer.notices]
     return {"notices": notices, "index": build_index_record(answer.index, named), "exit_code": exit_code}

@@ -25,15 +25,7 @@ from codelens.model.graph import (
 )
 from codelens.render.formats import Field, end_with_break, parse_template, read_attributes
 from codelens.render.paths import PathStyle
-from codelens.render.records import (
-    SCHEMA,
-    Record,
-    build_index_record,
-    build_last_fields,
-    encode_path,
-    pick_fields,
-    to_json,
-)
+from codelens.render.records import SCHEMA, Record, build_ending, build_index_record, encode_path, pick_fields, to_json
 from codelens.render.visible import escape_line, escape_text
 
 PLACES = ("refs", "callers", "callees")  # Questions that are answered with places in the text
@@ -47,7 +39,7 @@ def build_answer_record(result: RelationAnswer, exit_code: int) -> Record:
         "targets": [build_node_record(named) for named in result.targets],
         "relations": [build_relation_record(relation) for relation in result.relations],
         **pick_fields(result, "total unresolved"),
-        **build_last_fields(result, exit_code),
+        **build_ending(result, exit_code),
     }
 
 
@@ -88,7 +80,7 @@ def build_map_record(result: RepositoryMap, exit_code: int) -> Record:
         ],
         "uses": [list(pair) for pair in result.uses],
         **pick_fields(result, "total budget tokens"),
-        **build_last_fields(result, exit_code),
+        **build_ending(result, exit_code),
     }
 
 
@@ -235,7 +227,7 @@ def build_reaching_record(result: ReachingTests, paths: PathStyle, exit_code: in
         ],
         "total": len(result.tests),
         "unresolved": result.unresolved,
-        **build_last_fields(result, exit_code),
+        **build_ending(result, exit_code),
     }
 
 

@@ -14,7 +14,7 @@ from codelens.render.records import (
     SCHEMA,
     Record,
     build_candidate_record,
-    build_last_fields,
+    build_ending,
     build_like_record,
     encode_path,
     pick_fields,
@@ -59,7 +59,7 @@ def build_why_record(why: WhyResult, exit_code: int, stats: bool = False) -> Rec
         "total": search.total,
         "options": pick_fields(search.options, names) | {"weights": dict(sorted(search.options.weights.items()))},
         "weights_file": trace.weights or None,
-        **build_last_fields(search, exit_code, {e.candidate.unit.repository for e in why.explanations if e.candidate}),
+        **build_ending(search, exit_code, {e.candidate.unit.repository for e in why.explanations if e.candidate}),
     }
     return record | build_like_record(trace) | ({"stats": dict(trace.seconds)} if stats else {})
 

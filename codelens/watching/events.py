@@ -9,6 +9,7 @@ from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 from codelens.errors import MissingExtra
 
@@ -34,21 +35,12 @@ def yield_changes(folders: Sequence[Path], stop: Event) -> Generator[frozenset[s
     from watchfiles import Change, watch
     from watchfiles._rust_notify import WatchfilesRustInternalError  # not exported elsewhere
 
+    times = {"debounce": GROUP_MS, "step": STEP_MS, "rust_timeout": int(TICK_SECONDS * 1000), "yield_on_timeout": True}
+    options: dict[str, Any] = times | {"watch_filter": None, "stop_event": stop, "force_polling": False}
     # A tolerant watch skips folders that cannot be read, but hides that a limit is reached.
     for is_tolerant in (False, True):
         try:
-            batches = watch(
-                *folders,
-                watch_filter=None,
-                debounce=GROUP_MS,
-                step=STEP_MS,
-                rust_timeout=int(TICK_SECONDS * 1000),
-                yield_on_timeout=True,
-                stop_event=stop,
-                force_polling=False,
-                ignore_permission_denied=is_tolerant,
-            )
-            with closing(batches):
+            with closing(watch(*folders, ignore_permission_denied=is_tolerant, **options)) as batches:
                 for batch in batches:
                     # On Windows a folder's own entry changes with its files, whose events tell the same.
                     yield frozenset(p for kind, p in batch if kind is not Change.modified or not os.path.isdir(p))  # noqa: PTH112

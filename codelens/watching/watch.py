@@ -11,18 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISDIR
 from threading import Event
+from typing import Any
 
+from codelens import errors
 from codelens.config import LoadedSettings, Settings
-from codelens.errors import (
-    CodelensError,
-    IndexBusy,
-    IndexCorrupt,
-    IndexNotTrusted,
-    NoIndex,
-    NoVectors,
-    SchemaTooNew,
-    UsageError,
-)
 from codelens.index import Index
 from codelens.model.runs import IndexReport, ProgressSink, WatchEvent, WatchSink, WatchStep
 from codelens.watching.events import NoEvents, yield_changes, yield_ticks
@@ -96,7 +88,7 @@ class Roots:
         if root not in self._filters:
             try:
                 self._filters[root] = self._filter_of(root)
-            except CodelensError:  # the update will report what is wrong with the settings or the root
+            except errors.CodelensError:  # the update will report what is wrong with the settings or the root
                 self._filters[root] = lambda path: True
         return self._filters[root]
 
@@ -127,7 +119,8 @@ RECHECK_SECONDS = 300.0  # Time after which trees are walked without an event: n
 STORM = 4000  # Changes in one pause above which the watch is set up again: the kernel drops some after 16 384
 POLL_SECONDS = 2.0  # Time between two walks if there are no events
 POLL_SHARE = 20  # A pause is at least this many times a walk's CPU time: 5 % of a core
-ENDING = (NoIndex, IndexCorrupt, IndexNotTrusted, NoVectors, SchemaTooNew)  # Faults that waiting cannot fix
+ENDING = (errors.NoIndex, errors.IndexCorrupt, errors.IndexNotTrusted, errors.NoVectors, errors.SchemaTooNew)
+"""Faults that waiting cannot fix."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +175,7 @@ class Watch:
     def run(self) -> None:
         """Watch until `stop`. Raises faults that waiting cannot fix: an unusable index, or no root is left."""
         if not self._roots.list_present():
-            raise UsageError(f"no such folder: {self._roots.all[0] if self._roots.all else '-'}")
+            raise errors.UsageError(f"no such folder: {self._roots.all[0] if self._roots.all else '-'}")
         while not self._stop.is_set():
             self._renew, self._heard = False, 0
             self._first = self._last = time.monotonic() - LONGEST_SECONDS  # lets the first batch start an update
@@ -201,7 +194,9 @@ class Watch:
         """Update after changes, until the watch must be set up again."""
         for batch in batches:
             if self._begun and not self._index.exists():
-                raise NoIndex(f"{self._index} was removed", "create it again with `codelens index` or `codelens watch`")
+                raise errors.NoIndex(
+                    f"{self._index} was removed", "create it again with `codelens index` or `codelens watch`"
+                )
             self._check_roots()
             if self._renew:
                 return
@@ -228,28 +223,24 @@ class Watch:
         for root in came:
             self._emit(WatchStep.BACK, f"{root} is back")
         if gone and not self._roots.list_present():
-            raise UsageError("no folders left to watch", "name another folder to watch")
+            raise errors.UsageError("no folders left to watch", "name another folder to watch")
         self._renew = self._renew or bool(gone or came)
 
     def _update(self) -> None:
         """Run one update. What it cannot do now stays pending."""
         started = time.thread_time()
         try:
-            reports = Index.build(
-                self._index,
-                self._roots.list_present(),
-                self._settings,
-                progress=self._progress,
-                settings_of=self._options.settings_of,
-                as_indexed=self._options.settings_of is None,
-            )
-        except IndexBusy as fault:
+            settings_of = self._options.settings_of
+            rules: dict[str, Any] = {"settings_of": settings_of, "as_indexed": settings_of is None}
+            roots = self._roots.list_present()
+            reports = Index.build(self._index, roots, self._settings, progress=self._progress, **rules)
+        except errors.IndexBusy as fault:
             self._not_before = time.monotonic() + RETRY_SECONDS
             self._emit_once(WatchStep.WAITING, str(fault))
             return
         except ENDING:
             raise
-        except (CodelensError, OSError) as fault:
+        except (errors.CodelensError, OSError) as fault:
             self._first, self._next = 0.0, time.monotonic() + FAULT_SECONDS
             self._emit_once(WatchStep.FAULT, str(fault))
             return

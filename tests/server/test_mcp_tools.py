@@ -13,7 +13,7 @@ from mcp.shared.exceptions import McpError
 
 import codelens
 from codelens.server.mcp.door import PURPOSES
-from codelens.server.mcp.tool import WORDINGS, reword_for_client
+from codelens.server.mcp.tool import WORDINGS
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.mcp.tools.search import SEARCH
 from codelens.server.mcp.tools.structure import REFS
@@ -160,13 +160,13 @@ def test_read_names_the_lines_that_found_no_room(client: Client) -> None:
     ],
 )
 def test_messages_name_the_arguments_of_the_tool(message: str, client_message: str) -> None:
-    assert reword_for_client(message, SEARCH) == client_message
+    assert SEARCH.reword_message(message) == client_message
 
 
 def test_advice_that_a_client_cannot_follow_is_left_out() -> None:
-    assert reword_for_client("add --expand bfs", SEARCH, advice=True) == ""
-    assert reword_for_client("use a larger --budget, or --format compact", SEARCH, True) == "use a larger `budget`"
-    assert reword_for_client("3 are guesses; --by-name or --min-confidence follows them", REFS) == (
+    assert SEARCH.reword_message("add --expand bfs", advice=True) == ""
+    assert SEARCH.reword_message("use a larger --budget, or --format compact", True) == "use a larger `budget`"
+    assert REFS.reword_message("3 are guesses; --by-name or --min-confidence follows them") == (
         "3 are guesses; `min_confidence` follows them"
     )
 

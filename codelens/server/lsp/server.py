@@ -24,16 +24,9 @@ from codelens import __version__
 from codelens.errors import CodelensError
 from codelens.model.budget import OutOfTime
 from codelens.server.lsp import answers
-from codelens.server.lsp.workspace import (
-    UNREADABLE,
-    LspRequest,
-    NameInFile,
-    Serve,
-    SourceText,
-    WorkspaceFolder,
-    parse_uri,
-)
+from codelens.server.lsp.workspace import UNREADABLE, LspRequest, NameInFile, SourceText, WorkspaceFolder, parse_uri
 from codelens.server.mcp.door import take_stdout
+from codelens.server.upkeep import ServedIndex, Upkeep
 
 COMMANDS_FEATURE = "executeCommand"
 TICK_SECONDS = 0.2  # Time between two checks of an update or of the client's process
@@ -43,6 +36,7 @@ PATIENCE_SECONDS = 5.0  # Most seconds to wait until the client accepts a progre
 LOOK_SECONDS = 60.0  # Seconds after which a tree is checked even if the client reported no change
 MOST_THREADS = 5  # One thread reads messages, the others answer requests
 Answer = Callable[[LspRequest, Any], Any]
+Serve = Callable[[Path], tuple[ServedIndex, Upkeep]]  # Finds the index of a folder, and makes its upkeep
 
 
 def answer_at_position(answer: Callable[[NameInFile, Any], Any], request: LspRequest, params: Any) -> Any:

@@ -243,9 +243,6 @@ class WorkspaceFolder:
         return from_fs_path(str(path if below.startswith("..") else self.path / below)) or ""
 
 
-Serve = Callable[[Path], tuple[ServedIndex, Upkeep]]  # Finds the index of a folder, and makes its upkeep
-
-
 class NameInFile(NamedTuple):
     """The name that a request is about, its meaning, and the readers to find out more."""
 

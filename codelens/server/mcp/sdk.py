@@ -23,7 +23,7 @@ from codelens.model.fast_dataclass import dataclass, field
 from codelens.render.records import pick_fields
 from codelens.server.mcp import schema
 from codelens.server.mcp.door import NAME, SessionStart, write_instructions
-from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall, format_code_line, reword_for_client
+from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall, format_code_line
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import ServedIndex, Upkeep
 
@@ -59,8 +59,8 @@ class ToolDesk:
             text = _format_error(str(fault), "reading is possible meanwhile: call again")
         except CodelensError as fault:
             candidates = fault.candidates if isinstance(fault, TargetError) else ()
-            hint = reword_for_client(fault.hint, tool, advice=True)
-            text = _format_error(reword_for_client(str(fault), tool), hint, candidates)
+            hint = tool.reword_message(fault.hint, advice=True)
+            text = _format_error(tool.reword_message(str(fault)), hint, candidates)
         except Exception as fault:  # the edge of the process: a client gets no traceback
             if self.debug:
                 traceback.print_exc(file=sys.stderr)

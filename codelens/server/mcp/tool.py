@@ -53,6 +53,26 @@ class Tool:
         """The schema of the object with all arguments."""
         return schema.make_object_schema(self.takes, self.required)
 
+    def reword_message(self, message: str, advice: bool = False) -> str:
+        """Replace the flags in a message of the command line by the tool's arguments; shell commands stay.
+
+        Clauses about flags that the tool has no argument for are left out, but the first clause stays unless `advice` is set.
+        """
+        for command_line, client in WORDINGS.items():
+            message = message.replace(command_line, client)
+
+        def format_argument(flag: re.Match[str]) -> str:
+            return f"`{flag[1].lstrip('-').replace('-', '_')}`" if flag[1] else flag[0]
+
+        def is_applicable(clause: str) -> bool:
+            flags = (format_argument(flag).strip("`") for flag in FLAG.finditer(clause) if flag[1])
+            return all(flag in self.takes for flag in flags)
+
+        clauses = enumerate(message.split("; "))
+        return "; ".join(
+            FLAG.sub(format_argument, c) for number, c in clauses if is_applicable(c) or (number == 0 and not advice)
+        )
+
 
 LONGEST_LINE = 240  # Most characters of a line of code in an answer
 LONGEST_NOTICE, MOST_NOTICES = 160, 4  # Most characters of a notice, most notices in an answer
@@ -80,27 +100,6 @@ WORDINGS = {
     "--root-scope, or without -t, -g, PATH and the like": "leave `paths` and `languages` out",
 }
 """Advice that names commands or flags of the command line → the same advice for MCP clients."""
-
-
-def reword_for_client(message: str, tool: Tool, advice: bool = False) -> str:
-    """Replace the flags in a message of the command line by the tool's arguments; shell commands stay.
-
-    Clauses about flags that the tool has no argument for are left out, but the first clause stays unless `advice` is set.
-    """
-    for command_line, client in WORDINGS.items():
-        message = message.replace(command_line, client)
-
-    def format_argument(flag: re.Match[str]) -> str:
-        return f"`{flag[1].lstrip('-').replace('-', '_')}`" if flag[1] else flag[0]
-
-    def is_applicable(clause: str) -> bool:
-        flags = (format_argument(flag).strip("`") for flag in FLAG.finditer(clause) if flag[1])
-        return all(flag in tool.takes for flag in flags)
-
-    clauses = enumerate(message.split("; "))
-    return "; ".join(
-        FLAG.sub(format_argument, c) for number, c in clauses if is_applicable(c) or (number == 0 and not advice)
-    )
 
 
 def describe_stale(count: int, items: str) -> list[str]:
@@ -170,7 +169,7 @@ class ToolCall:
 
     def format_notices(self, texts: Sequence[str]) -> list[str]:
         """Format the first few notices, each on one short line."""
-        notices = [escape_line(reword_for_client(text, self.tool)) for text in texts]
+        notices = [escape_line(self.tool.reword_message(text)) for text in texts]
         lines = [line if len(line) <= LONGEST_NOTICE else f"{line[:LONGEST_NOTICE]}…" for line in notices]
         more = len(lines) - MOST_NOTICES
         return lines if more <= 0 else [*lines[:MOST_NOTICES], f"{more} more notices"]

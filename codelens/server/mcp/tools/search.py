@@ -19,26 +19,10 @@ from codelens.render.context import make_layout
 from codelens.render.paths import PathStyle
 from codelens.render.records import pick_fields
 from codelens.render.visible import escape_line
-from codelens.render.why import (
-    WhyView,
-    format_loss,
-    format_position,
-    format_title,
-    group_families,
-    list_account_rows,
-)
+from codelens.render.why import WhyView, format_loss, format_position, format_title, group_families, list_account_rows
 from codelens.server.mcp import schema
 from codelens.server.mcp.schema import parse_fields
-from codelens.server.mcp.tool import (
-    Record,
-    Tool,
-    ToolAnswer,
-    ToolCall,
-    describe_stale,
-    format_code_line,
-    format_footer,
-    reword_for_client,
-)
+from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, describe_stale, format_code_line, format_footer
 from codelens.text.counts import quantity
 
 MOST_SHOWN = 10  # Most hits of a search without `limit`. Agents read fewer than people.
@@ -63,13 +47,8 @@ def answer_search(call: ToolCall) -> ToolAnswer:
         head = f"{len(hits)} of {quantity(result.total, 'result')}"
         remedy = f"raise `budget`, narrow the query, or go on with offset {given['offset'] + len(hits)}"
         blocks = [line for hit in hits for line in _format_hit(hit, call)]
-        record = {
-            "results": [_build_hit_record(hit, call) for hit in hits],
-            "total": result.total,
-            "cut": cut,
-            "notices": note_texts,
-            "snapshot": call.info.snapshot,
-        }
+        record = {"results": [_build_hit_record(hit, call) for hit in hits], "total": result.total, "cut": cut}
+        record |= {"notices": note_texts, "snapshot": call.info.snapshot}
         return ToolAnswer("\n".join([head, *blocks, *format_footer(cut, "results", remedy, note_texts)]), record)
 
     return call.fit_budget(result.hits, make_answer)
@@ -85,17 +64,10 @@ def _format_hit(hit: Hit, call: ToolCall) -> Iterator[str]:
 
 def _build_hit_record(hit: Hit, call: ToolCall) -> Record:
     unit = hit.unit
-    return {
-        "rank": hit.rank,
-        "path": escape_line(call.paths.format_hit_path(hit)),
-        "line": hit.line,
-        **pick_fields(unit, "start_line end_line kind"),
-        "name": unit.qualified_name,
-        "language": unit.language,
-        "score": round(hit.score, 6),
-        "freshness": str(hit.freshness),
-        "lines": [{"line": line.number, "text": format_code_line(line.text)} for line in hit.snippet],
-    }
+    record: Record = {"rank": hit.rank, "path": escape_line(call.paths.format_hit_path(hit)), "line": hit.line}
+    record |= pick_fields(unit, "start_line end_line kind") | {"name": unit.qualified_name, "language": unit.language}
+    lines = [{"line": line.number, "text": format_code_line(line.text)} for line in hit.snippet]
+    return record | {"score": round(hit.score, 6), "freshness": str(hit.freshness), "lines": lines}
 
 
 HIT = parse_fields("rank:int path line:int start_line:int end_line:int kind name language score:float freshness")
@@ -153,13 +125,9 @@ def answer_why(call: ToolCall) -> ToolAnswer:
     def make_answer(accounts: Sequence[Explanation], cut: int) -> ToolAnswer:
         lines = [line for account in accounts for line in _format_account(account, result, call)]
         lines += format_footer(cut, "accounts", "raise `budget`, or ask about fewer", note_texts)
-        record = {
-            "explanations": [_build_account_record(account, call.paths) for account in accounts],
-            "intent": result.search.trace.intent.name if result.search.trace.intent else "",
-            "total": result.search.total,
-            "cut": cut,
-            "notices": note_texts,
-        }
+        record: Record = {"explanations": [_build_account_record(account, call.paths) for account in accounts]}
+        record["intent"] = result.search.trace.intent.name if result.search.trace.intent else ""
+        record |= {"total": result.search.total, "cut": cut, "notices": note_texts}
         return ToolAnswer("\n".join(lines) or "no results, so there is nothing to explain", record)
 
     return call.fit_budget(result.explanations, make_answer)
@@ -179,7 +147,7 @@ def _format_account(account: Explanation, result: WhyResult, call: ToolCall) -> 
         if line.startswith("try: ") and account.loss:
             line = f"try: `search` with the query {account.loss.remedy_query}"
         else:
-            line = reword_for_client(line, SEARCH)
+            line = SEARCH.reword_message(line)
         yield f"  {format_code_line(line)}"
 
 

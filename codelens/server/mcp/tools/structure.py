@@ -38,6 +38,9 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
     result: RelationAnswer = getattr(call.index.graph, call.tool.name)(call.resolve_target(given["target"]), options)
     targets, old = result.targets[:3], sum(r.place.freshness is not Freshness.FRESH for r in result.relations)
     note_texts = call.format_notices([*(n.text for n in result.notices), *describe_stale(old, "line")])
+    target_records: list[Record] = [
+        {"name": n.qualified_name, "kind": n.kind, "path": _format_node_path(n, call), "line": n.line} for n in targets
+    ]
     places = [f" ({_format_node_path(named, call)}:{named.line})" if named.path else "" for named in targets]
     named_targets = zip(targets, places, strict=True)
     subject = ", ".join(escape_line(f"{named.kind} {named.qualified_name}{place}") for named, place in named_targets)
@@ -48,16 +51,8 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
         cut = result.total - len(relations)
         lines = [_format_relation(relation, result.question, call) for relation in relations]
         footer = format_footer(cut, "relations", remedy, note_texts)
-        record = {
-            "targets": [
-                {"name": n.qualified_name, "kind": n.kind, "path": _format_node_path(n, call), "line": n.line}
-                for n in targets
-            ],
-            "relations": [_build_relation_record(relation, call) for relation in relations],
-            "total": result.total,
-            "cut": cut,
-            "notices": note_texts,
-        }
+        record: Record = {"targets": target_records, "relations": [_build_relation_record(r, call) for r in relations]}
+        record |= {"total": result.total, "cut": cut, "notices": note_texts}
         return ToolAnswer("\n".join([f"{result.question} of {subject}: {result.total}", *lines, *footer]), record)
 
     return call.fit_budget(result.relations, make_answer)
@@ -78,18 +73,11 @@ def _format_relation(relation: Relation, question: str, call: ToolCall) -> str:
 
 def _build_relation_record(relation: Relation, call: ToolCall) -> Record:
     place, listed = relation.place, relation.listed
-    return {
-        "kind": relation.kind,
-        "depth": relation.depth,
-        "name": listed.qualified_name,
-        "symbol_kind": listed.kind,
-        "defined_in": _format_node_path(listed, call),
-        "path": escape_line(call.paths.format_path(place.root, place.path)) if place.line else "",
-        "line": place.line,
-        "text": format_code_line(place.text.strip()),
-        **pick_fields(relation, "confidence certainty test"),
-        "freshness": str(place.freshness),
-    }
+    path = escape_line(call.paths.format_path(place.root, place.path)) if place.line else ""
+    record = pick_fields(relation, "kind depth") | {"name": listed.qualified_name, "symbol_kind": listed.kind}
+    record |= {"defined_in": _format_node_path(listed, call), "path": path, "line": place.line}
+    record |= {"text": format_code_line(place.text.strip())} | pick_fields(relation, "confidence certainty test")
+    return record | {"freshness": str(place.freshness)}
 
 
 def _make_relation_tool(name: str, title: str, description: str, more: Mapping[str, Any]) -> Tool:
