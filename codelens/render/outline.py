@@ -65,13 +65,8 @@ def format_ctags(units: Sequence[UnitRow], path: str) -> Iterator[str]:
 
 def build_files_record(files: Sequence[IndexedFile], total: int, index: IndexInfo) -> Record:
     """Build the object of a part of a list of files; `total` is the number of all files."""
-    return {
-        "schema": SCHEMA,
-        "files": [build_file_record(file) for file in files],
-        "total": total,
-        "index": build_index_record(index),
-        "exit_code": 0 if files else 1,
-    }
+    ending = {"total": total, "index": build_index_record(index), "exit_code": 0 if files else 1}
+    return {"schema": SCHEMA, "files": list(map(build_file_record, files)), **ending}
 
 
 def format_commit(commit: PastCommit, repository: str = "") -> str:
@@ -82,18 +77,12 @@ def format_commit(commit: PastCommit, repository: str = "") -> str:
 
 def build_commits_record(commits: Sequence[tuple[float, str, PastCommit]], total: int, index: IndexInfo) -> Record:
     """Build the object of a part of a list of commits; `total` is the number of all commits."""
-    return {
-        "schema": SCHEMA,
-        "commits": [
-            {"repository": repository, "commit": commit.name}
-            | pick_fields(commit, "time subject body paths")
-            | {"score": score}
-            for score, repository, commit in commits
-        ],
-        "total": total,
-        "index": build_index_record(index),
-        "exit_code": 0 if commits else 1,
-    }
+    rows = []
+    for score, repository, commit in commits:
+        names = {"repository": repository, "commit": commit.name}
+        rows.append(names | pick_fields(commit, "time subject body paths") | {"score": score})
+    ending = {"total": total, "index": build_index_record(index), "exit_code": 0 if commits else 1}
+    return {"schema": SCHEMA, "commits": rows, **ending}
 
 
 def build_file_record(file: IndexedFile) -> Record:

@@ -45,21 +45,13 @@ def build_answer_record(result: RelationAnswer, exit_code: int) -> Record:
 
 def build_relation_record(relation: Relation) -> Record:
     """Build the object of an edge: its ends, its certainty, and the source line that it comes from."""
-    place = relation.place
-    return {
-        "kind": relation.kind,
-        "direction": "out" if relation.outgoing else "in",
-        "depth": relation.depth,
-        "source": build_node_record(relation.source),
-        "target": build_node_record(relation.target),
-        **pick_fields(relation, "provenance confidence via again certainty role"),
-        "start_byte": relation.span.start,
-        "end_byte": relation.span.end,
-        "test": relation.test,
-        **pick_fields(place, "repository root path"),
-        **encode_path(place.path),
-        **pick_fields(place, "line column column_utf16 text freshness"),
-    }
+    place, direction = relation.place, "out" if relation.outgoing else "in"
+    record = {"kind": relation.kind, "direction": direction, "depth": relation.depth}
+    record |= {"source": build_node_record(relation.source), "target": build_node_record(relation.target)}
+    record |= pick_fields(relation, "provenance confidence via again certainty role")
+    record |= {"start_byte": relation.span.start, "end_byte": relation.span.end, "test": relation.test}
+    record |= pick_fields(place, "repository root path") | encode_path(place.path)
+    return record | pick_fields(place, "line column column_utf16 text freshness")
 
 
 def build_node_record(named: NamedNode) -> Record:
@@ -217,12 +209,12 @@ def format_reaching_tests(result: ReachingTests, paths: PathStyle, form: str, nu
 
 
 def build_reaching_record(result: ReachingTests, paths: PathStyle, exit_code: int) -> Record:
+    plain = paths.drop_quotes()
     return {
         "schema": SCHEMA,
         "touched": [build_node_record(named) for named in result.touched],
         "tests": [
-            build_node_record(r.test)
-            | {"depth": r.depth, "through": list(r.through), "pytest": format_pytest_id(r, paths.drop_quotes())}
+            build_node_record(r.test) | pick_fields(r, "depth through") | {"pytest": format_pytest_id(r, plain)}
             for r in result.tests
         ],
         "total": len(result.tests),

@@ -191,16 +191,12 @@ def list_account_rows(candidate: Candidate, view: WhyView) -> list[AccountRow]:
     """List the rows that explain a score: families by amount, or every part in the order of the ranking."""
     if view.every_part:
         return [AccountRow(c.source, c.amount, f"{c.amount:+.6f}", c.reason) for c in candidate.contributions]
-    return [
-        AccountRow(
-            f.name,
-            f.amount,
-            f"{f.amount:+.4f} {f.share:5.0%}",
-            describe_ranks(candidate.contributions, candidate.channels) if f.name == FUSION else "; ".join(f.reasons),
-        )
-        for f in sorted(group_families(candidate.contributions), key=lambda f: f.name != FUSION)
-        if f.reasons
-    ]
+    families = sorted(group_families(candidate.contributions), key=lambda family: family.name != FUSION)
+    reasons = {family.name: "; ".join(family.reasons) for family in families if family.reasons}
+    if FUSION in reasons:
+        reasons[FUSION] = describe_ranks(candidate.contributions, candidate.channels)
+    figures = ((f, f"{f.amount:+.4f} {f.share:5.0%}") for f in families if f.name in reasons)
+    return [AccountRow(f.name, f.amount, text, reasons[f.name]) for f, text in figures]
 
 
 def format_score(candidate: Candidate, view: WhyView) -> str:

@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,15 +88,12 @@ def find_holder(rows: Sequence[KeyRow], key: str) -> KeyRow | None:
 
 def _write_keys(path: Path, rows: Sequence[KeyRow]) -> None:
     """Replace the file of keys atomically by a new one that others cannot read."""
-    record: Mapping[str, object] = {
-        "keys": [
-            {"name": r.name, "sha256": r.sha256}
-            | ({"repositories": list(r.repositories)} if r.repositories != EVERY else {})
-            for r in sorted(rows, key=lambda r: r.name)
-        ]
-    }
+    keys = [row._asdict() for row in sorted(rows, key=lambda row: row.name)]
+    for key in keys:
+        if key["repositories"] == EVERY:
+            del key["repositories"]
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private_file(path, json.dumps(record, indent=1).encode() + b"\n", replace=True)
+        write_private_file(path, json.dumps({"keys": keys}, indent=1).encode() + b"\n", replace=True)
     except OSError as fault:
         raise CannotWrite(f"{path} cannot be written: {fault.strerror}", "the folder must be yours") from None

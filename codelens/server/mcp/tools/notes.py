@@ -86,20 +86,14 @@ def _format_note(linked: LinkedNote) -> list[str]:
 
 def _build_note_record(linked: LinkedNote, text: str) -> Record:
     note = linked.file.note
-    return {
-        "id": escape_line(note.id),
-        "kind": note.kind,
-        "title": format_code_line(note.title),
-        "status": format_code_line(note.status),
-        "tags": [format_code_line(tag) for tag in note.tags],
-        "repository": linked.repository,
-        "path": escape_line(linked.file.path),
-        "places": [
-            {"path": escape_line(p.path), "line": p.line, "symbol": p.symbol, "lost": p.state is AnchorState.LOST}
-            for p in linked.places
-        ],
-        "text": text,
-    }
+    record: Record = {"id": escape_line(note.id), "kind": note.kind, "title": format_code_line(note.title)}
+    record |= {"status": format_code_line(note.status), "tags": list(map(format_code_line, note.tags))}
+    record |= {"repository": linked.repository, "path": escape_line(linked.file.path)}
+    places = [
+        {"path": escape_line(p.path), "line": p.line, "symbol": p.symbol, "lost": p.state is AnchorState.LOST}
+        for p in linked.places
+    ]
+    return record | {"places": places, "text": text}
 
 
 NOTE = {

@@ -229,16 +229,11 @@ def answer_status(call: ToolCall) -> ToolAnswer:
 
     def make_answer(repositories: Sequence[RepositoryStatus], cut: int) -> ToolAnswer:
         lines = [_format_repository(r) for r in repositories]
-        record = {
-            "folder": str(call.served.folder),
-            "ready": status is not None,
-            "work": pick_fields(work, "doing phase done total"),
-            "fault": "; ".join(filter(None, (work.fault, work.hint)))[:MOST_FAULT],
-            "snapshot": status.index.snapshot if status else "",
-            "embedder": status.index.embedder if status else "",
-            "repositories": [_build_repository_record(r) for r in repositories],
-            "cut": cut,
-        }
+        record = {"folder": str(call.served.folder), "ready": status is not None}
+        record |= {"work": pick_fields(work, "doing phase done total")}
+        record |= {"fault": "; ".join(filter(None, (work.fault, work.hint)))[:MOST_FAULT]}
+        record |= pick_fields(status.index, "snapshot embedder") if status else {"snapshot": "", "embedder": ""}
+        record |= {"repositories": [_build_repository_record(r) for r in repositories], "cut": cut}
         more = [f"{cut} more repositories"] if cut else []
         return ToolAnswer("\n".join([f"{state}{doing}{fault}", *lines, *more]), record)
 
