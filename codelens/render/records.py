@@ -71,6 +71,7 @@ def build_like_record(trace: Trace) -> Record:
 
 def build_hit_record(hit: Hit, contributions: bool) -> Record:
     """Build an element of `results`: unit, score, lines shown, place to jump to; with `contributions` the parts of its score."""
+    snippet = [{"line": s.number, "text": s.text, "matches": list(map(list, s.matches))} for s in hit.snippet]
     return build_unit_record(hit.unit) | {
         "score": hit.score,
         **({} if hit.confidence is None else {"confidence": round(hit.confidence, 6)}),
@@ -78,9 +79,7 @@ def build_hit_record(hit: Hit, contributions: bool) -> Record:
         **(build_score_record(hit) if contributions else {}),
         "signature": hit.unit.signature,
         "doc": shorten(hit.unit.doc, LONGEST_DOC, placeholder=" …"),
-        "snippet": [
-            {"line": line.number, "text": line.text, "matches": [list(m) for m in line.matches]} for line in hit.snippet
-        ],
+        "snippet": snippet,
         "freshness": str(hit.freshness),
         "repository": hit.unit.repository,
         **pick_fields(hit, "line column column_utf16"),

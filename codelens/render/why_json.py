@@ -94,12 +94,9 @@ def _build_candidate_record(candidate: Candidate | None, rank: int | None, trace
     families = group_families(candidate.contributions)
     record["families"] = [{"family": f.name} | pick_fields(f, "amount share reasons") for f in families]
     matches = {name: (rank, trace.find_match(name, rank)) for name, rank in sorted(candidate.channels.items())}
-    record["matches"] = {  # channel → what it found: its rank, its own score and its reason
-        name: {"rank": rank} | pick_fields(match, "raw_score reason")
-        for name, (rank, match) in matches.items()
-        if match
-    }
-    return record
+    found = {name: (at, match) for name, (at, match) in matches.items() if match}
+    found_fields = {name: {"rank": at} | pick_fields(match, "raw_score reason") for name, (at, match) in found.items()}
+    return record | {"matches": found_fields}  # channel → what it found: its rank, its own score and its reason
 
 
 def recompute_scores(why: Parsed) -> tuple[int, list[str]]:

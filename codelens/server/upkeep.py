@@ -173,13 +173,9 @@ class Upkeep:
                 return
             self._work = Work("building" if new else "updating", "starting")
             self._ended.clear()
-            self._process = process = start(
-                "codelens.server.builder:main",
-                json.dumps(order),
-                stdin=subprocess.PIPE,  # nothing is written: the process ends when the pipe closes
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-            )
+            # Nothing is written to stdin: the process ends when the pipe closes.
+            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            self._process = process = start("codelens.server.builder:main", json.dumps(order), **pipes)
         if hasattr(os, "setpriority"):
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, process.pid, NICER)

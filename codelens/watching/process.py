@@ -20,13 +20,10 @@ class WatchProcess:
 
     def __init__(self, index: Path, *, report: Callable[[Mapping[str, Any]], None] | None = None) -> None:
         """`report` gets, in its own thread, each object of `--progress json`, and {"type": "text", "text": …} for other lines."""
-        self._process = start(
-            "codelens.cli.main:run",
-            *("watch", "--db", str(index.absolute()), "--until-eof", "--progress", "json"),
-            stdin=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=str(Path.cwd()),  # the command line looks for settings in the same folder as we do
-        )
+        command = ("watch", "--db", str(index.absolute()), "--until-eof", "--progress", "json")
+        folder = str(Path.cwd())  # the command line looks for settings in the same folder as we do
+        pipe = subprocess.PIPE
+        self._process = start("codelens.cli.main:run", *command, stdin=pipe, stderr=pipe, cwd=folder)
         self._reader = Thread(target=self._read_lines, args=(report,), name="codelens-watch-reader", daemon=True)
         self._reader.start()
 

@@ -88,12 +88,8 @@ class SourceLinks:
         named = FORMS.get(self.host, self.host if self.host != "auto" else "")
         known = next((FORMS[form] for part, form in PARTS_OF_HOSTS.items() if part in host), "")
         below = root.relative_to(repository.top).as_posix()
-        return (
-            (known or named) if self.host in FORMS else (named or known),
-            address,
-            commit,
-            f"{below}/".removeprefix("./"),
-        )
+        form = (known or named) if self.host in FORMS else (named or known)
+        return form, address, commit, f"{below}/".removeprefix("./")
 
 
 def find_web_address(remote: str) -> str:

@@ -71,20 +71,14 @@ def list_parameters(model: type[ApiRequest]) -> list[Record]:
     """List a URL parameter for each field of a model; a list is a parameter that may be repeated."""
     schema = model.model_json_schema(ref_template="#/components/schemas/{model}")
     required = schema.get("required", [])
-    return [
-        {
-            "name": SHORT.get(name, name),
-            "in": "query",
-            "required": name in required,
-            "description": field.get("description", ""),
-            # Without null, because a URL omits the parameter instead.
-            "schema": next(
-                (choice for choice in field.get("anyOf", ()) if choice.get("type") != "null"),
-                {k: v for k, v in field.items() if k not in ("title", "description")},
-            ),
-        }
-        for name, field in schema["properties"].items()
-    ]
+    parameters = list[Record]()
+    for name, field in schema["properties"].items():
+        # Without null, because a URL omits the parameter instead.
+        choices = [choice for choice in field.get("anyOf", ()) if choice.get("type") != "null"]
+        kind = choices[0] if choices else {k: v for k, v in field.items() if k not in ("title", "description")}
+        parameter = {"name": SHORT.get(name, name), "in": "query", "required": name in required}
+        parameters.append(parameter | {"description": field.get("description", ""), "schema": kind})
+    return parameters
 
 
 def _refer_to(name: str) -> Record:

@@ -243,17 +243,11 @@ def _make_context_request(call: ToolCall, room: int) -> ContextRequest:
             raise TargetError("the root is a folder, not a file", hint="name files relative to the root")
         where |= {"paths": tuple(below for _, below in places)}
         where |= {"repositories": tuple(sorted({name for names, _ in places for name in names}))}
-    return ContextRequest(
-        source=source,
-        counter=counter,
-        options=SearchOptions(limit=EVERYTHING, **pick_fields(call.served.settings, "mode profile memory"), **where),
-        budget=room,
-        forms=Forms(given["forms"]),
-        query=given.get("task", ""),
-        diff=given["diff"].encode("utf-8", "replace") if "diff" in given else None,
-        revisions=given.get("revisions", ""),
-        cwd=call.info.repositories[0].root if call.info.repositories else str(call.served.folder),
-    )
+    options = SearchOptions(limit=EVERYTHING, **pick_fields(call.served.settings, "mode profile memory"), **where)
+    diff = given["diff"].encode("utf-8", "replace") if "diff" in given else None
+    cwd = call.info.repositories[0].root if call.info.repositories else str(call.served.folder)
+    task: dict[str, Any] = {"query": given.get("task", ""), "diff": diff, "revisions": given.get("revisions", "")}
+    return ContextRequest(source, counter, options, room, Forms(given["forms"]), cwd=cwd, **task)
 
 
 def count_escaped(text: str) -> int:
