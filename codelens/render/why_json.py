@@ -93,10 +93,11 @@ def _build_candidate_record(candidate: Candidate | None, rank: int | None, trace
         record["fused"] = fused
     families = group_families(candidate.contributions)
     record["families"] = [{"family": f.name} | pick_fields(f, "amount share reasons") for f in families]
-    matches = {name: (rank, trace.find_match(name, rank)) for name, rank in sorted(candidate.channels.items())}
-    found = {name: (at, match) for name, (at, match) in matches.items() if match}
-    found_fields = {name: {"rank": at} | pick_fields(match, "raw_score reason") for name, (at, match) in found.items()}
-    return record | {"matches": found_fields}  # channel → what it found: its rank, its own score and its reason
+    record["matches"] = {}  # channel → what it found: its rank, its own score and its reason
+    for name, place in sorted(candidate.channels.items()):
+        if match := trace.find_match(name, place):
+            record["matches"][name] = {"rank": place} | pick_fields(match, "raw_score reason")
+    return record
 
 
 def recompute_scores(why: Parsed) -> tuple[int, list[str]]:
