@@ -292,7 +292,7 @@ def answer_outline(index: Index, request: FileAsked) -> Record:
 
 
 def answer_file(index: Index, request: FileAsked) -> Record:
-    return build_source_record(index.source(request.path, request.repository), index.info())
+    return build_source_record(index.read_source(request.path, request.repository), index.info())
 
 
 def answer_file_list(index: Index, request: FilesAsked) -> Record:

@@ -41,7 +41,7 @@ def answer_notes(call: ToolCall) -> ToolAnswer:
     notes = list[LinkedNote]()
     for repository in call.info.repositories:
         root = Path(repository.root)
-        with call.index.anchors(root) as finder:
+        with call.index.open_anchors(root) as finder:
             files = NoteFolder(root).read_notes() if root.is_dir() else ()
             notes += [LinkedNote(f, repository.name, tuple(map(finder.find, f.note.links))) for f in files]
     if "id" in call.arguments:
