@@ -193,41 +193,37 @@ class Evidence:
 
     def gather(self, units: Iterable[UnitRow]) -> None:
         """Add the counts of more candidates. Raises OutOfTime, after which the evidence is unusable."""
-        self._store.budget.check()
+        store, check = self._store, self._store.budget.check
+        check()
         new = [unit for unit in units if unit.id not in self.units]
         first = not self.units
         self.units |= {unit.id: unit for unit in new}
         pool = UnitSet(sorted(unit.id for unit in new))
-        documents = {unit.document for unit in new}
-        uncounted = documents - self.files.keys()
-        self._store.foresee(
-            ("occurrences.count_in_units", (pool, self.terms)),
-            *([("vectors.measure_units", (pool, self._vector))] if self._vector else []),
-            ("edges.count_using_files", (pool,)),
-            *([("occurrences.count_in_files", (uncounted, self.asked))] if uncounted else []),
-            *([("messages.weigh", (uncounted, self._in_messages))] if uncounted and self._in_messages else []),
+        uncounted = {unit.document for unit in new} - self.files.keys()
+        occurrences, uses, distances, messages, in_files = store.at_once(
+            partial(store.occurrences.count_in_units, pool, self.terms, check),
+            partial(store.edges.count_using_files, pool),
+            partial(store.vectors.measure_units, pool, self._vector) if self._vector else dict,
+            partial(store.messages.weigh, uncounted, self._in_messages) if self._in_messages and uncounted else dict,
+            partial(store.occurrences.count_in_files, uncounted, self.asked, check) if uncounted else tuple,
         )
-        occurrences = self._store.occurrences.count_in_units(pool, self.terms, self._store.budget.check)
+        check()
         self.found |= occurrences
-        if not self._means and any(map(self._store.postings.count_units, self.terms)):
-            rows, tokens = self._store.postings.read_totals()
+        if not self._means and any(map(store.postings.count_units, self.terms)):
+            rows, tokens = store.postings.read_totals()
             self._means = tuple(count / max(1, rows) for count in tokens)
             for scales, mean in zip(self._scales, self._means, strict=False):
                 scales.mean = mean or 1.0
-        self._store.budget.check()
         self._weigh(occurrences)
-        if self._vector:
-            distances = self._store.vectors.measure_units(pool, self._vector)
-            self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
-        self._store.budget.check()
+        self.uses |= uses
+        self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
         rarity = self._in_messages
-        for document, messages in self._store.messages.weigh(uncounted, rarity).items() if rarity else ():
-            norm = weigh_length(messages.said, self._mean_said, OF_MESSAGES, MESSAGES_LENGTH_SHARE)
-            score = score_text(((rarity[word], weight) for word, weight in messages.terms.items()), norm)
-            self.messages[document] = score / self._of_messages, messages.best
-        if uncounted:
-            self._gather_files(uncounted)
-        self.uses |= self._store.edges.count_using_files([unit.id for unit in new])
+        for document, said in messages.items():
+            norm = weigh_length(said.said, self._mean_said, OF_MESSAGES, MESSAGES_LENGTH_SHARE)
+            score = score_text(((rarity[word], weight) for word, weight in said.terms.items()), norm)
+            self.messages[document] = score / self._of_messages, said.best
+        if in_files:
+            self._weigh_files(uncounted, *in_files)
         if first:
             self.best_bm25 = max(self.bm25.values(), default=0.0)
             self.best_related = max(self.related.values(), default=0.0)
@@ -277,8 +273,12 @@ class Evidence:
         """Find the commit with the best message among those that changed a file, which must be in `messages`."""
         return self._store.messages.commit(self.messages[document][1])[1]
 
-    def _gather_files(self, documents: set[DocumentId]) -> None:
-        lengths, holding = self._store.occurrences.count_in_files(documents, self.asked, self._store.budget.check)
+    def _weigh_files(
+        self,
+        documents: Iterable[DocumentId],
+        lengths: Mapping[DocumentId, int],
+        holding: Sequence[Mapping[DocumentId, int]],
+    ) -> None:
         mean = self._store.units.count() / max(1, self._store.occurrences.count_files())
         counts: dict[DocumentId, list[tuple[int, int]]] = {document: [] for document in documents}
         for place, of_term in enumerate(holding):

@@ -49,11 +49,8 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, tuple[
     """Map each file with a word of the query to (BM25F, reason such as 'BM25 4.20: name config; defines load, read')."""
     documents, names = store.files.read_totals()
     weights = dict.fromkeys((t.text for t in query.extra), OF_AN_EXTRA) | {t.text: 1.0 for t in query.words}
-    store.foresee(
-        *((f"files.{field}", (term,)) for term in weights for field in ("find_imports", "count_named")),
-        *(("files.find_on_path", (term, field)) for term in weights for field in ("concepts", "path")),
-    )
-    counts_of = {term: _count_in_fields(term, store) for term in weights}
+    counted = store.at_once(*(partial(_count_in_fields, term, store) for term in weights))
+    counts_of: dict[str, Mapping[str, Mapping[DocumentId, int]]] = dict(zip(weights, counted, strict=True))
     lengths = store.files.count_definitions(
         {d for fields in counts_of.values() for in_field in fields.values() for d in in_field}
     )
@@ -82,13 +79,14 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, tuple[
 def _count_in_fields(term: str, store: Store) -> Mapping[str, Mapping[DocumentId, int]]:
     """Count a term's occurrences: field → document → count."""
     store.budget.check()
-    importing = [document for document, text in store.files.find_imports(term) if term in index_terms(text).split()]
-    return {
-        "concepts": dict.fromkeys(store.files.find_on_path(term, "concepts"), 1),
-        "path": dict.fromkeys(store.files.find_on_path(term, "path"), 1),
-        "names": store.files.count_named(term),
-        "imports": dict.fromkeys(importing, 1),
-    }
+    imports, concepts, folders, names = store.at_once(
+        partial(store.files.find_imports, term),
+        *(partial(store.files.find_on_path, term, field) for field in ("concepts", "path")),
+        partial(store.files.count_named, term),
+    )
+    importing = [document for document, text in imports if term in index_terms(text).split()]
+    found = {"concepts": concepts, "path": folders, "imports": importing}
+    return {"names": names} | {field: dict.fromkeys(documents, 1) for field, documents in found.items()}
 
 
 MODES = ("hybrid", "keyword", "vector", "fuzzy")
@@ -222,19 +220,15 @@ class FilesInScope:
 
     def read_units(self, units: Collection[UnitId]) -> dict[UnitId, UnitRow]:
         """Read files as units that hits can show: each is its whole file, with the names of its definitions as doc."""
-        store, ids, rows = self._store, [DocumentId(-unit) for unit in units], {}
-        store.foresee(
-            ("documents.read_rows", (ids,)),
-            *(("files.read_outline", (d, MOST_OUTLINED)) for d in ids),
-            *(("files.read_extent", (d,)) for d in ids),
-        )
-        names = {r.id: r.name for r in store.documents.list_repositories()}
-        documents = self.find_rows(ids)
-        for unit in sorted(units, reverse=True):
-            document = documents[DocumentId(-unit)]
-            outline = [name for _, name in store.files.read_outline(document.id, MOST_OUTLINED)]
-            rows[unit] = make_file_unit(document, names[document.repository], store, ", ".join(outline))
-        return rows
+        store, ids = self._store, [DocumentId(-unit) for unit in sorted(units, reverse=True)]
+        names, documents = {r.id: r.name for r in store.documents.list_repositories()}, self.find_rows(ids)
+
+        def make_unit(document: DocumentRow) -> UnitRow:
+            outline = ", ".join(name for _, name in store.files.read_outline(document.id, MOST_OUTLINED))
+            return make_file_unit(document, names[document.repository], store, outline)
+
+        rows = store.at_once(*(partial(make_unit, documents[document]) for document in ids))
+        return {row.id: row for row in rows}
 
     def select_best(self, scores: Mapping[DocumentId, float], limit: int) -> list[DocumentId]:
         """Select the `limit` best of these files that may be found, best first, ties by repository and path."""

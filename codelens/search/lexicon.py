@@ -17,7 +17,6 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from codelens.errors import SettingsError
-from codelens.model.code import UnitId
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import ExpandedQuery, Term
 from codelens.store.postings import build_plain_phrases
@@ -144,10 +143,11 @@ def select_related_terms(
                 origins.setdefault(word, []).append(f"{entry.phrase} → {word}")
                 stands_for.setdefault(word, []).extend(entry.words)
     likely = sorted(doubts, key=lambda word: (doubts[word], word))[: int(weights["considered"])]
-    store.foresee(*(("postings.count_units", (word,)) for word in (*likely, *(t.text for t in query.extra))))
+    # Those of extra terms are counted with them, for later stages
+    frequencies = store.postings.count_units_by_term((*likely, *(term.text for term in query.extra)))
     total, ordered = store.units.count(), list[tuple[float, Term]]()
-    for word in likely:
-        if 0 < (units := store.postings.count_units(word)) <= max(weights["common"] * total, FEW_UNITS):
+    for word, units in frequencies.items():
+        if word in doubts and 0 < units <= max(weights["common"] * total, FEW_UNITS):
             strength, share = 1.0 - doubts[word], units / total
             worth = strength * math.sqrt(share) * math.log(1.0 / share)
             origin, words = "; ".join(origins[word]), tuple(dict.fromkeys(stands_for[word]))
@@ -176,14 +176,11 @@ def add_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
         store.budget.limits.append(
             f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown words were checked for typing mistakes"
         )
-    stems = [(word, stem) for word in unknown[:MOST_UNKNOWN] for stem in _find_stems_like(word, store)]
-    store.foresee(*(("postings.bm25", ([stem + BEGINNING], {}, None, MOST_READ)) for _, stem in stems))
-    corrections = []
-    for word, stem in stems:
-        units = [unit for unit, _ in store.postings.bm25([stem + BEGINNING], {}, None, MOST_READ)]
-        correction = _find_whole_word(stem, word, units, store)
-        corrections.append(Term(correction, "spelling", f"{word} ~ {correction}"))
-    return replace(query, extra=(*query.extra, *corrections)) if corrections else query
+    alike = store.at_once(*(partial(_find_stems_like, word, store) for word in unknown[:MOST_UNKNOWN]))
+    stems = [(word, stem) for word, stems in zip(unknown, alike, strict=False) for stem in stems]
+    found = store.at_once(*(partial(_find_whole_word, stem, word, store) for word, stem in stems))
+    corrections = [Term(one, "spelling", f"{word} ~ {one}") for (word, _), one in zip(stems, found, strict=True)]
+    return replace(query, extra=(*query.extra, *corrections))
 
 
 def _find_stems_like(word: str, store: Store) -> list[str]:
@@ -212,9 +209,9 @@ def _find_stems_like(word: str, store: Store) -> list[str]:
     return sorted(near, key=lambda term: (near[term], -units_of[term], term))[:MOST_CORRECTIONS]
 
 
-def _find_whole_word(stem: str, typed: str, units: Iterable[UnitId], store: Store) -> str:
-    """Find in the names and texts of these units the word with this stem whose length is nearest to the typed word's."""
-    rows = store.units.read_rows(units)
+def _find_whole_word(stem: str, typed: str, store: Store) -> str:
+    """Find in the names and texts of the best units the word with this stem whose length is nearest to the typed word's."""
+    rows = store.units.read_rows([unit for unit, _ in store.postings.bm25([stem + BEGINNING], {}, None, MOST_READ)])
     documents = {
         document.id: document for document in store.documents.read_rows({row.document for row in rows.values()})
     }

@@ -9,6 +9,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from textwrap import dedent
 
 from codelens.embed.base import EmbeddedFields, Embedder, sum_vectors
@@ -60,9 +61,8 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
     else:
         target = resolve_target(options.like, store)
         document, unit = _find_indexed(target, store)
-        methods = "units.list_in_document", "units.list_piece_counts", "references.list_in_document"
-        store.foresee(*((method, (document.id,)) for method in methods))
-        units = store.units.list_in_document(document.id)
+        readers = store.units.list_in_document, store.units.list_piece_counts, store.references.list_in_document
+        units, piece_counts, references = store.at_once(*(partial(read, document.id) for read in readers))
         inside, itself, whole = units, units, Span(0, sys.maxsize)
         if unit is not None:
             whole = unit.span
@@ -76,10 +76,10 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
         # Only sections have headings; other chunks of text are named after their file
         heading = inside[0].name if inside and inside[0].kind == "section" else ""
         uses: Counter[str] = Counter()
-        for reference in store.references.list_in_document(document.id):
+        for reference in references:
             if whole.start <= reference.start < whole.end and reference.kind not in LITERAL_KINDS:
                 uses.update(tokens(reference.name))
-        pieces = dict(store.units.list_piece_counts(document.id))
+        pieces = dict(piece_counts)
         vectors = store.vectors.read_vectors([(u.id, pieces[u.id]) for u in inside]) if embedder else []
         query = _make_query(names, heading, uses, sum_vectors(vectors), store, least=2)
         home = next(row for row in store.documents.list_repositories() if row.id == document.repository)

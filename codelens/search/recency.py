@@ -54,19 +54,15 @@ def measure_recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[U
     by_file: dict[DocumentId, list[UnitRow]] = {}
     for unit in units:
         by_file.setdefault(unit.document, []).append(unit)
-    repositories = store.documents.list_repositories()
-    store.foresee(*(("history.read", (row.id,)) for row in repositories))
-    read = {row.id: store.history.read(row.id) for row in repositories}
     values: dict[UnitId, ExplainedValue] = {}
-    documents = store.documents.read_rows(by_file)
+    read, documents = store.history.read_all(), store.documents.read_rows(by_file)
     store.foresee(
         *(("lines.by_path", (document.repository, [document.path])) for document in documents),
         *(("lines.commits", (document.repository,)) for document in documents),
         *(("documents.read_snapshot", (document.id,)) for document in documents),
     )
     for document in documents:
-        known = read[document.repository]
-        if known is None or not known.commits:
+        if (known := read.get(document.repository)) is None:
             continue
         run.budget.check()
         for unit_id, last in changes.find_for_units(document, by_file[document.id]).items():

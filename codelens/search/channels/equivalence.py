@@ -8,7 +8,7 @@ and "compute the blast radius" both contain "blast radius", so that no class has
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -214,18 +214,15 @@ def find_by_concept(run: SearchRun, limit: int) -> ChannelResult:
     learned = list(query.learned)
     matches: dict[UnitId, Match] = {}
     chosen = sorted((m for m in class_matches if m.strong or m.concept.own), key=lambda match: -match.score)
-    lookups = {
-        (match, target): (target, run.within, NAMED_CAP, match.concept.languages)
-        for match in chosen
-        for target in select_targets(match.concept)
-    }
-    store.foresee(*(("units.find_by_name", lookup) for lookup in lookups.values()))
-    for (match, target), lookup in lookups.items():
+    targets = [(match, target) for match in chosen for target in select_targets(match.concept)]
+    find = partial(store.units.find_by_name, within=run.within, limit=NAMED_CAP)
+    found = store.at_once(*(partial(find, target, languages=match.concept.languages) for match, target in targets))
+    for (match, target), units in zip(targets, found, strict=True):
         while learned and learned[0].raw_score > match.score:
             matches.setdefault(learned[0].unit, learned.pop(0))
         phrases = " and ".join(f'"{phrase}"' for phrase in match.phrases[:2])
         reason = f"{phrases} of class {match.concept.name} names {target}"
-        for unit in store.units.find_by_name(*lookup):
+        for unit in units:
             matches.setdefault(unit, Match(unit, match.score, reason))
     for match_of_use in learned:
         matches.setdefault(match_of_use.unit, match_of_use)

@@ -24,7 +24,6 @@ from codelens.search.verbatim import (
     is_code,
     is_pasted,
 )
-from codelens.store.store import Expected
 from codelens.text.identifiers import fold_identifier, split_qualified
 from codelens.text.terms import BEGINNING
 
@@ -89,20 +88,27 @@ def find_by_fragment(run: SearchRun, limit: int) -> ChannelResult:
 def _find_named(run: SearchRun, unknown: Mapping[str, float], limit: int) -> dict[UnitId, Match]:
     """Find units whose names contain a name of the query, or a word of it that occurs in no unit."""
     matches: dict[UnitId, Match] = {}
-    store = run.store
     terms = [term for term in run.terms.names if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS]
     terms += [term for term in run.terms.words if fold_identifier(term.text) in unknown]
-    store.foresee(*(_name_question(term, run, limit) for term in terms if fold_identifier(term.text)))
-    for term in terms:
-        part, said = fold_identifier(term.text), describe_name(term)
-        store.budget.check()
-        if len(part) >= TRIGRAM:
-            for unit, _, letters in store.postings.find_names_with(*_name_question(term, run, limit)[1]):
-                matches.setdefault(unit, Match(unit, _share_of_name(part, letters), f"its name has {said}"))
-        elif part:
-            for unit in store.units.find_by_prefix(part, run.within, limit):
-                matches.setdefault(unit, Match(unit, HOLDS, f"its name begins with {said}"))
+    for named in run.store.at_once(*(partial(_find_with_part, term, run, limit, limit) for term in terms)):
+        for unit, _, value, reason in named:
+            matches.setdefault(unit, Match(unit, value, reason))
     return matches
+
+
+def _find_with_part(
+    term: Term, run: SearchRun, most: int, most_begun: int
+) -> list[tuple[UnitId, DocumentId | None, float, str]]:
+    """Find `most` names that contain a term, or if it is short `most_begun` names that begin with it: (unit, document or None,
+    raw score, reason)."""
+    store, part, said = run.store, fold_identifier(term.text), describe_name(term)
+    store.budget.check()
+    if len(part) >= TRIGRAM:
+        named = store.postings.find_names_with(part, run.within, most, split_qualified(term.origin)[1])
+        reason = f"its name has {said}"
+        return [(unit, document, HOLDS * (1.0 + len(part) / letters) / 2, reason) for unit, document, letters in named]
+    units = store.units.find_by_prefix(part, run.within, most_begun) if part else ()
+    return [(unit, None, HOLDS, f"its name begins with {said}") for unit in units]
 
 
 def _find_unknown(run: SearchRun) -> dict[str, float]:
@@ -121,38 +127,16 @@ def _find_unknown(run: SearchRun) -> dict[str, float]:
     return dict(islice(unknown.items(), MOST_UNKNOWN))
 
 
-def _name_question(term: Term, run: SearchRun, limit: int) -> Expected:
-    """Make the store call that finds names that contain a term, or begin with it if it is short."""
-    part = fold_identifier(term.text)
-    if len(part) < TRIGRAM:
-        return "units.find_by_prefix", (part, run.within, limit)
-    return "postings.find_names_with", (part, run.within, limit, split_qualified(term.origin)[1])
-
-
-def _share_of_name(part: str, letters: int) -> float:
-    """Compute the raw score of a name with this number of letters that contains a part."""
-    return HOLDS * (1.0 + len(part) / letters) / 2
-
-
 def _find_by_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     """Find units whose name or text contains words of the query as parts; the raw score is the mean value of the words."""
-    store, terms = run.store, {term.text: term for term in run.terms.words[:MOST_UNKNOWN]}
+    terms = {term.text: term for term in run.terms.words[:MOST_UNKNOWN]}
     parts_of: dict[UnitId, dict[str, tuple[float, str]]] = {}
     named: set[DocumentId] = set()
-    asked = {text: _name_question(term, run, MOST_NAMED) for text, term in terms.items()}
-    store.foresee(*(question for question in asked.values() if question[0] == "postings.find_names_with"))
-    for text, term in terms.items():
-        part = fold_identifier(text)
-        store.budget.check()
-        if len(part) >= TRIGRAM:
-            for unit, document, letters in store.postings.find_names_with(*asked[text][1]):
-                parts_of.setdefault(unit, {})[text] = (
-                    _share_of_name(part, letters),
-                    f"its name has {describe_name(term)}",
-                )
-                named.add(document)
-        for unit in store.units.find_by_prefix(part, run.within, limit) if 0 < len(part) < TRIGRAM else ():
-            parts_of.setdefault(unit, {})[text] = (HOLDS, f"its name begins with {describe_name(term)}")
+    found = run.store.at_once(*(partial(_find_with_part, term, run, MOST_NAMED, limit) for term in terms.values()))
+    for text, of_term in zip(terms, found, strict=True):
+        for unit, document, value, reason in of_term:
+            parts_of.setdefault(unit, {})[text] = value, reason
+            named.update([document] if document else [])
     texts = {text.removesuffix(BEGINNING): text for text in terms}
     for unit, finds in find_parts(run, list(texts)[:MOST_TOKENS], named).items():
         for text, find in finds.items():

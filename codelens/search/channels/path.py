@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.search import Match, QueryTarget
@@ -53,20 +54,19 @@ def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
     path = re.sub(r"^(?:\.{1,2}/)+", "", asked["path"])
     line, column = int(asked["line"] or 0), int(asked["column"] or 0)
     may_be_found = run.make_scope_test()
-    targets: dict[UnitId, QueryTarget] = {}
-    files = _find_files(path, run)
-    run.store.foresee(
-        *((name, (d.id,)) for d, _ in files for name in ("documents.read_snapshot", "units.list_in_document"))
-    )
-    for document, below in files:
-        if line > (lines := len(run.texts.lines(document))):
-            run.notice("place", f"{document.path} has {quantity(lines, 'line')}")
-        units = [u for u in run.store.units.list_in_document(document.id) if may_be_found(u.id)]
+
+    def find_in_file(document: DocumentRow, below: str) -> dict[UnitId, QueryTarget]:
+        lines, units = run.store.at_once(
+            partial(run.texts.lines, document), partial(run.store.units.list_in_document, document.id)
+        )
+        if line > len(lines):
+            run.notice("place", f"{document.path} has {quantity(len(lines), 'line')}")
+        units = [unit for unit in units if may_be_found(unit.id)]
         share = 1.0 if document.path == below else OTHER_FILE
-        targets |= {
-            u.id: QueryTarget(share * value, text, line, column) for u, value, text in _place_units(line, units)
-        }
-    return targets
+        return {u.id: QueryTarget(share * value, text, line, column) for u, value, text in _place_units(line, units)}
+
+    targets = run.store.at_once(*(partial(find_in_file, *file) for file in _find_files(path, run)))
+    return {unit: target for of_file in targets for unit, target in of_file.items()}
 
 
 def _find_files(path: str, run: SearchRun) -> list[tuple[DocumentRow, str]]:

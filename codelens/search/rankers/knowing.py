@@ -16,7 +16,7 @@ import math
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import PurePosixPath
 
 from codelens.graph.surroundings import ContentNumbering, WholeGraph
@@ -161,12 +161,13 @@ def _collect_pool(
 
 def _read_confidences(units: Collection[UnitId], store: Store) -> dict[int, float]:
     """Map each unit to the confidence of the surest edge that leads to it, including edges to containers and members."""
-    members = ("edges.find_outgoing", (units, {"member_of"}))
-    store.foresee(("edges.find_best_confidences", (units,)), ("edges.find_nested", (units,)), members)
-    surest = store.edges.find_best_confidences(units)
-    contained = [node for node, _, _ in store.edges.find_nested(units)]
-    contained += [edge.source for edge in store.edges.find_outgoing(*members[1])]
-    for node in contained:
+    surest: dict[int, float]
+    surest, nested, members = store.at_once(
+        partial(store.edges.find_best_confidences, units),
+        partial(store.edges.find_nested, units),
+        partial(store.edges.find_outgoing, units, {"member_of"}),
+    )
+    for node in (*(node for node, _, _ in nested), *(edge.source for edge in members)):
         surest[node] = max(CONTAINED, surest.get(node, 0.0))
     return surest
 
@@ -218,12 +219,14 @@ def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most
 def read_directed_edges(nodes: Sequence[Node], kinds: Collection[str], store: Store) -> Adjacency:
     """Read the directed edges of these kinds among these nodes, including the nesting of units; each has weight 1."""
     among, stored = frozenset(nodes), [kind for kind in kinds if kind not in ("contains", "member_of")]
-    store.foresee(("edges.find_outgoing", (among, stored)), ("edges.find_nested", (among,)))
+    outgoing, nested = store.at_once(
+        partial(store.edges.find_outgoing, among, stored), partial(store.edges.find_nested, among)
+    )
     targets: dict[Node, set[Node]] = {node: set() for node in sorted(among)}
-    for edge in store.edges.find_outgoing(among, stored):
+    for edge in outgoing:
         if edge.target in among and edge.target != edge.source:
             targets[edge.source].add(edge.target)
-    for node, other, down in store.edges.find_nested(among):
+    for node, other, down in nested:
         if other in among and ("contains" if down else "member_of") in kinds:
             targets[node].add(UnitId(other))
     return {node: [(target, 1.0) for target in sorted(others)] for node, others in targets.items()}
@@ -309,23 +312,21 @@ def rank_by_neighbours(run: SearchRun, named: Sequence[Match]) -> list[Match]:
     rows = store.units.read_rows(best)
     seeds = {unit: rows[unit].name for unit in best if rows[unit].kind not in CHUNK_KINDS}
     around: dict[UnitId, set[UnitId]] = {unit: set() for unit in seeds}
-    store.foresee(*((f"edges.{way}", ([*seeds], {"calls"}, MOST_EDGES)) for way in ("find_outgoing", "find_incoming")))
-    for edge in store.edges.find_outgoing([*seeds], {"calls"}, MOST_EDGES):
-        if is_unit(edge.target):
-            around[UnitId(edge.source)].add(UnitId(edge.target))
-    for edge in store.edges.find_incoming([*seeds], {"calls"}, MOST_EDGES):
-        if is_unit(edge.source):
-            around[UnitId(edge.target)].add(UnitId(edge.source))
+    finders = store.edges.find_outgoing, store.edges.find_incoming
+    outgoing, incoming = store.at_once(*(partial(find, [*seeds], {"calls"}, MOST_EDGES) for find in finders))
+    for unit, other in chain(((e.source, e.target) for e in outgoing), ((e.target, e.source) for e in incoming)):
+        if is_unit(other):
+            around[UnitId(unit)].add(UnitId(other))
     names = {
         u: r.name for u, r in store.units.read_rows(set().union(*around.values())).items() if r.kind not in CHUNK_KINDS
     }
     neighbours = {unit: sorted({names[one] for one in others if one in names}) for unit, others in around.items()}
     matched = match_classes(split_into_stems(query.texts), derive_classes(seeds, neighbours))
     targets = [(match, target) for match in matched for target in select_targets(match.concept)]
-    store.foresee(*(("units.find_by_name", (target, run.within, NAMED_CAP)) for _, target in targets))
+    found = store.at_once(*(partial(store.units.find_by_name, target, run.within, NAMED_CAP) for _, target in targets))
     matches: dict[UnitId, Match] = {}
-    for match, target in targets:
-        for unit in store.units.find_by_name(target, run.within, NAMED_CAP):
+    for (match, _), units in zip(targets, found, strict=True):
+        for unit in units:
             reason = f'"{match.phrases[0]}" means {match.concept.name}'
             matches.setdefault(unit, Match(unit, match.concept.weight, reason))
     return list(matches.values())

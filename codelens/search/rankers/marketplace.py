@@ -145,10 +145,8 @@ def read_signals(
     columns = metadata.columns
     using = {} if "stars" in columns else store.edges.count_using_files([u.id for u in units])
     histories = store.history.find_changes({unit.document for unit in units})
-    repositories = store.documents.list_repositories()
-    store.foresee(*(("history.read", (row.id,)) for row in repositories))
-    reads = {row.name: store.history.read(row.id) for row in repositories}
-    presents = {name: read.time if read and read.commits else metadata.newest for name, read in reads.items()}
+    reads, repositories = store.history.read_all(), store.documents.list_repositories()
+    presents = {row.name: reads[row.id].time if row.id in reads else metadata.newest for row in repositories}
     when = "the indexed commit" if now is None else "the time of --now"
     qualities = {}
     for unit in units:
