@@ -35,9 +35,8 @@ and 1; .407 and .409 for b of 0 and .5 (tasks .420 and .436). A b above 0 avoids
 MOST_OF_MESSAGES, SOME_MESSAGES = 0.2, 20
 """A word in more messages than this share of them, and than this number, is ignored: it is too common, such as "add"."""
 IN_FILE_LENGTH_SHARE = 0.5  # b of BM25 for files, whose length is their number of units
-_COMMIT_TYPES = frozenset(
-    ["feat", "fix", "docs", "style", "refactor", "perf", "test", "tests", "build", "ci", "chore", "revert"]
-)  # Types at the start of conventional commits, which name a kind of change and not a part of the code
+_COMMIT_TYPES = "feat fix docs style refactor perf test tests build ci chore revert"
+"""Types at the start of conventional commits, which name a kind of change and not a part of the code."""
 _AT = {name: place for place, name in enumerate(COLUMNS)}
 _NAMED = tuple(_AT[name] for name in ("name", "container"))
 
@@ -115,7 +114,7 @@ class Evidence:
         self._scales = [_Scales(weight) for weight in self._weights]
         self.cosine: dict[UnitId, float] = {}
         self.files: dict[DocumentId, float] = {}
-        self._said_in_files: dict[DocumentId, float] = {}
+        self.share_in_file: dict[DocumentId, float] = {}  # File → share of the query's words, by rarity, in its units
         self.uses: dict[int, int] = {}
         self.messages: dict[DocumentId, tuple[float, int]] = {}
         """File → (score of its commits' messages as a share of the best possible, number of the best message)."""
@@ -131,13 +130,11 @@ class Evidence:
             self._in_messages = {word: rarity[word] for word, n in counts.items() if 0 < n <= most}
         self.best_bm25 = self.best_related = self.best_cosine = self.best_file = self.best_found = 0.0
 
-    # The query
-
     def _read_query(self) -> None:
         query = self.query
         self.query_words = collect_words(query)
         self._term_of = _TermsOfNames(query)
-        self.words_of_name = self._term_of.split_name
+        self.split_name = self._term_of.split_name
         self.names = {t.text: t for t in reversed(query.names)}
         self.folded = fold_identifier(query.text)
         holder, name = split_qualified(query.text)
@@ -145,7 +142,7 @@ class Evidence:
         """The query as a dotted name, if all of it is one qualified name; else empty."""
         scope = re.match(r"[\w(/., -]{2,40}?\)?(?=!?: )", query.text)
         words = split_identifier(scope[0].replace("/", " ").replace("(", " ").replace(".", " ")) if scope else ()
-        actions = load_words().action | _COMMIT_TYPES
+        actions = load_words().action.union(_COMMIT_TYPES.split())
         self.scope = tuple(dict.fromkeys(strip_ending(w) for w in words if len(w) > 1 and w not in actions))
         self._path_words: dict[str, frozenset[str]] = {}
 
@@ -171,20 +168,16 @@ class Evidence:
             frequency = self._store.postings.count_units(term.text)
             if not frequency and share == 1.0:
                 self.parts.append(fold_identifier(term.text))
+            factor = OF_AN_ACTION if term.origin.casefold() in actions else 1.0
             self.terms.append(term.text)
-            self.rarity.append(
-                compute_idf(total, frequency) * share * (OF_AN_ACTION if term.origin.casefold() in actions else 1.0)
-            )
-        self.words = len({t.text for t in self.query.words})
-        """Number of `terms` that are the query's own words; they come first."""
+            self.rarity.append(compute_idf(total, frequency) * share * factor)
+        self.words = len({t.text for t in self.query.words})  # `terms` begin with so many words of the query itself
         self.of_words = math.fsum(self.rarity[: self.words])
         self.asked = self.terms[: len(self.terms) - len(self._stands_for)]
         """The terms without those of the lexicon, which come last; only these are counted in files."""
         self._strength = {t.text: t.strength for t in self.query.related}
         self.place = {term: place for place, term in enumerate(self.terms)}
         self._means: Sequence[float] = ()
-
-    # The candidates
 
     @property
     def reading(self) -> Reading:
@@ -288,29 +281,22 @@ class Evidence:
             norm = weigh_length(lengths.get(document, 1), mean, SATURATION, IN_FILE_LENGTH_SHARE)
             self.files[document] = score_text(((self.rarity[place], count) for place, count in counts_in_file), norm)
             rarity = math.fsum([self.rarity[place] for place, _ in counts_in_file if place < self.words])
-            self._said_in_files[document] = rarity / self.of_words if self.of_words else 0.0
+            self.share_in_file[document] = rarity / self.of_words if self.of_words else 0.0
 
-    # What features ask
-
-    def holds_instead(self, unit: UnitId) -> bool:
+    def contains_stand_in(self, unit: UnitId) -> bool:
         """Decide if the unit contains an abbreviation or alias of one of the query's words."""
         in_unit = self.found.get(unit)
         return in_unit is not None and any(self.terms[place] in self._instead for place in in_unit.counts)
 
-    def share_in_scope(self, unit: UnitRow) -> float:
+    def compute_scope_share(self, unit: UnitRow) -> float:
         """Compute the share of the words before the query's colon (`fix(parser): …`) that occur in path or qualified name."""
         if not self.scope:
             return 0.0
         if unit.path not in self._path_words:
-            self._path_words[unit.path] = frozenset(
-                strip_ending(w) for part in unit.path.split("/") for w in split_identifier(part)
-            )
-        name_words = frozenset(strip_ending(w) for w in split_identifier(unit.qualified_name))
-        return sum(w in name_words or w in self._path_words[unit.path] for w in self.scope) / len(self.scope)
-
-    def share_in_file(self, document: DocumentId) -> float:
-        """Look up the share of the query's words, by rarity, that occur in a file's units."""
-        return self._said_in_files[document]
+            words = (word for part in unit.path.split("/") for word in split_identifier(part))
+            self._path_words[unit.path] = frozenset(map(strip_ending, words))
+        words_here = self._path_words[unit.path].union(map(strip_ending, split_identifier(unit.qualified_name)))
+        return sum(word in words_here for word in self.scope) / len(self.scope)
 
     def compute_rarity(self, words: Iterable[str]) -> float:
         """Compute the share of the query's words, by rarity, of which these words of a name are forms."""

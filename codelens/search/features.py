@@ -60,25 +60,26 @@ class Feature:
 
     name: str
     column: Column
-    says: Sentence
+    explain: Sentence
     channel: str = ""  # The channel whose evidence it uses; the feature is left out if that channel did not run
 
 
-_ROLE_WORDS = {
-    "test": "test tests testing tested unittest pytest spec specs fixture fixtures mock mocks",
-    "example": "example examples sample samples demo demos",
-    "vendored": "vendor vendored",
-    "docs": "doc docs documentation readme changelog guide tutorial",
-    "generated": "generated",
-}
+ROLE_WORDS: Mapping[str, frozenset[str]] = {
+    role: frozenset(words.split())
+    for role, words in (
+        ("test", "test tests testing tested unittest pytest spec specs fixture fixtures mock mocks"),
+        ("example", "example examples sample samples demo demos"),
+        ("vendored", "vendor vendored"),
+        ("docs", "doc docs documentation readme changelog guide tutorial"),
+        ("generated", "generated"),
+    )
+}  # Role of a path → words of a query that ask for files of this role
 ROLE_SAID = {
     "test": "in tests or benchmarks",
     "example": "in an example",
     "docs": "in documentation",
     "vendored": "in vendored code, a copy of another project's",
 }  # Role of a path that is a feature → its sentence
-ROLE_WORDS: Mapping[str, frozenset[str]] = {role: frozenset(words.split()) for role, words in _ROLE_WORDS.items()}
-"""Role of a path → words of a query that ask for files of this role."""
 FUNCTION_KINDS = ("function", "method")
 OTHER_CONTAINER = 0.5
 """Value of an exact name if the query names another container: for `Class.method`, the method of another class."""
@@ -106,10 +107,6 @@ def _look_up(values: Mapping[Key, float], pool: Sequence[Key]) -> Sequence[float
 def _divide(values: Mapping[Key, float], whole: float, pool: Sequence[Key]) -> Sequence[float]:
     """Divide each value by the whole; empty if the whole is 0."""
     return [values.get(one, 0.0) / whole for one in pool] if whole else ()
-
-
-def _square_values(column: Sequence[float], factor: float = 1.0) -> Sequence[float]:
-    return [value**2 * factor for value in column]
 
 
 def _measure_exact_name(pool: Pool, e: Evidence) -> Sequence[float]:
@@ -165,7 +162,7 @@ def _explain_whole_name(unit: UnitRow, evidence: Evidence, value: float) -> str:
 def _measure_name_match(pool: Pool, e: Evidence) -> Sequence[float]:
     def score_name(name: str) -> float:
         """Compute the F1 score of a name's words against the query's words."""
-        words, matched = e.words_of_name(name)
+        words, matched = e.split_name(name)
         precision, recall = (len(matched) / len(words), e.compute_rarity(matched)) if matched else (0.0, 0.0)
         return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
 
@@ -190,7 +187,7 @@ def _measure_file_name(pool: Pool, e: Evidence) -> Sequence[float]:
     """Measure the share of the words of a file's name that the query contains."""
     shares = {}
     for document, path in {unit.document: unit.path for unit in pool.units}.items():
-        words, matched = e.words_of_name(path.rpartition("/")[2].partition(".")[0])
+        words, matched = e.split_name(path.rpartition("/")[2].partition(".")[0])
         shares[document] = len(matched) / len(words) if matched else 0.0
     return [shares[document] for document in pool.documents]
 
@@ -225,7 +222,7 @@ def _say(text: str) -> Sentence:
     return lambda _, __, ___: text
 
 
-def _compare(what: str, noun: str = "hit") -> Sentence:
+def _compare_with_best(what: str, noun: str = "hit") -> Sentence:
     """Make a sentence that gives the value as a share of the best one."""
     return lambda _, __, v: f"{what} best" if v == 1.0 else f"{what} {v:.0%} as well as the best {noun}"
 
@@ -241,9 +238,9 @@ def _make_role_feature(role: str) -> Feature:
     return Feature(role, measure_role, _say(ROLE_SAID[role]))
 
 
-def _make_kind_feature(name: str, kinds: Sequence[str], says: Sentence) -> Feature:
+def _make_kind_feature(name: str, kinds: Sequence[str], explain: Sentence) -> Feature:
     values = dict.fromkeys(kinds, 1.0)
-    return Feature(name, lambda pool, _: [values.get(unit.kind, 0.0) for unit in pool.units], says)
+    return Feature(name, lambda pool, _: [values.get(unit.kind, 0.0) for unit in pool.units], explain)
 
 
 def _make_typed_column(token: bool) -> Column:
@@ -252,11 +249,11 @@ def _make_typed_column(token: bool) -> Column:
 
 _TABLE = (
     # Words
-    Feature("bm25", lambda p, e: _divide(e.bm25, e.best_bm25, p.ids), _compare("matches the words"), "exact"),
+    Feature("bm25", lambda p, e: _divide(e.bm25, e.best_bm25, p.ids), _compare_with_best("matches the words"), "exact"),
     Feature(
         "related_words",
         lambda p, e: _divide(e.related, e.best_related, p.ids),
-        _compare("matches related words"),
+        _compare_with_best("matches related words"),
         "exact",
     ),
     Feature(
@@ -269,11 +266,11 @@ _TABLE = (
         lambda u, e, v: e.fragments[u.id].reason,
         "fuzzy",
     ),
-    Feature("coverage", lambda p, e: _square_values(_look_up(e.said, p.ids)), _explain_coverage, "exact"),
+    Feature("coverage", lambda p, e: [share**2 for share in _look_up(e.said, p.ids)], _explain_coverage, "exact"),
     Feature(
         "file",
         lambda p, e: _divide(e.files, e.best_file, p.documents),
-        _compare("its file matches the words", "file"),
+        _compare_with_best("its file matches the words", "file"),
         "exact",
     ),
     # Names and paths
@@ -282,7 +279,7 @@ _TABLE = (
     Feature(
         "name_match",
         _measure_name_match,
-        lambda u, e, v: f"its name shares {', '.join(e.words_of_name(u.name)[1])} with the query",
+        lambda u, e, v: f"its name shares {', '.join(e.split_name(u.name)[1])} with the query",
     ),
     Feature(
         "related_name",
@@ -299,7 +296,7 @@ _TABLE = (
     Feature("file_name", _measure_file_name, lambda u, e, v: f"the query has {v:.0%} of the words of its file's name"),
     Feature(
         "scope",
-        lambda p, e: [e.share_in_scope(unit) for unit in p.units] if e.scope else (),
+        lambda p, e: [e.compute_scope_share(unit) for unit in p.units] if e.scope else (),
         lambda u, e, v: f"its place and name have {v:.0%} of {' '.join(e.scope)}",
     ),
     *map(_make_role_feature, ROLE_SAID),
@@ -307,13 +304,13 @@ _TABLE = (
     Feature("nearness", lambda p, e: _divide(e.cosine, e.best_cosine, p.ids), _explain_nearness, "vector"),
     Feature(
         "nearest",
-        lambda p, e: _square_values(_divide(e.cosine, e.best_cosine, p.ids)),
+        lambda p, e: [share**2 for share in _divide(e.cosine, e.best_cosine, p.ids)],
         lambda u, e, v: _explain_nearness(u, e, math.sqrt(v)),
         "vector",
     ),
     Feature(
         "near_unmet",
-        lambda p, e: _square_values(_divide(e.cosine, e.best_cosine, p.ids), 1.0 - e.best_found),
+        lambda p, e: [share**2 * (1.0 - e.best_found) for share in _divide(e.cosine, e.best_cosine, p.ids)],
         lambda u, e, v: f"meaning counts more, because the best match of words is {e.best_found:.0%} of a perfect one",
         "vector",
     ),
@@ -362,7 +359,7 @@ FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in _TABLE}
 """Name → feature. search/walk.py adds the feature of the walk over the graph, then search/company.py adds its features."""
 
 
-def measure(
+def measure_features(
     candidates: Sequence[Candidate],
     evidence: Evidence,
     weights: Mapping[str, float],
@@ -375,16 +372,14 @@ def measure(
     """
     pool = Pool([candidate.unit for candidate in candidates])
 
-    def says(unit: UnitRow, name: str, value: float) -> str:
-        return FEATURES[name].says(unit, evidence, value) if name in FEATURES else explainers[name](unit)
+    def explain(unit: UnitRow, name: str, value: float) -> str:
+        return FEATURES[name].explain(unit, evidence, value) if name in FEATURES else explainers[name](unit)
 
     for candidate in candidates:
-        candidate.write_reason = says
+        candidate.write_reason = explain
     columns: list[tuple[str, float, Sequence[float]]] = []
     for name, feature in FEATURES.items():
-        weight = weights.get(name)
-        if not weight or (feature.channel and feature.channel not in evidence.channels):
-            continue
-        budget.check()
-        columns.append((name, weight, feature.column(pool, evidence)))
+        if (weight := weights.get(name)) and (not feature.channel or feature.channel in evidence.channels):
+            budget.check()
+            columns.append((name, weight, feature.column(pool, evidence)))
     add_features(candidates, columns)

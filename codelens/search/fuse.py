@@ -40,11 +40,8 @@ def fuse_rankings(
     units: Mapping[UnitId, UnitRow],
     fusion: str = "rrf",
 ) -> list[Candidate]:
-    """Make a candidate for each unit that a channel found, with a contribution from each of these channels.
-
-    `fusion` is one of FUSIONS.
-
-    The order of the channels does not matter: sums are exact (fsum), and contributions are in order of the channels' names.
+    """Make a candidate for each unit that a channel found, with a contribution from each of these channels, by name; their order
+    does not matter, because sums are exact (fsum). `fusion` is one of FUSIONS.
     """
     candidates: dict[UnitId, Candidate] = {}
     for channel in sorted(rankings):

@@ -35,7 +35,6 @@ LONGEST_PHRASE = 4  # Most words of a phrase
 _SKIPPED = "a an the of its it to my our your their his her this that these those is are be was were am been being"
 SKIPPED = frozenset(_SKIPPED.split())  # Words that the phrases of the lexicon leave out
 
-
 Aliases = Mapping[str, tuple[str, ...]]
 """Word or phrase, case folded → words that it stands for, as written; empty to remove the lexicon's entry."""
 
@@ -101,7 +100,7 @@ def add_related_words(
 
 def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> Iterator[LexiconEntry]:
     """Find the entries for phrases of the query, longest first, then for words outside of these phrases."""
-    terms, taken = {term.text for term in query.words}, set[str]()
+    terms, taken, stems = {term.text for term in query.words}, set[str](), set[str]()
 
     def look_up(words: Sequence[str]) -> tuple[tuple[str, str], ...]:
         words_of_alias = aliases.get(" ".join(words))
@@ -116,7 +115,6 @@ def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> It
                     asked = tuple(word for word in phrase if word in terms)
                     taken.update(asked)
                     yield LexiconEntry(" ".join(phrase), asked, related)
-    stems = set[str]()
     for term in query.words:
         word = term.text.removesuffix(BEGINNING)
         if word in taken or (stem := lexicon.stem(word)) in stems:
@@ -173,9 +171,8 @@ def add_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     unknown = [t.text for t in query.words if len(t.text) >= MIN_WORD_LETTERS and t.text.isalpha()]
     unknown = [word for word in unknown if not store.postings.count_units(word)]
     if len(unknown) > MOST_UNKNOWN:
-        store.budget.limits.append(
-            f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown words were checked for typing mistakes"
-        )
+        checked = f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown words"
+        store.budget.limits.append(f"{checked} were checked for typing mistakes")
     alike = store.at_once(*(partial(_find_stems_like, word, store) for word in unknown[:MOST_UNKNOWN]))
     stems = [(word, stem) for word, stems in zip(unknown, alike, strict=False) for stem in stems]
     found = store.at_once(*(partial(_find_whole_word, stem, word, store) for word, stem in stems))
@@ -212,9 +209,7 @@ def _find_stems_like(word: str, store: Store) -> list[str]:
 def _find_whole_word(stem: str, typed: str, store: Store) -> str:
     """Find in the names and texts of the best units the word with this stem whose length is nearest to the typed word's."""
     rows = store.units.read_rows([unit for unit, _ in store.postings.bm25([stem + BEGINNING], {}, None, MOST_READ)])
-    documents = {
-        document.id: document for document in store.documents.read_rows({row.document for row in rows.values()})
-    }
+    documents = {d.id: d for d in store.documents.read_rows({row.document for row in rows.values()})}
     texts, words = Texts(store), set[str]()
     for row in rows.values():
         text = f"{row.qualified_name} {row.path} {texts.read(documents[row.document]).slice(row.span)}"

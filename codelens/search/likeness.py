@@ -52,8 +52,7 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
 
     Raises TargetError if the target is not indexed, or names several things.
     """
-    notices = list[Notice]()
-    itself: Sequence[UnitRow] = ()
+    notices, itself = list[Notice](), list[UnitRow]()
     if options.like == SNIPPET:
         snippet = read_snippet(options.snippet, options.snippet_language, store, embedder)
         original = Original(SNIPPET, "", "snippet", snippet.language)
@@ -68,17 +67,13 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
             whole = unit.span
             inside = [u for u in units if whole.start <= u.span.start and u.span.end <= whole.end]
             itself = [u for u in units if u.span.start < whole.end and whole.start < u.span.end]
-        named = [
-            u for u in inside if u.kind not in CHUNK_KINDS and not u.local
-        ]  # types and functions, the outermost, first
+        named = [u for u in inside if u.kind not in CHUNK_KINDS and not u.local]
         named.sort(key=lambda u: (u.kind in MINOR_KINDS, u.qualified_name.count("."), u.span.start))
         names = list(dict.fromkeys(u.name for u in named))[:MOST_NAMES]
         # Only sections have headings; other chunks of text are named after their file
         heading = inside[0].name if inside and inside[0].kind == "section" else ""
-        uses: Counter[str] = Counter()
-        for reference in references:
-            if whole.start <= reference.start < whole.end and reference.kind not in LITERAL_KINDS:
-                uses.update(tokens(reference.name))
+        used = [r for r in references if whole.start <= r.start < whole.end and r.kind not in LITERAL_KINDS]
+        uses = Counter(token for reference in used for token in tokens(reference.name))
         pieces = dict(piece_counts)
         vectors = store.vectors.read_vectors([(u.id, pieces[u.id]) for u in inside]) if embedder else []
         query = _make_query(names, heading, uses, sum_vectors(vectors), store, least=2)
@@ -109,12 +104,10 @@ def _make_query(
         for term in split_token(name):
             counts[term] += times
             origin.setdefault(term, name)
-    total = store.units.count()
-    weights: dict[str, float] = {}
     terms = counts.keys() - {t.text for t in query.words} - load_words().stop
-    for term, units in store.postings.count_units_by_term([term for term in terms if len(term) > 1]).items():
-        if units >= least:
-            weights[term] = math.sqrt(counts[term]) * math.log(1.0 + total / units)
+    units_of = store.postings.count_units_by_term([term for term in terms if len(term) > 1])
+    idf = {term: math.log(1.0 + store.units.count() / units) for term, units in units_of.items() if units >= least}
+    weights = {term: math.sqrt(counts[term]) * rarity for term, rarity in idf.items()}
     chosen = sorted(weights, key=lambda t: (-weights[t], t))[:MOST_USES]
     return replace(query, extra=tuple(Term(t, "uses", origin[t]) for t in chosen), vector=vector)
 
@@ -188,13 +181,10 @@ def _extract(text: str, tried: Sequence[str]) -> tuple[str, Extraction | None]:
 def _list_entries(utf8: bytes, units: Sequence[Unit]) -> list[EmbeddedFields]:
     """List the fields to embed for each definition; one that contains others has no body, since they contain it."""
     holding = {unit.parent for unit in units if not unit.local}
-    return [
-        EmbeddedFields(
-            unit.name,
-            unit.container,
-            f"{unit.signature}\n{unit.doc}",
-            "" if place in holding else utf8[unit.body_start : unit.span.end].decode("utf-8", "replace"),
-        )
-        for place, unit in enumerate(units)
-        if not unit.local
-    ]
+    entries = []
+    for place, unit in enumerate(units):
+        if not unit.local:
+            body = b"" if place in holding else utf8[unit.body_start : unit.span.end]
+            fields = unit.name, unit.container, f"{unit.signature}\n{unit.doc}", body.decode("utf-8", "replace")
+            entries.append(EmbeddedFields(*fields))
+    return entries

@@ -15,7 +15,7 @@ from codelens.model.request import SearchOptions
 from codelens.model.search import ExpandedQuery
 from codelens.query.facts import load_metadata
 from codelens.query.nodes import Query
-from codelens.search.ahead import CandidatePrefetch, prefetch_frequencies, prefetch_matches
+from codelens.search.ahead import make_candidate_prefetch, prefetch_frequencies, prefetch_matches
 from codelens.search.channels.path import find_places
 from codelens.search.intent import detect_intent
 from codelens.search.lexicon import add_corrections, add_related_words, load_aliases
@@ -28,9 +28,7 @@ from codelens.search.scope import note_missing_metadata
 from codelens.search.terms import expand, list_plain_texts
 from codelens.store.store import Store
 
-LITERAL_MODES = frozenset(
-    {"exact", "fuzzy"}
-)  # Modes that replace no word by a related one, except by the user's aliases
+LITERAL_MODES = frozenset({"exact", "fuzzy"})  # Modes that replace no word by a related one, except by aliases
 UNKNOWN_WORDS = "unknown-words"  # Code of the notice that lists words of the query that the index does not have
 MOST_NAMED = 5  # Most unknown words that the notice names; it counts the others
 COMMON_IN_UNITS = 0.3
@@ -78,7 +76,7 @@ def find_terms(run: SearchRun) -> SearchRun:
     related words and learned units. The trace lists the terms. Raises SettingsError for a faulty file of aliases.
     """
     run = replace(run, likeness=run.find_likeness())
-    run = replace(run, places=find_places(run) if run.profile.takes("path") else {})
+    run = replace(run, places=find_places(run) if run.profile.uses_channel("path") else {})
     query, store, profile, trace = run.query, run.store, run.profile, run.trace
     if run.likeness:
         terms = run.likeness.query
@@ -113,7 +111,7 @@ def find_terms(run: SearchRun) -> SearchRun:
     if profile.by_intent:
         trace.intent = detect_intent(query, run.options.intent)
     run = replace(run, terms=terms)
-    return run if store.is_one else replace(run, prefetch=CandidatePrefetch(run))
+    return run if store.is_one else replace(run, prefetch=make_candidate_prefetch(run))
 
 
 def mark_common(query: ExpandedQuery, store: Store) -> ExpandedQuery:
@@ -136,14 +134,8 @@ def note_unknown_words(run: SearchRun, terms: ExpandedQuery) -> None:
             word, _, correction = term.origin.partition(" ~ ")
             corrections.setdefault(word, []).append(correction)
     names = {term.origin for term in terms.names if run.store.units.find_by_name(term.text, None, 1)}
-    unknown = dict.fromkeys(
-        term.origin
-        for term in terms.words
-        if term.tier != "prefix"
-        and not term.origin.isdecimal()
-        and term.origin not in names
-        and not run.store.postings.count_units(term.text)
-    )
+    words = [t for t in terms.words if t.tier != "prefix" and not t.origin.isdecimal() and t.origin not in names]
+    unknown = dict.fromkeys(term.origin for term in words if not run.store.postings.count_units(term.text))
     if not unknown:
         return
     shown = []

@@ -32,7 +32,7 @@ SCANNED_CHARACTERS = 400  # Most characters of a line in which words are marked;
 FEW_WORDS = 40
 """Most words of a query for which each word is first searched for in the lines. With 80, splitting into tokens is as fast."""
 
-MOST_QUOTED = 0.6  # Least share of the query's words that a unit contains as a run for the query to be a quoted text, as a message
+LEAST_QUOTED = 0.6  # Least share of the query's words that a unit contains as a run for the query to be a quoted text
 MOST_MOVED = 10  # Most moved places of notes that are reported; `codelens note list --lost` reports all
 
 _TOKEN = re.compile(r"\w+")
@@ -62,8 +62,7 @@ def answer(ranking: Ranking, info: IndexInfo) -> SearchResult:
 def _make_hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     """Make the hits of a page. Hits for which time runs out have no lines, and point to the unit's name or first line."""
     run = ranking.run
-    store, options, first = run.store, run.options, run.options.offset + 1
-    shown = sorted({c.unit.document for c in page})
+    store, options, shown = run.store, run.options, sorted({c.unit.document for c in page})
     evidence, ways = (ranking.evidence, ranking.ways) if options.reasons else (None, None)
     said_of = {evidence.messages[one][1]: None for one in shown if one in evidence.messages} if evidence else ()
     units = [c.unit.id for c in page if c.unit.id > 0]
@@ -81,13 +80,12 @@ def _make_hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
         inside.setdefault(outer, []).append(rows[inner])
     documents = {d.id: d for d in store.documents.read_rows(shown)}
     roots = {r.id: r.root for r in store.documents.list_repositories()}
-    hits: list[Hit] = []
-    brief = 0
-    for place, candidate in enumerate(page):
+    hits, brief = list[Hit](), 0
+    for rank, candidate in enumerate(page, start=options.offset + 1):
         unit, document = candidate.unit, documents[candidate.unit.document]
         root = roots[document.repository]
         hit = Hit(
-            rank=first + place,
+            rank=rank,
             unit=unit,
             score=candidate.score,
             confidence=candidate.confidence,
@@ -101,12 +99,12 @@ def _make_hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
             snippet=(),
             path_bytes=os.fsencode(document.os_path) if document.os_path != document.path else None,
         )
+        brief += 1
         with store.budget.part(SHOWN):
             store.budget.check()
-            hits.append(_add_lines(ranking, hit, document, said, inside.get(unit.id, ())))
-        if len(hits) == place:
-            hits.append(hit)
-            brief += 1
+            hit = _add_lines(ranking, hit, document, said, inside.get(unit.id, ()))
+            brief -= 1
+        hits.append(hit)
     if brief:
         store.budget.cut.append(f"{brief} of {quantity(len(page), 'hit')} shown without lines")
     return tuple(hits)
@@ -124,7 +122,7 @@ def _add_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWor
     best lines. Lines of the units in `inner`, which lie inside the unit, do not count."""
     run, findings = ranking.run, ranking.findings
     unit, options, lines = hit.unit, run.options, run.texts.lines(document)
-    places = run.scope.find_places(unit, document)
+    places = run.scope.find_matches_by_line(unit, document)
     marks: dict[int, Ranges] = dict(places)
     shares: dict[int, float] = {}
     if not (options.literal or options.regex):
@@ -143,9 +141,9 @@ def _add_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWor
             if (start := lines[number - 1].casefold().find(text.casefold())) >= 0:
                 places = {number: ((start, start + len(text)),)}
                 break
-    quoted = find is not None and not find.token and len(find.text.split()) >= MOST_QUOTED * words
+    quoted = find is not None and not find.token and len(find.text.split()) >= LEAST_QUOTED * words
     quoted |= options.mode in ALONE and bool(shares) and unit.name_line not in shares
-    line, column = _place(unit, lines, marks, shares, places, quoted)
+    line, column = _choose_place(unit, lines, marks, shares, places, quoted)
     if (asked := findings.targets.get(unit.id)) and unit.start_line <= asked.line <= min(unit.end_line, len(lines)):
         line, column = asked.line, asked.column or 1
     if options.context_before or options.context_after:
@@ -191,11 +189,9 @@ class QueryWords(dict[str, frozenset[str]]):
                 at = folded.find(word, end + 1) if end >= 0 else -1
         for at in sorted(numbers) if self._few else range(len(scanned)):
             line = scanned[at]
-            said = [(m.span(), words) for m in _TOKEN.finditer(line) if (words := self[m[0]])]
-            if said:
-                words = said[0][1].union(*[words for _, words in said[1:]])
-                rarity = math.fsum([self._stems.get(word, 1.0) for word in words])
-                lines_found[unit.start_line + at] = tuple([span for span, _ in said]), rarity
+            if spans := {match.span(): words for match in _TOKEN.finditer(line) if (words := self[match[0]])}:
+                rarity = math.fsum([self._stems.get(word, 1.0) for word in frozenset().union(*spans.values())])
+                lines_found[unit.start_line + at] = tuple(spans), rarity
         return lines_found
 
     def __missing__(self, token: str) -> frozenset[str]:
@@ -209,7 +205,7 @@ class QueryWords(dict[str, frozenset[str]]):
         return words
 
 
-def _place(
+def _choose_place(
     unit: UnitRow,
     lines: Sequence[str],
     marks: Mapping[int, Ranges],

@@ -108,10 +108,8 @@ def read_runtime_signals(
 def summarize_runs(seen: ObservedRuns, present: int, named: bool = False) -> RuntimeSignals:
     """Compute recency (1 within a day, .8 within 7, .5 within 30, then .2) and confidence (.2 to .95) of observed runs."""
     days = max(0, present - seen.last) / SECONDS_A_DAY
-    recency = next((value for most, value in BANDS if days <= most), OLD)
-    whole = int(days)
-    before = f"{quantity(whole, 'day')} before" if whole else "within a day of"
+    before = f"{quantity(int(days), 'day')} before" if days >= 1 else "within a day of"
     reason = f"last seen to run {before} {'the present as named' if named else 'the newest trace'}"
-    share = min(1.0, math.log(seen.times) / math.log(MANY))
-    times = f"seen to run {quantity(seen.times, 'time')}"
-    return RuntimeSignals(ExplainedValue(recency, reason), ExplainedValue(LEAST + (MOST - LEAST) * share, times))
+    recency = ExplainedValue(next((value for most, value in BANDS if days <= most), OLD), reason)
+    sure = LEAST + (MOST - LEAST) * min(1.0, math.log(seen.times) / math.log(MANY))
+    return RuntimeSignals(recency, ExplainedValue(sure, f"seen to run {quantity(seen.times, 'time')}"))

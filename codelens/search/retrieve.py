@@ -64,12 +64,10 @@ def choose_channels(run: SearchRun) -> list[Channel]:
     if mode not in MODES:
         raise UsageError(f"no mode '{mode}'", f"modes: {', '.join(MODES)}")
     idle = set() if profile.channels.get("equivalence") or run.settings.classes else {"equivalence"}
-    chosen = [select_channels(profile)[name] for name in MODES[mode] if profile.takes(name) and name not in idle]
+    chosen = [select_channels(profile)[name] for name in MODES[mode] if profile.uses_channel(name) and name not in idle]
     if not chosen:
-        fitting = [mode for mode, names in MODES.items() if any(map(profile.takes, names))]
-        raise UsageError(
-            f"profile {run.options.profile} has no channel for mode {mode}", f"modes: {', '.join(fitting)}"
-        )
+        modes = f"modes: {', '.join(mode for mode, names in MODES.items() if any(map(profile.uses_channel, names)))}"
+        raise UsageError(f"profile {run.options.profile} has no channel for mode {mode}", modes)
     return chosen
 
 
@@ -107,8 +105,7 @@ def retrieve(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> 
         if channel.name in run.abilities or channel.name not in OPTIONAL
     }
     results = [task() for task in tasks.values()] if run.store.is_one else run.store.at_once(*tasks.values())
-    matches: dict[str, Sequence[Match]] = {}
-    evidence = TextEvidence()
+    matches, evidence = dict[str, Sequence[Match]](), TextEvidence()
     for name, result in zip(tasks, results, strict=True):
         if isinstance(result, EmbedderFault):
             run.notice("no-embedding", f"no vector results: {result}")
@@ -128,10 +125,8 @@ def add_todos(run: SearchRun, findings: Findings) -> Findings:
         return findings
     rows = run.store.units.read_rows(run.store.units.select_todos(run.within, LITERAL_POOL)).values()
     ordered = sorted(rows, key=lambda row: (not row.name.startswith(mark), "test" in row.roles, row.content_order()))
-    targets = {
-        row.id: QueryTarget(1.0 if row.name.startswith(mark) else OTHER_MARK, "a comment about something to be done")
-        for row in ordered
-    }
+    values = {row.id: 1.0 if row.name.startswith(mark) else OTHER_MARK for row in ordered}
+    targets = {u: QueryTarget(value, "a comment about something to be done") for u, value in values.items()}
     others = [match for match in findings.matches["exact"] if match.unit not in targets]
     todos = [Match(unit, 0.0, target.reason) for unit, target in targets.items()]
     run.trace.rankings["exact"] = (*others, *todos)
@@ -166,7 +161,5 @@ def add_literal_matches(run: SearchRun, findings: Findings) -> Findings:
     fuzzy = (*findings.matches.get("fuzzy", ()), *(Match(row.id, 1.0, "satisfies every condition") for row in ordered))
     run.trace.rankings["fuzzy"] = fuzzy
     run.trace.cuts["fuzzy"] = max(run.trace.cuts.get("fuzzy", 0) + LITERAL_POOL, len(fuzzy))
-    literal = known.union(row.id for row in ordered)
-    return findings._replace(
-        matches={**findings.matches, "fuzzy": fuzzy}, literal=frozenset(literal), left_out=left_out
-    )
+    literal, matches = frozenset(known.union(row.id for row in ordered)), {**findings.matches, "fuzzy": fuzzy}
+    return findings._replace(matches=matches, literal=literal, left_out=left_out)

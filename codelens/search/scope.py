@@ -118,26 +118,29 @@ class SearchScope:
         case = f" case:{self.query.case}" if self.query.case != self.options.case else ""
         return Blame(", ".join(map(format_node, blamed)), text, [format_node(rest) + case] if rest is not None else [])
 
-    def find_places(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
+    def find_matches_by_line(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
         """Map each line of the unit to the character ranges where the query's phrases and patterns match."""
         leaves = [leaf for leaf in find_positive_leaves(self.query.node) if is_exact(leaf)]
         if not leaves:
             return {}
         whole, span, matching = self.texts.read(document), self.reach.get(unit.id, unit.span), self.conditions.matching
-        by_line: dict[int, Ranges] = {}
+        by_line: dict[int, list[tuple[int, int]]] = {}
         for piece in whole.pieces(span):
             text, (first, indent) = whole.stored(piece), whole.line_and_indent(piece.start)
             ranges = list[tuple[int, int]]()
             for leaf in leaves:
                 if isinstance(leaf, Pattern):
                     ranges += find_pattern(text, leaf.source, matching)
-                for one in (
-                    leaf.values if isinstance(leaf, Filter) else (leaf.text,) if isinstance(leaf, Phrase) else ()
-                ):
-                    ranges += find_occurrences(text, one, matching)
-            for line, parts in _split_by_line(text, first, indent, ranges).items():
-                by_line[line] = by_line.get(line, ()) + parts
-        return by_line
+                sought = leaf.values if isinstance(leaf, Filter) else (leaf.text,) if isinstance(leaf, Phrase) else ()
+                for value in sought:
+                    ranges += find_occurrences(text, value, matching)
+            starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
+            for start, end in sorted(ranges):  # a range over several lines is cut to its first
+                row = bisect_right(starts, start) - 1
+                shift = (indent if row == 0 else 0) - starts[row]
+                line_end = (starts[row + 1] - 1 if row + 1 < len(starts) else len(text)) + shift
+                by_line.setdefault(first + row, []).append((start + shift, min(end + shift, line_end)))
+        return {line: tuple(parts) for line, parts in by_line.items()}
 
 
 def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> SearchScope:
@@ -147,7 +150,7 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     restricting = options.repositories, options.languages, options.languages_not, options.globs, options.paths
     if query.plain and not any(restricting):
         return scope
-    for value in _list_asked_repositories(list_leaves(query.node)):
+    for value in _list_values("repo", list_leaves(query.node)):
         find_repositories(value, conditions.matching)  # found once here, so that no index has to know the roots of all
     units, reach, lacks_authors = UnitSet(), dict[UnitId, Span](), False
     sent = replace(conditions, matching=replace(conditions.matching, roots={}), changes=None)
@@ -225,21 +228,21 @@ def find_unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return [
         Notice("repository", f"no repository fits repo:{value}; there are {', '.join(names[:NAMES_SHOWN])}{more}")
-        for value in _list_asked_repositories(find_positive_leaves(query.node))
+        for value in _list_values("repo", find_positive_leaves(query.node))
         if not find_repositories(value, scope.conditions.matching)
     ]
 
 
-def _list_asked_repositories(leaves: Iterable[Leaf]) -> list[str]:
-    """List the values of `repo:` conditions, each once."""
-    filters = [leaf for leaf in leaves if isinstance(leaf, Filter) and leaf.field == "repo"]
-    return list(dict.fromkeys(value for one in filters for value in one.values))
+def _list_values(field: str, leaves: Iterable[Leaf]) -> list[str]:
+    """List the values of the conditions on a field, each once."""
+    filters = [leaf for leaf in leaves if isinstance(leaf, Filter) and leaf.field == field]
+    return list(dict.fromkeys(value for condition in filters for value in condition.values))
 
 
 def note_missing_metadata(query: Query, scope: SearchScope) -> list[Notice]:
     """Make a notice if `meta:` asks for a column that the user's table lacks."""
-    leaves = [f for f in find_positive_leaves(query.node) if isinstance(f, Filter) and f.field == "meta"]
-    names = [compared[1] for leaf in leaves for value in leaf.values if (compared := COMPARISON.fullmatch(value))]
+    values = _list_values("meta", find_positive_leaves(query.node))
+    names = [compared[1] for value in values if (compared := COMPARISON.fullmatch(value))]
     columns = {column.lower(): column for column in scope.conditions.metadata.columns}
     if not names or set(names) <= columns.keys():
         return []
@@ -260,12 +263,8 @@ def list_documents_in_scope(
     """
     if options.repositories and names is None:
         names = {row.id: row.name for row in store.documents.list_repositories()}
-    named = names or {}
-    return [
-        d
-        for d in store.documents.read_rows(among)
-        if not _find_excluding_option(d, named.get(d.repository, ""), options)
-    ]
+    rows, named = store.documents.read_rows(among), names or {}
+    return [row for row in rows if not _find_excluding_option(row, named.get(row.repository, ""), options)]
 
 
 def _find_excluding_option(document: DocumentRow, repository: str, options: SearchOptions) -> str:
@@ -303,18 +302,6 @@ def format_trigrams(plan: Plan) -> str:
     if isinstance(plan, AllOf):
         return " AND ".join(filter(None, parts))
     return " OR ".join(parts) if all(parts) else ""  # one alternative that demands nothing lets everything through
-
-
-def _split_by_line(text: str, first: int, indent: int, ranges: Sequence[tuple[int, int]]) -> dict[int, Ranges]:
-    """Map ranges in a unit's text to ranges in the lines of its document. A range over several lines is cut to its first."""
-    starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
-    by_line: dict[int, list[tuple[int, int]]] = {}
-    for start, end in sorted(ranges):
-        row = bisect_right(starts, start) - 1
-        shift = (indent if row == 0 else 0) - starts[row]
-        line_end = (starts[row + 1] - 1 if row + 1 < len(starts) else len(text)) + shift
-        by_line.setdefault(first + row, []).append((start + shift, min(end + shift, line_end)))
-    return {line: tuple(parts) for line, parts in by_line.items()}
 
 
 def make_file_unit(document: DocumentRow, repository: str, store: Store, doc: str = "") -> UnitRow:

@@ -59,11 +59,5 @@ def _read_source(store: Store, document: DocumentRow, home: RepositoryRow) -> So
 
 
 def _describe_file(document: DocumentRow, repository: RepositoryRow) -> IndexedFile:
-    return IndexedFile(
-        repository=repository.name,
-        root=str(repository.root),
-        path=document.path,
-        language=document.language,
-        bytes=document.stamp.size,
-        roles=tuple(sorted(document.roles)),
-    )
+    size, roles = document.stamp.size, tuple(sorted(document.roles))
+    return IndexedFile(repository.name, str(repository.root), document.path, document.language, size, roles)

@@ -51,9 +51,7 @@ def load_words() -> Words:
 
 def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> ExpandedQuery:
     """Expand a query into terms, from its plain `texts` in order, its `identifiers` in back-ticks, and the `whole` as written."""
-    lists = load_words()
-    names: dict[str, Term] = {}
-    words: dict[str, Term] = {}
+    lists, names, words = load_words(), dict[str, Term](), dict[str, Term]()
     for identifier in identifiers:
         _add_identifier(identifier, "exact", f"`{identifier}`", names, words)
     beginnings = 0
@@ -81,10 +79,9 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
                 names.setdefault(pair, Term(pair, "pair", f"{previous} {token}"))
             previous = "" if word in lists.action else word
     if not words and not names:  # a question of stop words alone asks for just these
-        for text in texts:
-            for token in tokens(text):
-                for term in split_token(token):
-                    words.setdefault(term, Term(term, "component", token))
+        for token in (token for text in texts for token in tokens(text)):
+            for term in split_token(token):
+                words.setdefault(term, Term(term, "component", token))
     left_out = []
     if beginnings > MOST_BEGINNINGS:
         left_out.append(f"only the first {MOST_BEGINNINGS} of {beginnings} words with a star stand for what begins so")

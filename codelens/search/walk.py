@@ -42,8 +42,7 @@ class SpreadSettings:
     nodes: int  # Most nodes whose edges are read
     joining: int  # Most units that become candidates only by their mass
     backward: float  # Weight of an edge against its direction, as a share of its weight along it
-    precise: float
-    """Weight of an edge from a language server's index, as a share of the weight of other edges of its kind."""
+    precise: float  # Weight of an edge from a language server's index, as a share of that of other edges of its kind
     kinds: Mapping[str, float]  # Kind of edge → weight
 
 
@@ -75,9 +74,9 @@ def spread(
     symbols = [(c, score) for c, score in symbols[: spreading.seeds] if score > low] or symbols[:1]
     seeds: dict[int, float] = {c.unit.id: ((score - low) / reach) ** 2 if reach > 0 else 1.0 for c, score in symbols}
     if not store.is_one:
-        ahead = partial(_walk_ahead, spreading=spreading, whole=math.fsum(seeds.values()), reading=reading)
+        rehearsal = partial(_prefetch_walk, spreading=spreading, whole=math.fsum(seeds.values()), reading=reading)
         weights: dict[int, float] = dict.fromkeys((c.unit.id for _, c in ranked), 0.0)
-        store.foresee((ahead, weights | seeds))
+        store.foresee((rehearsal, weights | seeds))
     return _walk(store, seeds, spreading, spreading.epsilon)
 
 
@@ -91,7 +90,7 @@ def _walk(store: Store, seeds: Mapping[int, float], spreading: SpreadSettings, e
     return SpreadResult(seeds, arrived, pushed, around)
 
 
-def _walk_ahead(
+def _prefetch_walk(
     store: Store, candidates: Mapping[int, float], spreading: SpreadSettings, whole: float, reading: Reading
 ) -> None:
     """Prefetch what a walk will read from one of several indexes, and the units that may join. `candidates`: unit → weight as
@@ -151,10 +150,8 @@ class WalkPaths:
     """Paths by which the mass of a walk came to units. Nodes are numbered by content, which decides between equal paths."""
 
     def __init__(self, walk: SpreadResult, restart: float, store: Store, candidates: Sequence[Candidate]) -> None:
-        self._found = walk
-        self._restart = restart
-        self._store = store
-        self._candidates = candidates
+        self._walk, self._restart, self._store = walk, restart, store
+        self._names = {candidate.unit.id: candidate.unit.qualified_name for candidate in candidates}
         self._ways: dict[UnitId, Sequence[UnitId]] = {}
         self.most = max(walk.mass.values(), default=0.0)  # The largest mass that came to a unit
 
@@ -162,26 +159,25 @@ class WalkPaths:
         """Describe in words how the walk came to a unit."""
         if unit.id not in self._ways:
             self.find([unit])
-        return describe_walk(self._ways[unit.id], self._names, self._found.around)
+        return describe_walk(self._ways[unit.id], self._names, self._walk.around)
 
     def find(self, units: Iterable[UnitRow]) -> None:
         """Find the paths to those of these units that the walk reached, and read the names of the units on them."""
-        nodes, wanted = self._nodes, [unit.id for unit in units if unit.id in self._found.mass]
+        nodes, wanted = self._nodes, [unit.id for unit in units if unit.id in self._walk.mass]
         numbers = nodes.number_nodes(wanted)
         for unit in wanted:
             way = self._trails.find_trail(numbers[unit])
             if len(way) < 2:  # to a seed itself, or without a trail: from who sent it most
                 way = [node for node in (self._senders.get(numbers[unit]), numbers[unit]) if node is not None]
             self._ways[unit] = [nodes.unit[node] for node in way]
-        self._found.around.read_kinds({station for unit in wanted for station in self._ways[unit][:-1]})
-        others = {station for unit in wanted for station in self._ways[unit] if station not in self._names}
-        if others:
-            self._names |= {row.id: row.qualified_name for row in self._store.units.read_rows(others).values()}
+        self._walk.around.read_kinds({station for unit in wanted for station in self._ways[unit][:-1]})
+        others = {station for unit in wanted for station in self._ways[unit]} - self._names.keys()
+        self._names |= {row.id: row.qualified_name for row in self._store.units.read_rows(others).values()}
 
     @cached_property
     def _senders(self) -> Mapping[int, int]:
         """For each node the neighbour that sent it the most mass."""
-        mass = {self._nodes.number[n]: m for n, m in self._found.pushed.mass.items() if n in self._nodes.number}
+        mass = {self._nodes.number[n]: m for n, m in self._walk.pushed.mass.items() if n in self._nodes.number}
         most: dict[int, tuple[float, int]] = {}
         for source, row in sorted(self._rows.items()):
             total, mass_of_source = math.fsum(w for _, w in row), mass.get(source, 0.0)
@@ -192,21 +188,15 @@ class WalkPaths:
         return {target: source for target, (_, source) in most.items()}
 
     @cached_property
-    def _names(self) -> dict[UnitId, str]:
-        return {candidate.unit.id: candidate.unit.qualified_name for candidate in self._candidates}
-
-    @cached_property
     def _nodes(self) -> ContentNumbering:
-        nodes = ContentNumbering(self._found.around, self._store)
-        nodes.number_nodes(
-            self._found.pushed.mass.keys() | {o for row in self._found.pushed.rows.values() for o, _ in row}
-        )
+        nodes, pushed = ContentNumbering(self._walk.around, self._store), self._walk.pushed
+        nodes.number_nodes(pushed.mass.keys() | {other for row in pushed.rows.values() for other, _ in row})
         return nodes
 
     @cached_property
     def _rows(self) -> dict[int, list[tuple[int, float]]]:
         """For each node whose edges the walk read, its neighbours with their weights; nodes are numbers."""
-        number, read = self._nodes.number, self._found.pushed.rows
+        number, read = self._nodes.number, self._walk.pushed.rows
         return {
             number[node]: sorted((number[o], weight) for o, weight in row if o in number)
             for node, row in read.items()
@@ -215,7 +205,7 @@ class WalkPaths:
 
     @cached_property
     def _trails(self) -> Trails:
-        seeds = {self._nodes.number[seed]: weight for seed, weight in self._found.seeds.items()}
+        seeds = {self._nodes.number[seed]: weight for seed, weight in self._walk.seeds.items()}
         return Trails(self._rows, seeds, self._restart)
 
 
@@ -254,12 +244,12 @@ def describe_walk(way: Sequence[UnitId], names: Mapping[UnitId, str], around: We
 def _describe_way(stations: Sequence[str], edges: Sequence[tuple[str, bool]]) -> str:
     """Describe a path in words; `edges` are (kind, True if the edge points along the path), and the last station is 'it'."""
     stations = [station.removeprefix("symbol:") for station in stations]
-    said = [f"reached from {stations[0]}"]
+    parts = [f"reached from {stations[0]}"]
     for name, (kind, along) in zip((*stations[1:-1], "it"), edges, strict=True):
         verb = _VERBS.get(kind, kind.replace("_", " "))
         verb = verb if "{}" in verb else f"{verb} {{}}"
-        said.append(f"which {verb.format(name)}" if along else f"which {name} {verb.replace(' {}', '')}")
-    return ", ".join(said)
+        parts.append(f"which {verb.format(name)}" if along else f"which {name} {verb.replace(' {}', '')}")
+    return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +276,7 @@ def add_expansion(
         return list(candidates), frozenset(c.unit.id for c in candidates)
     scores = {int(c.unit.id): c.score for c in candidates[: expanding.seeds]}
     shares = {node: score / best for node, score in scores.items()}
-    expanded = expand(_ResolvedEdges(store), shares, expanding.depth, expanding.minimum, expanding.decay)
+    expanded = expand(partial(_read_steps, store), shares, expanding.depth, expanding.minimum, expanding.decay)
     reached = {UnitId(n): r for n, r in expanded.items() if r.before is not None and is_unit(n)}
     known = {c.unit.id: c for c in candidates}
     rows = store.units.read_rows(reached.keys() - known.keys())
@@ -311,43 +301,37 @@ def add_expansion(
     return rank_candidates(known.values()), frozenset(UnitId(node) for node in expanded)
 
 
-class _ResolvedEdges:
-    """A callable that reads steps from nodes for `expand`: resolved edges in both directions, and nesting, including files."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def __call__(self, nodes: Sequence[int]) -> Mapping[int, Sequence[GraphStep]]:
-        store = self._store
-        store.budget.check()
-        steps: dict[int, list[GraphStep]] = {node: [] for node in nodes}
-        for node, other, kind, tier, outgoing in store.edges.find_neighbours(nodes, WIDEST):
-            name = NAME_OF_KIND[kind]
-            if other == node or TIER_OF_NUMBER[tier].confidence < RESOLVED:
-                continue
-            if name == "member_of":  # of a method outside of its type, as in Go, the edge points to what contains it
-                steps[node].append(GraphStep(other, "contains", not outgoing))
-            else:
-                steps[node].append(GraphStep(other, name, bool(outgoing)))
-        for node, other, down in store.edges.find_nested(nodes):
-            steps[node].append(GraphStep(other, "contains", down))
-        for document, unit in store.units.list_top_units([-node for node in nodes if node < 0]):
-            steps[-document].append(GraphStep(unit, "contains"))
-        rows = store.units.read_rows([UnitId(n) for n in nodes if n > 0])
-        for row in rows.values():
-            if row.parent is None:
-                steps[row.id].append(GraphStep(-row.document, "contains", False))
-        # A link to the file of a note is a link to the note
-        notes = [row for row in rows.values() if row.kind in NOTE_KINDS]
-        note_of_file = {-row.document: row.id for row in notes}
-        for node, other, kind, _, outgoing in store.edges.find_neighbours(list(note_of_file), WIDEST):
-            if not outgoing and other > 0:
-                steps[note_of_file[node]].append(GraphStep(other, NAME_OF_KIND[kind], False))
-        links = {row.id: [s for s in steps[row.id] if s.target < 0 and s.kind == "documents"] for row in notes}
-        files = {-link.target for links_of_note in links.values() for link in links_of_note}
-        linked = store.units.read_rows([unit for _, unit in store.units.list_top_units(sorted(files))])
-        linked_notes = {-row.document: row.id for row in linked.values() if row.kind in NOTE_KINDS}
-        for note, links_of_note in links.items():
-            known = (link for link in links_of_note if link.target in linked_notes)
-            steps[note] += [link._replace(target=linked_notes[link.target]) for link in known]
-        return steps
+def _read_steps(store: Store, nodes: Sequence[int]) -> Mapping[int, Sequence[GraphStep]]:
+    """Read the steps from nodes for `expand`: resolved edges in both directions, and nesting, including files."""
+    store.budget.check()
+    steps: dict[int, list[GraphStep]] = {node: [] for node in nodes}
+    for node, other, kind, tier, outgoing in store.edges.find_neighbours(nodes, WIDEST):
+        name = NAME_OF_KIND[kind]
+        if other == node or TIER_OF_NUMBER[tier].confidence < RESOLVED:
+            continue
+        if name == "member_of":  # of a method outside of its type, as in Go, the edge points to what contains it
+            steps[node].append(GraphStep(other, "contains", not outgoing))
+        else:
+            steps[node].append(GraphStep(other, name, bool(outgoing)))
+    for node, other, down in store.edges.find_nested(nodes):
+        steps[node].append(GraphStep(other, "contains", down))
+    for document, unit in store.units.list_top_units([-node for node in nodes if node < 0]):
+        steps[-document].append(GraphStep(unit, "contains"))
+    rows = store.units.read_rows([UnitId(n) for n in nodes if n > 0])
+    for row in rows.values():
+        if row.parent is None:
+            steps[row.id].append(GraphStep(-row.document, "contains", False))
+    # A link to the file of a note is a link to the note
+    notes = [row for row in rows.values() if row.kind in NOTE_KINDS]
+    note_of_file = {-row.document: row.id for row in notes}
+    for node, other, kind, _, outgoing in store.edges.find_neighbours(list(note_of_file), WIDEST):
+        if not outgoing and other > 0:
+            steps[note_of_file[node]].append(GraphStep(other, NAME_OF_KIND[kind], False))
+    links = {row.id: [s for s in steps[row.id] if s.target < 0 and s.kind == "documents"] for row in notes}
+    files = {-link.target for links_of_note in links.values() for link in links_of_note}
+    linked = store.units.read_rows([unit for _, unit in store.units.list_top_units(sorted(files))])
+    linked_notes = {-row.document: row.id for row in linked.values() if row.kind in NOTE_KINDS}
+    for note, links_of_note in links.items():
+        known = (link for link in links_of_note if link.target in linked_notes)
+        steps[note] += [link._replace(target=linked_notes[link.target]) for link in known]
+    return steps

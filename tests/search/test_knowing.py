@@ -20,16 +20,9 @@ from codelens.model.search import Candidate, Event
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import Ranking
-from codelens.search.rankers.knowing import (
-    NOISE,
-    Composite,
-    GraphSignals,
-    add_composite,
-    find_noise,
-    put_largest_folder_first,
-    read_around,
-)
+from codelens.search.rankers.knowing import Composite, GraphSignals, add_composite, read_around
 from codelens.search.run import Profile
+from codelens.search.seeds import NOISE, find_noise, put_largest_folder_first
 from codelens.store.store import Store
 from tests.search.trees import QUICK, STORE, Tree, ask_one, checked, find, functions, names
 from tests.search.units import unit

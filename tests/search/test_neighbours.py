@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codelens.model.code import UnitId
 from codelens.search.channels.equivalence import match_classes, split_into_stems
-from codelens.search.rankers.knowing import DERIVED_WEIGHT, derive_classes
+from codelens.search.seeds import DERIVED_WEIGHT, derive_classes
 
 ONE, TWO = UnitId(1), UnitId(2)
 

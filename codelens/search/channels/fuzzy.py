@@ -42,8 +42,6 @@ MOST_SLIPS_IN_A_NAME = (
     3  # Most typing mistakes in a name of any length; LETTERS_PER_SLIP allows them from twelve letters
 )
 TRIGRAM = 3  # Fewest letters of a part that the trigram index finds; shorter parts are only found as beginnings
-
-
 MOST_NAMED = 400
 """Most names that are read for one part if units are scored by the number of parts; the shortest, as longer ones count less."""
 IN_TEXT = 0.5  # Factor on the value of a part in the text of a unit instead of its name
@@ -121,9 +119,8 @@ def _find_unknown(run: SearchRun) -> dict[str, float]:
     unknown |= {name: 1.0 for name in names if not store.units.find_by_name(name, None, 1)}
     unknown = {w: certainty for w, certainty in unknown.items() if MIN_NAME_LETTERS <= len(w) <= LONGEST_NAME}
     if len(unknown) > MOST_UNKNOWN:
-        store.budget.limits.append(
-            f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown names were checked for typing mistakes"
-        )
+        checked = f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown names"
+        store.budget.limits.append(f"{checked} were checked for typing mistakes")
     return dict(islice(unknown.items(), MOST_UNKNOWN))
 
 
@@ -141,14 +138,9 @@ def _find_by_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     for unit, finds in find_parts(run, list(texts)[:MOST_TOKENS], named).items():
         for text, find in finds.items():
             parts_of.setdefault(unit, {}).setdefault(texts[text], (IN_TEXT * find.value, f"has '{text}'"))
-    return {
-        unit: Match(
-            unit,
-            math.fsum(value for value, _ in parts.values()) / len(terms),
-            "; ".join(said for _, said in parts.values()),
-        )
-        for unit, parts in parts_of.items()
-    }
+    scores = {unit: math.fsum(value for value, _ in parts.values()) / len(terms) for unit, parts in parts_of.items()}
+    reasons = {unit: "; ".join(reason for _, reason in parts.values()) for unit, parts in parts_of.items()}
+    return {unit: Match(unit, score, reasons[unit]) for unit, score in scores.items()}
 
 
 def _match_fragment(run: SearchRun, typed: VerbatimMatches, bearing: dict[UnitId, float]) -> list[Match]:
@@ -173,16 +165,13 @@ def _find_in_names(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]
     dotted = re.sub("::|->|#", ".", text).lower()
     holder, _, last = dotted.rpartition(".")
     folded = fold_identifier(last)
-    values: dict[UnitId, float] = {}
-    if len(folded) >= TRIGRAM and not re.search(r"[^\w.]", dotted):
-        units = run.store.postings.find_names_containing(folded, run.within, limit)
-        run.prefetch(units)
-        for row in run.store.units.read_rows(units).values():
-            if dotted in row.qualified_name.lower():
-                values[row.id] = 1.0
-            elif not holder:
-                values[row.id] = OTHER_SPELLING
-    return values
+    if len(folded) < TRIGRAM or re.search(r"[^\w.]", dotted):
+        return {}
+    units = run.store.postings.find_names_containing(folded, run.within, limit)
+    run.prefetch(units)
+    names = {row.id: row.qualified_name.lower() for row in run.store.units.read_rows(units).values()}
+    values = {unit: 1.0 if dotted in name else OTHER_SPELLING for unit, name in names.items()}
+    return values if not holder else {unit: value for unit, value in values.items() if value == 1.0}
 
 
 def _find_resembling(word: str, run: SearchRun) -> list[tuple[UnitId, str, int]]:

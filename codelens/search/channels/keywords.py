@@ -73,15 +73,16 @@ def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, 
     If no keywords remain, all words of the query are used.
     """
     lists = load_lists()
-    names = {fold_identifier(split_qualified(i)[1]): Term("", "exact", f"`{i}`") for i in identifiers if _is_exact(i)}
-    components = {part: f"`{i}`" for i in identifiers if _is_exact(i) for part in _split_identifier(i)}
+    exact = [i for i in identifiers if len(i) <= LONGEST_EXACT and i == "".join(i.split()) and _split_identifier(i)]
+    names = {fold_identifier(split_qualified(i)[1]): Term("", "exact", f"`{i}`") for i in exact}
+    components = {part: f"`{i}`" for i in exact for part in _split_identifier(i)}
     first, begun = "", list[Term]()
     for place, text in enumerate(texts):
         split = split_text(text)
         stars = [token.removesuffix(BEGINNING) for token in split if token.endswith(BEGINNING)]
         begun += [Term(term, "prefix", token) for token in stars[:MOST_BEGINNINGS] for term in split_prefix(token)]
         said = [token for token in split if not token.endswith(BEGINNING)]
-        first = first or (_find_noun_behind_verb(said, lists) if not place else "")
+        first = first or (_find_noun_after_verb(said, lists) if not place else "")
         for folded, term in _find_compounds(said, lists):
             names.setdefault(folded, term)
         for token in said:
@@ -94,7 +95,7 @@ def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, 
         Term(part, PRIORITY if part == first else COMPONENT, token)
         for part, token in sorted(components.items(), key=lambda item: (item[0] != first, -len(item[0])))
     ][:MOST_TERMS]
-    name_terms = {folded: Term(folded, term.tier, term.origin) for folded, term in list(names.items())[:MOST_TERMS]}
+    name_terms = [Term(folded, term.tier, term.origin) for folded, term in list(names.items())[:MOST_TERMS]]
     of_names = {term.text: term for term in words}
     extra = {
         other: Term(other, THESAURUS, f"{word} ~ {other}")
@@ -102,15 +103,7 @@ def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, 
         for other in lists.clusters.get(_strip_plural_ending(word), ())
         if other not in of_names
     }
-    return ExpandedQuery(whole, tuple(name_terms.values()), (*words, *begun), tuple(extra.values()), texts=tuple(texts))
-
-
-def _is_exact(identifier: str) -> bool:
-    return (
-        len(identifier) <= LONGEST_EXACT
-        and not any(c.isspace() for c in identifier)
-        and bool(_split_identifier(identifier))
-    )
+    return ExpandedQuery(whole, tuple(name_terms), (*words, *begun), tuple(extra.values()), texts=tuple(texts))
 
 
 def _split_identifier(token: str) -> list[str]:
@@ -118,7 +111,7 @@ def _split_identifier(token: str) -> list[str]:
     return list(dict.fromkeys(term for one in tokens(token) for term in split_token(one)))
 
 
-def _find_noun_behind_verb(said: Sequence[str], lists: KeywordLists) -> str:
+def _find_noun_after_verb(said: Sequence[str], lists: KeywordLists) -> str:
     """Find the first word, except stop words and verbs, after a verb at the task's beginning; empty for another beginning."""
     if not said or said[0].casefold() not in lists.action:
         return ""

@@ -13,7 +13,7 @@ from codelens.search.channels import Findings
 from codelens.search.company import COMPANY, add_company
 from codelens.search.confidence import estimate_confidence
 from codelens.search.evidence import Evidence
-from codelens.search.features import measure
+from codelens.search.features import measure_features
 from codelens.search.fuse import fuse_matches
 from codelens.search.intent import EVERYDAY, add_everyday_share
 from codelens.search.rankers import Ranking
@@ -29,12 +29,10 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
 
     If the profile has no features, or there is no time to measure them, only the ranks count.
     """
-    if not findings.units:
-        return Ranking(run, findings, [])
     weights = run.weights
-    if not weights:
+    if not weights or not findings.units:
         return Ranking(run, findings, fuse_matches(run, findings.matches))
-    evidence = Evidence(run, findings, run.query_vector() if findings.matches.get("vector") else b"")
+    evidence = Evidence(run, findings, run.embed_query() if findings.matches.get("vector") else b"")
     run.prefetch(match.unit for matches in findings.matches.values() for match in matches)
     candidates, explainers = fuse_matches(run, findings.matches), Explainers()
     with run.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
@@ -42,7 +40,7 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
         if run.trace.intent and not run.options.intent and run.profile.has_weights_for(EVERYDAY):
             run.trace.intent = add_everyday_share(run.trace.intent, evidence.best_found)
             weights = run.weights
-        measure(candidates, evidence, weights, run.budget, explainers)
+        measure_features(candidates, evidence, weights, run.budget, explainers)
         candidates, ways = _add_walk(run, candidates, evidence, explainers)
         if company := add_company(candidates, weights, run.store if run.profile.graph else None):
             explainers |= {name: partial(company.describe, name) for name in COMPANY}
@@ -67,10 +65,11 @@ def _add_walk(
     ways, spreading = None, SpreadSettings(**run.profile.graph)
     with run.budget.part(WALK_SHARE, "the walk was left out"):
         if (walked := spread(rank_with_scores(candidates), spreading, run.store, evidence.reading)) is not None:
-            alone = run.options.mode in ALONE
-            joined = [] if alone else join_by_mass(walked, candidates, spreading, run.store, run.make_scope_test())
+            joined = []
+            if run.options.mode not in ALONE:
+                joined = join_by_mass(walked, candidates, spreading, run.store, run.make_scope_test())
             evidence.gather(candidate.unit for candidate in joined)
-            measure(joined, evidence, weights, run.budget, explainers)
+            measure_features(joined, evidence, weights, run.budget, explainers)
             candidates = [*candidates, *joined]
             ways = add_walk(candidates, walked, spreading.restart, weights[WALK], run.store)
             explainers[WALK] = ways.describe
