@@ -37,9 +37,7 @@ FileStates = tuple[tuple[str, str, str], ...]  # (repository, path, freshness) o
 
 def hash_request(request: ContextRequest, layout: PackLayout, info: IndexInfo, edges: int, *setting_files: str) -> str:
     """Hash everything that decides a pack, as 64 hex digits. `setting_files` are the files that settings name."""
-    own = dict.fromkeys(
-        setting_files, ""
-    )  # Stays empty for a file that is missing or not named, which is reported elsewhere
+    own = dict.fromkeys(setting_files, "")  # stays empty for a file that is missing, which is reported elsewhere
     for path in filter(None, own):
         with suppress(OSError):
             own[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
@@ -110,8 +108,8 @@ class PackCache:
             "total": packed.total,
             "tokens": packed.tokens,
             "notices": [[n.code, n.text] for n in packed.notices],
-            "changed": list(packed.changed),
-            "states": list(states),
+            "changed": packed.changed,
+            "states": states,
             "sent": [sent.state.hex(), sent.forms] if sent else None,
             "text": text,
         }

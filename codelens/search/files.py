@@ -102,9 +102,7 @@ MOST_OUTLINED = 12  # Most names of a file's definitions that its hit shows; the
 
 def rank_files(query: str | Query, store: Store, options: SearchOptions, settings: Settings) -> Ranking:
     """Find and rank the files that match a query, as candidates of the kind `file`.
-
-    Raises the errors of `rank`, and UsageError for options and modes that do not apply to files.
-    """
+    Raises the errors of `rank`, and UsageError for options and modes that do not apply to files."""
     for name, row in OPTIONS.items():
         if row.applies == (UNITS,) and getattr(options, name) != row.default:
             raise UsageError(f"{row.spelling} does not apply to --files-only", "leave out one of the two")
@@ -195,8 +193,7 @@ NameComparison = Callable[[Sequence[str], Iterable[tuple[DocumentId, str]]], Nam
 
 class FilesInScope:
     """The files that may be found: those that the options allow, with a unit that satisfies the query's conditions. If nothing
-    restricts them, all files may be found, and none is read in advance.
-    """
+    restricts them, all files may be found, and none is read in advance."""
 
     def __init__(self, run: SearchRun) -> None:
         self._store, self._options = run.store, run.options
@@ -272,8 +269,7 @@ def find_files_by_words(files: FilesInScope, run: SearchRun, limit: int) -> Chan
 
 def find_files_by_meaning(files: FilesInScope, most_units: int, run: SearchRun, limit: int) -> ChannelResult:
     """Find files by their own vectors (of path, exports and imports), or by the vector of a unit if that is nearer; the
-    `most_units` nearest units count. Nearest first, ties by path. The raw score is the cosine.
-    """
+    `most_units` nearest units count. Nearest first, ties by path. The raw score is the cosine."""
     vector, least = compute_query_vector(run)
     if not vector:
         return ChannelResult([])

@@ -41,8 +41,7 @@ def fuse_rankings(
     fusion: str = "rrf",
 ) -> list[Candidate]:
     """Make a candidate for each unit that a channel found, with a contribution from each of these channels, by name; their order
-    does not matter, because sums are exact (fsum). `fusion` is one of FUSIONS.
-    """
+    does not matter, because sums are exact (fsum). `fusion` is one of FUSIONS."""
     candidates: dict[UnitId, Candidate] = {}
     for channel in sorted(rankings):
         weight, matches = weights.get(channel, 0.0), rankings[channel]

@@ -101,9 +101,7 @@ def _classify_prose(text: str, count: int) -> Intent:
 
 def add_everyday_share(intent: Intent, found: float) -> Intent:
     """Add the share of everyday words to an intent; `found` is the best share of the words' BM25F that a candidate has.
-
-    The intent of a single name is not changed.
-    """
+    The intent of a single name is not changed."""
     share = min(1.0, max(0.0, (1.0 - found - UNMET) / (ALL_UNMET - UNMET)))
     if share < LEAST_SHARE or "identifier" in intent.shares:
         return intent

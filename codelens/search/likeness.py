@@ -49,9 +49,7 @@ class Likeness:
 
 def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | None) -> Likeness:
     """Make the query for the target of --like. `embedder` is the index's; None to ignore vectors.
-
-    Raises TargetError if the target is not indexed, or names several things.
-    """
+    Raises TargetError if the target is not indexed, or names several things."""
     notices, itself = list[Notice](), list[UnitRow]()
     if options.like == SNIPPET:
         snippet = read_snippet(options.snippet, options.snippet_language, store, embedder)
@@ -94,9 +92,7 @@ def _make_query(
     names: Sequence[str], text: str, uses: Mapping[str, int], vector: bytes, store: Store, least: int
 ) -> ExpandedQuery:
     """Make a query of the names, the text, and the terms of used names with the highest √times · idf, at most MOST_USES.
-
-    A term must occur in at least `least` units, since a term that only the original contains finds nothing else.
-    """
+    A term must occur in at least `least` units, since a term that only the original contains finds nothing else."""
     query = expand([text] if text else [], names, names[0] if len(names) == 1 else text)
     counts: Counter[str] = Counter()
     origin: dict[str, str] = {}
@@ -142,9 +138,7 @@ class Snippet:
 
 def read_snippet(text: str, language: str, store: Store, embedder: Embedder | None) -> Snippet:
     """Parse and embed a text. `embedder` is the index's; None to make no vector.
-
-    An empty `language` is guessed: the first whose grammar parses the text without errors and finds a definition in it.
-    """
+    An empty `language` is guessed: the first whose grammar parses the text without errors and finds a definition in it."""
     text, tried = dedent(text), [language]  # dedented, because it may be a method copied from a class
     if not language:
         counts = Counter(d.language for d in store.documents.read_rows())

@@ -39,9 +39,7 @@ def rank(
     query: str | Query, store: Store, options: SearchOptions, settings: Settings, profile: Profile | None = None
 ) -> Ranking:
     """Find and rank all candidates by the given profile, or else by the one that the options name.
-
-    Raises QueryError (strict queries, broken patterns) and UsageError (options).
-    """
+    Raises QueryError (strict queries, broken patterns) and UsageError (options)."""
     with store.spending(settings.query_seconds):
         profile = profile or load_profile(options, settings.weights)
         run = SearchRun.start(query, store, options, settings, profile)
@@ -73,8 +71,7 @@ def rank(
 
 def find_terms(run: SearchRun) -> SearchRun:
     """Find what the run looks for: the original of --like, the place that the query names, and the terms of its words with
-    related words and learned units. The trace lists the terms. Raises SettingsError for a faulty file of aliases.
-    """
+    related words and learned units. The trace lists the terms. Raises SettingsError for a faulty file of aliases."""
     run = replace(run, likeness=run.find_likeness())
     run = replace(run, places=find_places(run) if run.profile.uses_channel("path") else {})
     query, store, profile, trace = run.query, run.store, run.profile, run.trace

@@ -38,8 +38,7 @@ HINT = "the setting `weights` names a file as `codelens eval tune --keep FILE` w
 
 def load_all_profiles(own: str = "") -> Mapping[str, Any]:
     """Load profile → section → number. The user's table of features replaces the shipped one; other tables are merged, value
-    by value. Raises SettingsError.
-    """
+    by value. Raises SettingsError."""
     profiles = dict(load_weights())
     for profile, tables in read_own_weights(own).items():
         row = profiles[profile]
@@ -141,9 +140,7 @@ EXPANDS_LIKE = "graph-memory"
 
 def load_profile(options: SearchOptions, own: str = "") -> Profile:
     """Load the profile that the options name, and change it by the other options; `own` is the setting `weights`.
-
-    Raises UsageError for unknown names, and SettingsError for a faulty file of weights.
-    """
+    Raises UsageError for unknown names, and SettingsError for a faulty file of weights."""
     profiles = load_all_profiles(own)
     if options.profile not in profiles:
         raise UsageError(f"no profile '{options.profile}'", f"profiles: {', '.join(profiles)}")

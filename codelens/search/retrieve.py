@@ -79,9 +79,7 @@ def limit_matches(cuts: Mapping[str, int], channel: str, matches: Mapping[str, S
 
 def retrieve(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> Findings:
     """Run the channels, which are independent, and cut the matches of each as `most` allows.
-
-    Channels that this index or machine lacks do not run. A channel for which there is no time is left out, with a notice.
-    """
+    Channels that this index or machine lacks do not run. A channel for which there is no time is left out, with a notice."""
 
     def find(channel: Channel, share: float) -> ChannelResult | EmbedderFault | None:
         """Run a channel; returns None if there is no time for it."""

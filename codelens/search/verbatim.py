@@ -106,9 +106,7 @@ def split_as_typed(run: SearchRun) -> list[str]:
 
 def find_fragment(run: SearchRun) -> str:
     """Return the query if it may be a part of a line: it is long, looks like code, or has a word that no unit contains.
-
-    Empty otherwise, or if the index has no trigrams.
-    """
+    Empty otherwise, or if the index has no trigrams."""
     texts = run.terms.texts if not run.options.literal else ()
     filtered = any(isinstance(leaf, Filter) for leaf in list_leaves(run.query.node))
     whole = run.query.plain or (not filtered and is_pasted(run.query.text))
@@ -202,8 +200,7 @@ def _find_in_documents(
     run: SearchRun, searches: Sequence[Search], words: int, first: Collection[DocumentId] = ()
 ) -> list[dict[UnitId, VerbatimMatch]]:
     """Run searches; returns for each way of each search: unit → the best find in it, in the order of the documents. Among
-    documents with as many texts, those in `first` are read. Raises OutOfTime.
-    """
+    documents with as many texts, those in `first` are read. Raises OutOfTime."""
     if not searches:
         return []
     look = partial(_search_index, searches=searches, words=words, texts=run.texts)
@@ -238,8 +235,7 @@ def _search_index(
     texts: Texts,
 ) -> Part[dict[tuple[int, int, int], VerbatimMatch]]:
     """Run searches on one index: the documents that were read, and unit → its best finds by (place of the document among these,
-    way, place of the unit among the document's).
-    """
+    way, place of the unit among the document's)."""
     texts, chosen = texts.for_store(store), InOrder[DocumentId]([], [], at=-2)
     allowed, preferred = None if within is None else store.files.find_holding(within), frozenset(first)
     holding: list[dict[str, Mapping[DocumentId, Collection[int]]]] = [{} for _ in searches]

@@ -136,9 +136,7 @@ def add_walk(
     candidates: Sequence[Candidate], walk: SpreadResult, restart: float, weight: float, store: Store
 ) -> WalkPaths:
     """Add the walk's feature to each candidate that it reached; returns the paths of the walk, which explain the values.
-
-    The value is the logarithm of a unit's mass as a share of the largest, scaled to 1 for a share of 1 and about 0 for 1e-4.
-    """
+    The value is the logarithm of a unit's mass as a share of the largest, scaled to 1 for a share of 1 and about 0 for 1e-4."""
     ways = WalkPaths(walk, restart, store, candidates)
     masses = [walk.mass.get(candidate.unit.id) for candidate in candidates]
     values = [math.log(mass / ways.most + LEAST) / SPAN + 1.0 if mass else 0.0 for mass in masses]

@@ -48,9 +48,7 @@ def explain(
     settings: Settings,
 ) -> WhyResult:
     """Run a search and explain the place of each target, or of each hit shown. With --files-only a symbol stands for its file.
-
-    Raises TargetError for unknown names and for files that do not exist.
-    """
+    Raises TargetError for unknown names and for files that do not exist."""
     with store.spending(settings.query_seconds):
         query = read_query(query, options)
         todos = asks_for_todos(query.node) and not options.files_only
@@ -296,8 +294,7 @@ class _Explainer:
 
     def _find_first_that_works(self, unit: UnitRow, queries: Sequence[str], other: SearchOptions | None = None) -> str:
         """Find the first of these queries that shows the unit, with the same or the other options; empty if none does or time
-        runs out.
-        """
+        runs out."""
         options, store = other or self._options, self._store
         first, last = options.offset + 1, options.offset + options.limit
 

@@ -69,9 +69,7 @@ def _strip_plural_ending(word: str) -> str:
 
 def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, clusters: bool = True) -> ExpandedQuery:
     """Extract a query's keywords as search terms. Arguments as for `terms.expand`; `clusters` adds words of the same clusters.
-
-    If no keywords remain, all words of the query are used.
-    """
+    If no keywords remain, all words of the query are used."""
     lists = load_lists()
     exact = [i for i in identifiers if len(i) <= LONGEST_EXACT and i == "".join(i.split()) and _split_identifier(i)]
     names = {fold_identifier(split_qualified(i)[1]): Term("", "exact", f"`{i}`") for i in exact}
@@ -148,9 +146,7 @@ IS_NAMED, BEGINS, HOLDS, ON_PATH = 4.0, 3.0, 2.0, 1.0  # Raw scores of the tiers
 
 def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
     """Find units by exact names, beginnings, parts of qualified names, and paths; each unit counts in the first tier it fits.
-
-    Names of the query come first; its single words count as names only if these find few. The raw score depends on the tier.
-    """
+    Names of the query come first; its single words count as names only if these find few. The raw score depends on the tier."""
     matches: dict[UnitId, Match] = {}
     units, within, folders = run.store.units, run.within, int(run.profile.keywords["folders"])
     names, words = run.terms.names, [term for term in run.terms.words if not term.text.endswith(BEGINNING)]

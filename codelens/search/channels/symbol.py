@@ -31,8 +31,7 @@ IS_NAMED, BEGINS, HOLDS = 3.0, 2.0, 1.0
 
 def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
     """Find units by name, each in the first tier that it fits; a tier runs only if those before it found few. The raw score is
-    the tier's. Units with the same folded name are ordered by spelling: the query's first.
-    """
+    the tier's. Units with the same folded name are ordered by spelling: the query's first."""
     matches: dict[UnitId, Match] = {}
     query, units, within = run.terms, run.store.units, run.within
     primary = [t for t in query.names if t.tier != "pair"]

@@ -39,8 +39,7 @@ def find_by_meaning(run: SearchRun, limit: int) -> ChannelResult:
 
 def compute_query_vector(run: SearchRun) -> tuple[bytes, float]:
     """Compute (the query's vector, the least cosine of a match). The vector is empty if neither embedder nor index knows a word
-    of the query, because a vector of unknown words would find something, too. Raises EmbedderFault.
-    """
+    of the query, because a vector of unknown words would find something, too. Raises EmbedderFault."""
     embedder, terms = run.find_embedder(), run.terms
     if embedder is None:
         return b"", 1.0
@@ -55,9 +54,7 @@ def compute_query_vector(run: SearchRun) -> tuple[bytes, float]:
 
 def _drop_far(pieces: Sequence[tuple[UnitId, float]], wanted: int, least: float) -> tuple[dict[UnitId, float], bool]:
     """Drop pieces whose cosine is below `least`: (unit → its least distance, True if no further pieces are near enough).
-
-    If the list is full, more pieces may tie with its last; all with that distance are dropped, so that no chance decides.
-    """
+    If the list is full, more pieces may tie with its last; all with that distance are dropped, so that no chance decides."""
     near = [(unit, distance) for unit, distance in pieces if cosine(distance) >= least]
     cut = near[-1][1] if len(near) == wanted and near[0][1] < near[-1][1] else math.inf
     best: dict[UnitId, float] = {}

@@ -79,8 +79,7 @@ class NumberedWalk:
 def rank(run: SearchRun, findings: Findings) -> Ranking:
     """Rank by seeds → walk → HITS → composite score. If there is no time to walk, the ranks of the channels decide. Units that
     the walk does not reach are not candidates, even if their words match; the trace has an event for each. But matches of a
-    user's own class and literal matches always are candidates.
-    """
+    user's own class and literal matches always are candidates."""
     evidence, sections, store, trace = Evidence(run, findings), run.profile.composite, run.store, run.trace
     with run.budget.part(WALK_SHARE, "the walk was left out, so that ranks of channels alone decide"):
         walking, weights = WalkSettings(**sections["walk"]), Composite(**sections["composite"])
