@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import TypeVar
 
 from codelens.model.budget import TimeBudget
-from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, TYPE_KINDS, UnitRow
+from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, TYPE_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate, add_features
 from codelens.search.evidence import Evidence
@@ -49,7 +49,6 @@ class Pool:
         return [known[name] for name in self.names]
 
 
-Key = TypeVar("Key", bound=int)
 Column = Callable[[Pool, Evidence], Sequence[float]]  # The values of all candidates, in order; empty if all are 0
 Sentence = Callable[[UnitRow, Evidence, float], str]
 
@@ -100,13 +99,35 @@ ALL_BUT = 0.9999  # Shares above this are called the whole
 MOST_PARTS = 6  # Words of a name that count; further ones add nothing. From a fitted prototype.
 
 
-def _look_up(values: Mapping[Key, float], pool: Sequence[Key]) -> Sequence[float]:
-    return [values.get(one, 0.0) for one in pool] if values else ()
+def _look_up(find_values: Callable[[Evidence], Mapping[UnitId, float]]) -> Column:
+    """Make a column of the values of units; units without a value have 0."""
+
+    def measure(pool: Pool, e: Evidence) -> Sequence[float]:
+        values = find_values(e)
+        return [values.get(unit, 0.0) for unit in pool.ids] if values else ()
+
+    return measure
 
 
-def _divide(values: Mapping[Key, float], whole: float, pool: Sequence[Key]) -> Sequence[float]:
-    """Divide each value by the whole; empty if the whole is 0."""
-    return [values.get(one, 0.0) / whole for one in pool] if whole else ()
+def _look_up_typed(token: bool) -> Column:
+    return _look_up(lambda e: {unit: find.value for unit, find in e.verbatim.items() if find.token == token})
+
+
+def _divide(find_values: Callable[[Evidence], tuple[Mapping[UnitId, float], float]]) -> Column:
+    """Make a column of the values of units, divided by a whole; empty if the whole is 0."""
+
+    def measure(pool: Pool, e: Evidence) -> Sequence[float]:
+        values, whole = find_values(e)
+        return [values.get(unit, 0.0) / whole for unit in pool.ids] if whole else ()
+
+    return measure
+
+
+def _square(column: Column) -> Column:
+    return lambda pool, e: [value**2 for value in column(pool, e)]
+
+
+_NEARNESS = _divide(lambda e: (e.cosine, e.best_cosine))
 
 
 def _measure_exact_name(pool: Pool, e: Evidence) -> Sequence[float]:
@@ -190,8 +211,12 @@ def _measure_file_name(pool: Pool, e: Evidence) -> Sequence[float]:
     return [shares[document] for document in pool.documents]
 
 
+def _count_lines(unit: UnitRow) -> int:
+    return unit.end_line - unit.start_line + 1
+
+
 def _explain_lines(unit: UnitRow, _: Evidence, __: float) -> str:
-    lines = unit.end_line - unit.start_line + 1
+    lines = _count_lines(unit)
     size = "short" if lines <= SHORT else "long" if lines >= LONG else "of medium length"
     return f"{size} ({quantity(lines, 'line')})"
 
@@ -220,7 +245,7 @@ def _say(text: str) -> Sentence:
     return lambda _, __, ___: text
 
 
-def _compare_with_best(what: str, noun: str = "hit") -> Sentence:
+def _rate(what: str, noun: str = "hit") -> Sentence:
     """Make a sentence that gives the value as a share of the best one."""
     return lambda _, __, v: f"{what} best" if v == 1.0 else f"{what} {v:.0%} as well as the best {noun}"
 
@@ -241,34 +266,23 @@ def _make_kind_feature(name: str, kinds: Sequence[str], explain: Sentence) -> Fe
     return Feature(name, lambda pool, _: [values.get(unit.kind, 0.0) for unit in pool.units], explain)
 
 
-def _make_typed_column(token: bool) -> Column:
-    return lambda p, e: _look_up({unit: find.value for unit, find in e.verbatim.items() if find.token == token}, p.ids)
-
-
 _TABLE = (
     # Words
-    Feature("bm25", lambda p, e: _divide(e.bm25, e.best_bm25, p.ids), _compare_with_best("matches the words"), "exact"),
-    Feature(
-        "related_words",
-        lambda p, e: _divide(e.related, e.best_related, p.ids),
-        _compare_with_best("matches related words"),
-        "exact",
-    ),
-    Feature(
-        "verbatim", _make_typed_column(token=False), lambda u, e, v: f"has '{e.verbatim[u.id].text}' as typed", "fuzzy"
-    ),
-    Feature("token", _make_typed_column(token=True), lambda u, e, v: f"has {e.verbatim[u.id].text} as typed", "fuzzy"),
+    Feature("bm25", _divide(lambda e: (e.bm25, e.best_bm25)), _rate("matches the words"), "exact"),
+    Feature("related_words", _divide(lambda e: (e.related, e.best_related)), _rate("matches related words"), "exact"),
+    Feature("verbatim", _look_up_typed(False), lambda u, e, v: f"has '{e.verbatim[u.id].text}' as typed", "fuzzy"),
+    Feature("token", _look_up_typed(True), lambda u, e, v: f"has {e.verbatim[u.id].text} as typed", "fuzzy"),
     Feature(
         "fragment",
-        lambda p, e: _divide({u: m.raw_score for u, m in e.fragments.items()}, MOST_OF_A_PART, p.ids),
+        _divide(lambda e: ({unit: match.raw_score for unit, match in e.fragments.items()}, MOST_OF_A_PART)),
         lambda u, e, v: e.fragments[u.id].reason,
         "fuzzy",
     ),
-    Feature("coverage", lambda p, e: [share**2 for share in _look_up(e.said, p.ids)], _explain_coverage, "exact"),
+    Feature("coverage", _square(_look_up(lambda e: e.said)), _explain_coverage, "exact"),
     Feature(
         "file",
-        lambda p, e: _divide(e.files, e.best_file, p.documents),
-        _compare_with_best("its file matches the words", "file"),
+        lambda p, e: [e.files.get(file, 0.0) / e.best_file for file in p.documents] if e.best_file else (),
+        _rate("its file matches the words", "file"),
         "exact",
     ),
     # Names and paths
@@ -281,14 +295,14 @@ _TABLE = (
     ),
     Feature(
         "related_name",
-        lambda p, e: _look_up(e.related_names, p.ids),
+        _look_up(lambda e: e.related_names),
         lambda u, e, v: f"its name and the names around it have words related to {v:.0%} of the query",
     ),
-    Feature("resemblance", lambda p, e: _look_up(e.resemblance, p.ids), _say("its name is in the query, misspelled")),
+    Feature("resemblance", _look_up(lambda e: e.resemblance), _say("its name is in the query, misspelled")),
     Feature("name_part", _measure_name_part, lambda u, e, v: f"a part of the query is {v:.0%} of its name"),
     Feature(  # targets of a user's own class are the answer, regardless of words and ranks
         "own_class",
-        lambda p, e: _look_up({u: 1.0 for u, m in e.concepts.items() if m.raw_score >= CERTAIN_CLASS}, p.ids),
+        _look_up(lambda e: {unit: 1.0 for unit, match in e.concepts.items() if match.raw_score >= CERTAIN_CLASS}),
         lambda u, e, v: e.concepts[u.id].reason,
     ),
     Feature("file_name", _measure_file_name, lambda u, e, v: f"the query has {v:.0%} of the words of its file's name"),
@@ -299,16 +313,11 @@ _TABLE = (
     ),
     *map(_make_role_feature, ROLE_SAID),
     # Vectors; the last one counts as far as no candidate contains the query's words
-    Feature("nearness", lambda p, e: _divide(e.cosine, e.best_cosine, p.ids), _explain_nearness, "vector"),
-    Feature(
-        "nearest",
-        lambda p, e: [share**2 for share in _divide(e.cosine, e.best_cosine, p.ids)],
-        lambda u, e, v: _explain_nearness(u, e, math.sqrt(v)),
-        "vector",
-    ),
+    Feature("nearness", _NEARNESS, _explain_nearness, "vector"),
+    Feature("nearest", _square(_NEARNESS), lambda u, e, v: _explain_nearness(u, e, math.sqrt(v)), "vector"),
     Feature(
         "near_unmet",
-        lambda p, e: [share**2 * (1.0 - e.best_found) for share in _divide(e.cosine, e.best_cosine, p.ids)],
+        lambda p, e: [square * (1.0 - e.best_found) for square in _square(_NEARNESS)(p, e)],
         lambda u, e, v: f"meaning counts more, because the best match of words is {e.best_found:.0%} of a perfect one",
         "vector",
     ),
@@ -321,21 +330,10 @@ _TABLE = (
         ("section", *NOTE_KINDS, TODO),
         lambda u, e, v: "a section of a document" if u.kind == "section" else f"a {u.kind}",
     ),
-    Feature(
-        "local",
-        lambda p, e: [1.0 if unit.local else 0.0 for unit in p.units],
-        lambda u, e, v: f"local to {u.container}",
-    ),
-    Feature(  # a definition in the code that a document quotes
-        "quoted",
-        lambda p, e: [1.0 if unit.local and unit.is_quoted else 0.0 for unit in p.units],
-        _say("quoted by a document"),
-    ),
-    Feature(
-        "lines",
-        lambda p, e: [math.log1p(unit.end_line - unit.start_line + 1) / 5 for unit in p.units],
-        _explain_lines,
-    ),
+    Feature("local", lambda p, e: [float(unit.local) for unit in p.units], lambda u, e, v: f"local to {u.container}"),
+    # A definition in the code that a document quotes
+    Feature("quoted", lambda p, e: [float(unit.is_quoted) for unit in p.units], _say("quoted by a document")),
+    Feature("lines", lambda p, e: [math.log1p(_count_lines(unit)) / 5 for unit in p.units], _explain_lines),
     Feature(
         "parts",
         lambda p, e: p.map_names(lambda name: min(len(split_cached(name)), MOST_PARTS) / MOST_PARTS),
@@ -344,12 +342,12 @@ _TABLE = (
     # History, and the rest of the code
     Feature(
         "messages",
-        lambda p, e: _look_up({document: share for document, (share, _) in e.messages.items()}, p.documents),
+        lambda p, e: [e.messages[file][0] if file in e.messages else 0.0 for file in p.documents],
         _explain_messages,
     ),
     Feature(
         "uses",
-        lambda p, e: _look_up({unit: min(1.0, math.log1p(files) / 4) for unit, files in e.uses.items()}, p.ids),
+        _look_up(lambda e: {UnitId(unit): min(1.0, math.log1p(files) / 4) for unit, files in e.uses.items()}),
         lambda u, e, v: f"connected with {quantity(e.uses[int(u.id)], 'other file')}, not counting tests",
     ),
 )
