@@ -25,7 +25,7 @@ from codelens.search.profiles import load_profile
 from codelens.search.rankers import knowing
 from codelens.search.recency import read_runtime_signals
 from codelens.search.scope import list_documents_in_scope
-from codelens.search.walk import SpreadSettings, measure_nearness, spread
+from codelens.search.walk import SpreadSettings, walk_from_candidates
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts
@@ -105,8 +105,8 @@ def walk_around(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) 
         shares = {unit: mass / most for unit, mass in masses.items()}
     elif profile.graph:
         every_seed = replace(SpreadSettings(**profile.graph), seeds=len(seeds))
-        walk = spread([(1.0, Candidate(row)) for row in seeds], every_seed, store)
-        shares = measure_nearness(walk) if walk else {}
+        walk = walk_from_candidates([(1.0, Candidate(row)) for row in seeds], every_seed, store)
+        shares = walk.measure_nearness() if walk else {}
     else:
         return None
     return {unit: share for unit, share in shares.items() if share >= FAINT and unit not in seed_ids}

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.history import PastCommit
@@ -94,7 +95,7 @@ class Evidence:
 
     def __init__(self, run: SearchRun, findings: Findings, vector: bytes = b"") -> None:
         """Read the query and count its terms in the index; `vector` is its embedding, empty to ignore vectors."""
-        self.query, self._store, self._vector = run.terms, run.store, vector
+        self.query, self._store = run.terms, run.store
         self._weights = tuple(run.profile.bm25f.get(column, 0.0) for column in COLUMNS)
         self.channels = frozenset(findings.matches)
         self.verbatim, self.resemblance, self.fragments = findings.evidence
@@ -118,8 +119,9 @@ class Evidence:
         self.uses: dict[int, int] = {}
         self.messages: dict[DocumentId, tuple[float, int]] = {}
         """File → (score of its commits' messages as a share of the best possible, number of the best message)."""
-        self._in_messages: Mapping[str, float] = {}
-        """Word of the query → its rarity in messages, for words that occur in messages but not in too many."""
+        in_messages: Mapping[
+            str, float
+        ] = {}  # Word → its rarity in messages, if they have it, and not too many of them
         if run.profile.features.get("messages"):
             messages = self._store.messages
             total, files, said = messages.totals()
@@ -127,7 +129,8 @@ class Evidence:
             rarity = {word: compute_idf(total, count) for word, count in counts.items()}
             self._of_messages, self._mean_said = math.fsum(rarity.values()), said / files if files else 0.0
             most = max(SOME_MESSAGES, MOST_OF_MESSAGES * total)
-            self._in_messages = {word: rarity[word] for word, n in counts.items() if 0 < n <= most}
+            in_messages = {word: rarity[word] for word, n in counts.items() if 0 < n <= most}
+        self._wanted = Wanted(self.terms, self.asked, in_messages, vector)
         self.best_bm25 = self.best_related = self.best_cosine = self.best_file = self.best_found = 0.0
 
     def _read_query(self) -> None:
@@ -182,25 +185,19 @@ class Evidence:
     @property
     def reading(self) -> Reading:
         """A function that reads from a store all that `gather` needs for some units."""
-        return partial(_read, terms=self.terms, asked=self.asked, messages=self._in_messages, vector=self._vector)
+        return partial(_read_with_rows, wanted=self._wanted)
 
     def gather(self, units: Iterable[UnitRow]) -> None:
         """Add the counts of more candidates. Raises OutOfTime, after which the evidence is unusable."""
-        store, check = self._store, self._store.budget.check
-        check()
+        store = self._store
+        store.budget.check()
         new = [unit for unit in units if unit.id not in self.units]
         first = not self.units
         self.units |= {unit.id: unit for unit in new}
         pool = UnitSet(sorted(unit.id for unit in new))
         uncounted = {unit.document for unit in new} - self.files.keys()
-        occurrences, uses, distances, messages, in_files = store.at_once(
-            partial(store.occurrences.count_in_units, pool, self.terms, check),
-            partial(store.edges.count_using_files, pool),
-            partial(store.vectors.measure_units, pool, self._vector) if self._vector else dict,
-            partial(store.messages.weigh, uncounted, self._in_messages) if self._in_messages and uncounted else dict,
-            partial(store.occurrences.count_in_files, uncounted, self.asked, check) if uncounted else tuple,
-        )
-        check()
+        occurrences, uses, distances, messages, in_files = _read(store, pool, uncounted, self._wanted)
+        store.budget.check()
         self.found |= occurrences
         if not self._means and any(map(store.postings.count_units, self.terms)):
             rows, tokens = store.postings.read_totals()
@@ -210,7 +207,7 @@ class Evidence:
         self._weigh(occurrences)
         self.uses |= uses
         self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
-        rarity = self._in_messages
+        rarity = self._wanted.messages
         for document, said in messages.items():
             norm = weigh_length(said.said, self._mean_said, OF_MESSAGES, MESSAGES_LENGTH_SHARE)
             score = score_text(((rarity[word], weight) for word, weight in said.terms.items()), norm)
@@ -309,20 +306,27 @@ def read_rows(store: Store, units: Iterable[UnitId]) -> object:
     return store.units.read_rows(units)
 
 
-def _read(
-    store: Store,
-    units: Iterable[UnitId],
-    terms: Sequence[str],
-    asked: Sequence[str],
-    messages: Mapping[str, float],
-    vector: bytes,
-) -> None:
+class Wanted(NamedTuple):
+    """What is read about candidates."""
+
+    terms: Sequence[str]
+    asked: Sequence[str]  # The terms that are counted in files
+    messages: Mapping[str, float]  # The words that are looked for in messages of commits; empty to read none
+    vector: bytes  # The vector to measure distances from; empty to measure none
+
+
+def _read(store: Store, pool: UnitSet, documents: Collection[DocumentId], wanted: Wanted) -> list[Any]:
+    """Read about units: counts of the terms, files that use each unit, distances; about files: messages, counts of the terms."""
+    terms, asked, messages, vector = wanted
+    return store.at_once(
+        partial(store.occurrences.count_in_units, pool, terms, store.budget.check),
+        partial(store.edges.count_using_files, pool),
+        partial(store.vectors.measure_units, pool, vector) if vector else dict,
+        partial(store.messages.weigh, documents, messages) if messages and documents else dict,
+        partial(store.occurrences.count_in_files, documents, asked, store.budget.check) if documents else tuple,
+    )
+
+
+def _read_with_rows(store: Store, units: Iterable[UnitId], wanted: Wanted) -> None:
     pool = UnitSet(sorted(units))
-    documents = {row.document for row in store.units.read_rows(pool).values()}
-    store.occurrences.count_in_units(pool, terms, store.budget.check)
-    store.occurrences.count_in_files(documents, asked, store.budget.check)
-    store.edges.count_using_files(pool)
-    if messages:
-        store.messages.weigh(documents, messages)
-    if vector:
-        store.vectors.measure_units(pool, vector)
+    _read(store, pool, {row.document for row in store.units.read_rows(pool).values()}, wanted)

@@ -59,8 +59,8 @@ def fuse_rankings(
 
 def _describe_part(channel: str, weight: float, k: int, rank: int, share: float | None, said: str) -> Contribution:
     if share is None:
-        operands: dict[str, float] = {"weight": weight, "k": k, "rank": rank}
-        return Contribution(channel, weight / (k + rank), f"rank {rank}: {said}", "rrf", operands)
+        ranks = {"weight": weight, "k": k, "rank": rank}
+        return Contribution(channel, weight / (k + rank), f"rank {rank}: {said}", "rrf", ranks)
     reason, operands = f"{share:.1%} of the channel's best: {said}", {"weight": weight, "share": share, "k": k}
     return Contribution(channel, weight * share / (k + 1), reason, "share", operands)
 

@@ -26,14 +26,8 @@ from codelens.model.search import FileLines, Hit, MatchedLine, Notice, SearchRes
 from codelens.query.conditions import Conditions, evaluate_node
 from codelens.query.lines import FoundLine, LineQuery, find_lines, make_line_query
 from codelens.query.nodes import Node, Query, asks_for_todos
+from codelens.search import scope
 from codelens.search.run import AUTHORS_CUT, find_absences, read_query
-from codelens.search.scope import (
-    format_trigrams,
-    has_condition_on,
-    list_documents_in_scope,
-    make_file_unit,
-    read_conditions,
-)
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts, text_of
@@ -79,12 +73,12 @@ class LineSearch:
         """Prepare a search, and parse the query if it is a string. Without `marked`, each line has only its first match.
         Raises QueryError and UsageError."""
         query = read_query(query, options)
-        conditions = read_conditions(store, query, options, Texts(store), settings)
+        conditions = scope.read_conditions(store, query, options, Texts(store), settings)
         case, word, line, invert = conditions.matching.case, options.word, options.whole_line, options.invert
         wanted = make_line_query(query.node, case=case, whole_word=word, whole_line=line, invert=invert)
         repositories = store.documents.list_repositories()
         notices = [*query.notices, *find_absences(store)]
-        if has_condition_on(query.node, "author"):
+        if scope.has_condition_on(query.node, "author"):
             cut = any(len(store.lines.commits(row.id)) >= MOST_LINE_COMMITS for row in repositories)
             notices += [AUTHORS_CUT] if cut else []
         return cls(
@@ -124,14 +118,14 @@ class LineSearch:
 
     def _list_candidates(self) -> Sequence[DocumentRow]:
         """List the files that may contain a match, in order."""
-        expression = format_trigrams(self.wanted.plan()) if self.store.features().fuzzy else ""
+        expression = scope.format_trigrams(self.wanted.plan()) if self.store.features().fuzzy else ""
         allowed = self.store.postings.find_documents(expression) if expression else None
         self.parts = allowed or {}
         return self._list_documents(allowed)
 
     def _list_documents(self, among: Collection[DocumentId] | None) -> Sequence[DocumentRow]:
         """List the documents in scope by path, or the last modified first; `among` restricts them, None allows all."""
-        documents = list_documents_in_scope(self.store, self.options, among)
+        documents = scope.list_documents_in_scope(self.store, self.options, among)
         if self.options.sort == "modified":
             documents = sorted(documents, key=lambda d: -d.stamp.mtime_ns)
         return documents[::-1] if self.options.reverse else documents
@@ -227,7 +221,7 @@ class LineSearch:
                 yield around[-1]
             else:
                 (document,) = self.store.documents.read_rows([file.document])
-                yield make_file_unit(document, file.repository, self.store)
+                yield scope.make_file_unit(document, file.repository, self.store)
 
 
 def _read_texts(document: DocumentRow, store: Store, parts: Collection[int]) -> Iterator[tuple[int, str]]:

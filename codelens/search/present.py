@@ -63,7 +63,7 @@ def _make_hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     """Make the hits of a page. Hits for which time runs out have no lines, and point to the unit's name or first line."""
     run = ranking.run
     store, options, shown = run.store, run.options, sorted({c.unit.document for c in page})
-    evidence, ways = (ranking.evidence, ranking.ways) if options.reasons else (None, None)
+    evidence, walk = (ranking.evidence, ranking.walk) if options.reasons else (None, None)
     said_of = {evidence.messages[one][1]: None for one in shown if one in evidence.messages} if evidence else ()
     units = [c.unit.id for c in page if c.unit.id > 0]
     of_page: list[Expected] = [("documents.read_rows", (shown,)), (_read_rows_inside, units)]
@@ -72,7 +72,7 @@ def _make_hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     said, *_ = store.at_once(
         partial(QueryWords, run),
         partial(store.foresee, *of_page),
-        *([partial(ways.find, [c.unit for c in page])] if ways else []),
+        *([partial(walk.find_paths, [c.unit for c in page])] if walk else []),
     )
     pairs, rows = _read_rows_inside(store, units)
     inside: dict[UnitId, list[UnitRow]] = {}

@@ -26,7 +26,7 @@ FADING = 0.005  # Recency is exp(-.005 days), half after 139 days, as in the mar
 
 
 class ExplainedValue(NamedTuple):
-    """A value from 0 to 1 with the reason for it in words."""
+    """A value with the reason for it in words."""
 
     value: float
     reason: str

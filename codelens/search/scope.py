@@ -21,6 +21,7 @@ from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.graph import FILE, make_document_node
 from codelens.model.request import SearchOptions
 from codelens.model.search import Notice
+from codelens.query import nodes
 from codelens.query.conditions import (
     Conditions,
     SatisfyingUnits,
@@ -33,21 +34,6 @@ from codelens.query.conditions import (
 )
 from codelens.query.facts import EMPTY, LastChanges, Matching, find_occurrences, find_pattern, load_metadata, occurs
 from codelens.query.filters import CHANGE_FIELDS, COMPARISON, find_repositories, make_kinds_filter, path_matches_glob
-from codelens.query.nodes import (
-    Filter,
-    Leaf,
-    Node,
-    Pattern,
-    Phrase,
-    Query,
-    asks_for_todos,
-    find_positive_leaves,
-    format_node,
-    is_exact,
-    list_leaves,
-    list_required_parts,
-    remove_node,
-)
 from codelens.query.patterns import AllOf, AnyOf, Plan, Ranges, Substring
 from codelens.store.documents import DocumentRow, RootNames
 from codelens.store.postings import build_trigram_query
@@ -78,7 +64,7 @@ class Blame:
 class SearchScope:
     """The units that may be found, with the conditions that exclude the others."""
 
-    query: Query
+    query: nodes.Query
     options: SearchOptions
     texts: Texts
     conditions: Conditions
@@ -106,21 +92,27 @@ class SearchScope:
         if verdict.value is not False or verdict.blame is None:
             return None
         text = f"{unit.kind} {unit.qualified_name} in {unit.path} ({document.language})"
-        blamed, rest = [verdict.blame], remove_node(self.query.node, verdict.blame)
+        blamed, rest = [verdict.blame], nodes.remove_node(self.query.node, verdict.blame)
         while rest is not None and (more := evaluate_node(rest, facts, matching)).blame is not None:
             blamed.append(more.blame)
-            rest = remove_node(rest, more.blame)
+            rest = nodes.remove_node(rest, more.blame)
         kinds = make_kinds_filter(self.options.kinds)
         if kinds is not None and kinds in blamed:
             return Blame(f"--kind {','.join(self.options.kinds)}", text, ())
         if kinds is not None:  # --kind put it first into the tree
-            rest = remove_node(rest, next(part for part in list_required_parts(self.query.node) if part == kinds))
+            rest = nodes.remove_node(
+                rest, next(part for part in nodes.list_required_parts(self.query.node) if part == kinds)
+            )
         case = f" case:{self.query.case}" if self.query.case != self.options.case else ""
-        return Blame(", ".join(map(format_node, blamed)), text, [format_node(rest) + case] if rest is not None else [])
+        return Blame(
+            ", ".join(map(nodes.format_node, blamed)),
+            text,
+            [nodes.format_node(rest) + case] if rest is not None else [],
+        )
 
     def find_matches_by_line(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
         """Map each line of the unit to the character ranges where the query's phrases and patterns match."""
-        leaves = [leaf for leaf in find_positive_leaves(self.query.node) if is_exact(leaf)]
+        leaves = [leaf for leaf in nodes.find_positive_leaves(self.query.node) if nodes.is_exact(leaf)]
         if not leaves:
             return {}
         whole, span, matching = self.texts.read(document), self.reach.get(unit.id, unit.span), self.conditions.matching
@@ -129,9 +121,15 @@ class SearchScope:
             text, (first, indent) = whole.stored(piece), whole.line_and_indent(piece.start)
             ranges = list[tuple[int, int]]()
             for leaf in leaves:
-                if isinstance(leaf, Pattern):
+                if isinstance(leaf, nodes.Pattern):
                     ranges += find_pattern(text, leaf.source, matching)
-                sought = leaf.values if isinstance(leaf, Filter) else (leaf.text,) if isinstance(leaf, Phrase) else ()
+                sought = (
+                    leaf.values
+                    if isinstance(leaf, nodes.Filter)
+                    else (leaf.text,)
+                    if isinstance(leaf, nodes.Phrase)
+                    else ()
+                )
                 for value in sought:
                     ranges += find_occurrences(text, value, matching)
             starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
@@ -143,14 +141,16 @@ class SearchScope:
         return {line: tuple(parts) for line, parts in by_line.items()}
 
 
-def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> SearchScope:
+def build_scope(
+    store: Store, query: nodes.Query, options: SearchOptions, texts: Texts, settings: Settings
+) -> SearchScope:
     """Find the units that satisfy the conditions, within the budget. Raises UsageError for options with unknown names."""
     conditions = read_conditions(store, query, options, texts, settings)
     scope = SearchScope(query, options, texts, conditions)
     restricting = options.repositories, options.languages, options.languages_not, options.globs, options.paths
     if query.plain and not any(restricting):
         return scope
-    for value in _list_values("repo", list_leaves(query.node)):
+    for value in _list_values("repo", nodes.list_leaves(query.node)):
         find_repositories(value, conditions.matching)  # found once here, so that no index has to know the roots of all
     units, reach, lacks_authors = UnitSet(), dict[UnitId, Span](), False
     sent = replace(conditions, matching=replace(conditions.matching, roots={}), changes=None)
@@ -167,7 +167,9 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     return replace(scope, units=units, reach=reach, lacks_authors=lacks_authors)
 
 
-def read_conditions(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> Conditions:
+def read_conditions(
+    store: Store, query: nodes.Query, options: SearchOptions, texts: Texts, settings: Settings
+) -> Conditions:
     """Collect the conditions of a query with the data that is needed to decide them."""
     rows = store.documents.list_repositories()
     case = options.case if query.case == "auto" else query.case
@@ -217,31 +219,31 @@ def _satisfy_conditions(
             parts = {document: numbers for document, numbers in allowed.items() if document not in named}
         left = len(undecided)
         add_satisfying(undecided, conditions, parts, texts, satisfying)
-    units = [*store.units.list_ids(whole, asks_for_todos(node)), *satisfying.units]
+    units = [*store.units.list_ids(whole, nodes.asks_for_todos(node)), *satisfying.units]
     cut = conditions.changes is not None and conditions.changes.is_cut
     return Part(units, satisfying.reach, (len(documents), left - satisfying.files, int(cut)))
 
 
-def find_unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
+def find_unknown_repositories(query: nodes.Query, scope: SearchScope) -> list[Notice]:
     """Make a notice for each `repo:` value that fits no repository of the index."""
     names = list(scope.conditions.repositories.values())
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return [
         Notice("repository", f"no repository fits repo:{value}; there are {', '.join(names[:NAMES_SHOWN])}{more}")
-        for value in _list_values("repo", find_positive_leaves(query.node))
+        for value in _list_values("repo", nodes.find_positive_leaves(query.node))
         if not find_repositories(value, scope.conditions.matching)
     ]
 
 
-def _list_values(field: str, leaves: Iterable[Leaf]) -> list[str]:
+def _list_values(field: str, leaves: Iterable[nodes.Leaf]) -> list[str]:
     """List the values of the conditions on a field, each once."""
-    filters = [leaf for leaf in leaves if isinstance(leaf, Filter) and leaf.field == field]
+    filters = [leaf for leaf in leaves if isinstance(leaf, nodes.Filter) and leaf.field == field]
     return list(dict.fromkeys(value for condition in filters for value in condition.values))
 
 
-def note_missing_metadata(query: Query, scope: SearchScope) -> list[Notice]:
+def note_missing_metadata(query: nodes.Query, scope: SearchScope) -> list[Notice]:
     """Make a notice if `meta:` asks for a column that the user's table lacks."""
-    values = _list_values("meta", find_positive_leaves(query.node))
+    values = _list_values("meta", nodes.find_positive_leaves(query.node))
     names = [compared[1] for value in values if (compared := COMPARISON.fullmatch(value))]
     columns = {column.lower(): column for column in scope.conditions.metadata.columns}
     if not names or set(names) <= columns.keys():
@@ -284,9 +286,9 @@ def _find_excluding_option(document: DocumentRow, repository: str, options: Sear
     return "" if passes else reason
 
 
-def has_condition_on(node: Node | None, *fields: str) -> bool:
+def has_condition_on(node: nodes.Node | None, *fields: str) -> bool:
     """Decide if any condition is on one of these fields."""
-    return any(isinstance(leaf, Filter) and leaf.field in fields for leaf in list_leaves(node))
+    return any(isinstance(leaf, nodes.Filter) and leaf.field in fields for leaf in nodes.list_leaves(node))
 
 
 def format_trigrams(plan: Plan) -> str:

@@ -211,12 +211,12 @@ def _find_in_documents(
         if room[search]:
             room[search] -= 1
             places[number, at] = len(places)
-    within = None if run.within is None else frozenset(run.within)
+    may_be_found = run.make_scope_test()
     ordered = sorted(
         (way, places[number, at], order, unit, find)
         for number, part in enumerate(parts)
         for unit, finds in part.of.items()
-        if within is None or unit in within
+        if may_be_found(unit)
         for (at, way, order), find in finds.items()
         if (number, at) in places
     )

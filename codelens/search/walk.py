@@ -10,10 +10,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import islice, pairwise
-from typing import cast
 
 from codelens.graph.surroundings import WIDEST, ContentNumbering, WeightedNeighbours
-from codelens.graph.walk import KEEPS, KEEPS_ELSE, GraphStep, PushResult, Trails, expand, push_mass
+from codelens.graph.walk import KEEPS, KEEPS_ELSE, GraphStep, Trails, expand, push_mass
 from codelens.model.code import NOTE_KINDS, UNWALKED_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.graph import NAME_OF_KIND, RESOLVED, TIER_OF_NUMBER, is_unit
@@ -46,19 +45,101 @@ class SpreadSettings:
     kinds: Mapping[str, float]  # Kind of edge → weight
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadResult:
-    """The result of a walk."""
+class SymbolWalk:
+    """A walk from seeds (unit → weight) over the symbol graph, with the mass that came to units, and the paths by which it came.
 
-    seeds: Mapping[int, float]  # Seed → its weight among the restarts
-    mass: Mapping[UnitId, float]  # Unit → the mass that came to it from others
-    pushed: PushResult
-    around: WeightedNeighbours
+    For paths, nodes are numbered by content, which decides between equal ones.
+    """
+
+    def __init__(self, store: Store, seeds: Mapping[int, float], spreading: SpreadSettings, epsilon: float) -> None:
+        self._store, self._seeds, self._spreading = store, seeds, spreading
+        self._around = WeightedNeighbours(store, spreading.kinds, spreading.backward, spreading.precise)
+        self._pushed = push_mass(self._around, seeds, spreading.restart, epsilon, spreading.nodes)
+        came, total = self._pushed.mass.copy(), math.fsum(seeds.values())
+        for seed, weight in seeds.items():  # a seed's own restarts only repeat its score
+            came[seed] -= spreading.restart * weight / total
+        self.mass = {UnitId(node): held for node, held in came.items() if held > 0}  # Without what seeds restart with
+        self._names: dict[UnitId, str] = {}
+        self._paths: dict[UnitId, Sequence[UnitId]] = {}
+
+    def measure_nearness(self) -> dict[UnitId, float]:
+        """Map each unit to its mass, restarts included, as a share of the largest mass of a node; 1 for the seeds."""
+        most = max(self._pushed.mass.values(), default=1.0)
+        near = {UnitId(node): held / most for node, held in self._pushed.mass.items()}
+        return near | dict.fromkeys(map(UnitId, self._seeds), 1.0)
+
+    def find_candidates(self, known: Sequence[Candidate], may_be_found: Callable[[UnitId], bool]) -> list[Candidate]:
+        """Make candidates for the symbols with most mass that are not `known` and that may be found."""
+        ids, most = {candidate.unit.id for candidate in known}, self._spreading.joining
+        new = {unit: held for unit, held in self.mass.items() if unit not in ids and may_be_found(unit)}
+        rows = self._store.units.read_rows(_select_heaviest(new, most))
+        first = sorted(rows.values(), key=lambda row: (-new[row.id], row.content_order()))[:most]
+        return [Candidate(row) for row in first if row.kind not in UNWALKED_KINDS]
+
+    def add_feature(self, candidates: Sequence[Candidate], weight: float) -> None:
+        """Add the walk's feature to each candidate that it reached.
+
+        The value is the logarithm of a unit's mass as a share of the largest, scaled to 1 for a share of 1 and about 0 for 1e-4.
+        """
+        self._names = {candidate.unit.id: candidate.unit.qualified_name for candidate in candidates}
+        most = max(self.mass.values(), default=0.0)
+        masses = [self.mass.get(candidate.unit.id) for candidate in candidates]
+        values = [math.log(mass / most + LEAST) / SPAN + 1.0 if mass else 0.0 for mass in masses]
+        add_features(candidates, [(WALK, weight, values)])
+
+    def describe_path(self, unit: UnitRow) -> str:
+        """Describe in words how the walk came to a unit."""
+        if unit.id not in self._paths:
+            self.find_paths([unit])
+        return describe_walk(self._paths[unit.id], self._names, self._around)
+
+    def find_paths(self, units: Iterable[UnitRow]) -> None:
+        """Find the paths to those of these units that the walk reached, and read the names of the units on them."""
+        nodes, wanted = self._nodes, [unit.id for unit in units if unit.id in self.mass]
+        numbers = nodes.number_nodes(wanted)
+        for unit in wanted:
+            path = self._trails.find_trail(numbers[unit])
+            if len(path) < 2:  # to a seed itself, or without a trail: from who sent it most
+                path = [node for node in (self._senders.get(numbers[unit]), numbers[unit]) if node is not None]
+            self._paths[unit] = [nodes.unit[node] for node in path]
+        self._around.read_kinds({station for unit in wanted for station in self._paths[unit][:-1]})
+        others = {station for unit in wanted for station in self._paths[unit]} - self._names.keys()
+        self._names |= {row.id: row.qualified_name for row in self._store.units.read_rows(others).values()}
+
+    @cached_property
+    def _senders(self) -> Mapping[int, int]:
+        """For each node the neighbour that sent it the most mass."""
+        mass = {self._nodes.number[n]: m for n, m in self._pushed.mass.items() if n in self._nodes.number}
+        most: dict[int, tuple[float, int]] = {}
+        for source, row in sorted(self._rows.items()):
+            total, mass_of_source = math.fsum(w for _, w in row), mass.get(source, 0.0)
+            for target, weight in row:
+                sent = mass_of_source * weight / total
+                if target != source and sent > most.get(target, (0.0, 0))[0]:
+                    most[target] = sent, source
+        return {target: source for target, (_, source) in most.items()}
+
+    @cached_property
+    def _nodes(self) -> ContentNumbering:
+        nodes, rows = ContentNumbering(self._around, self._store), self._pushed.rows.values()
+        nodes.number_nodes(self._pushed.mass.keys() | {other for row in rows for other, _ in row})
+        return nodes
+
+    @cached_property
+    def _rows(self) -> dict[int, list[tuple[int, float]]]:
+        """For each node whose edges the walk read, its neighbours with their weights; nodes are numbers."""
+        number, read = self._nodes.number, {n: row for n, row in self._pushed.rows.items() if n in self._nodes.number}
+        return {number[n]: sorted((number[o], weight) for o, weight in row if o in number) for n, row in read.items()}
+
+    @cached_property
+    def _trails(self) -> Trails:
+        seeds = {self._nodes.number[seed]: weight for seed, weight in self._seeds.items()}
+        return Trails(self._rows, seeds, self._spreading.restart)
 
 
-def spread(
+def walk_from_candidates(
     ranked: Sequence[tuple[float, Candidate]], spreading: SpreadSettings, store: Store, reading: Reading = read_rows
-) -> SpreadResult | None:
+) -> SymbolWalk | None:
     """Walk from the best candidates, given best first with their scores so far; None if there are no seeds. `reading` is used
     to prefetch data about units that may join.
 
@@ -77,17 +158,7 @@ def spread(
         rehearsal = partial(_prefetch_walk, spreading=spreading, whole=math.fsum(seeds.values()), reading=reading)
         weights: dict[int, float] = dict.fromkeys((c.unit.id for _, c in ranked), 0.0)
         store.foresee((rehearsal, weights | seeds))
-    return _walk(store, seeds, spreading, spreading.epsilon)
-
-
-def _walk(store: Store, seeds: Mapping[int, float], spreading: SpreadSettings, epsilon: float) -> SpreadResult:
-    around = WeightedNeighbours(store, spreading.kinds, spreading.backward, spreading.precise)
-    pushed = push_mass(around, seeds, spreading.restart, epsilon, spreading.nodes)
-    came, total = pushed.mass.copy(), math.fsum(seeds.values())
-    for seed, weight in seeds.items():  # a seed's own restarts only repeat its score
-        came[seed] -= spreading.restart * weight / total
-    arrived = {node: held for node, held in cast("dict[UnitId, float]", came).items() if held > 0}
-    return SpreadResult(seeds, arrived, pushed, around)
+    return SymbolWalk(store, seeds, spreading, spreading.epsilon)
 
 
 def _prefetch_walk(
@@ -97,31 +168,9 @@ def _prefetch_walk(
     a seed; `whole` is the sum of these weights over all indexes."""
     if seeds := {unit: weight for unit, weight in candidates.items() if weight}:
         share = math.fsum(seeds.values()) / whole
-        mass = _walk(store, seeds, spreading, NEARLY * spreading.epsilon / share).mass
-        most = round(MORE * spreading.joining)
-        reading(store, _select_heaviest({u: held for u, held in mass.items() if u not in candidates}, most))
-
-
-def measure_nearness(walk: SpreadResult) -> dict[UnitId, float]:
-    """Map each unit to its mass, restarts included, as a share of the largest mass of a node; 1 for the seeds."""
-    most = max(walk.pushed.mass.values(), default=1.0)
-    near = {node: held / most for node, held in cast("dict[UnitId, float]", walk.pushed.mass).items()}
-    return near | dict.fromkeys(map(UnitId, walk.seeds), 1.0)
-
-
-def join_by_mass(
-    walk: SpreadResult,
-    candidates: Sequence[Candidate],
-    spreading: SpreadSettings,
-    store: Store,
-    may_be_found: Callable[[UnitId], bool],
-) -> list[Candidate]:
-    """Make candidates for the symbols with most mass that no channel found and that may be found."""
-    known = {c.unit.id for c in candidates}
-    new = {u: m for u, m in walk.mass.items() if u not in known and may_be_found(u)}
-    rows = store.units.read_rows(_select_heaviest(new, spreading.joining))
-    first = sorted(rows.values(), key=lambda row: (-new[row.id], row.content_order()))[: spreading.joining]
-    return [Candidate(row) for row in first if row.kind not in UNWALKED_KINDS]
+        mass = SymbolWalk(store, seeds, spreading, NEARLY * spreading.epsilon / share).mass
+        new = {unit: held for unit, held in mass.items() if unit not in candidates}
+        reading(store, _select_heaviest(new, round(MORE * spreading.joining)))
 
 
 def _select_heaviest(mass: Mapping[UnitId, float], number: int) -> list[UnitId]:
@@ -130,81 +179,6 @@ def _select_heaviest(mass: Mapping[UnitId, float], number: int) -> list[UnitId]:
         return [*mass]
     least = sorted(mass.values(), reverse=True)[number - 1]
     return [unit for unit, held in mass.items() if held >= least]
-
-
-def add_walk(
-    candidates: Sequence[Candidate], walk: SpreadResult, restart: float, weight: float, store: Store
-) -> WalkPaths:
-    """Add the walk's feature to each candidate that it reached; returns the paths of the walk, which explain the values.
-    The value is the logarithm of a unit's mass as a share of the largest, scaled to 1 for a share of 1 and about 0 for 1e-4."""
-    ways = WalkPaths(walk, restart, store, candidates)
-    masses = [walk.mass.get(candidate.unit.id) for candidate in candidates]
-    values = [math.log(mass / ways.most + LEAST) / SPAN + 1.0 if mass else 0.0 for mass in masses]
-    add_features(candidates, [(WALK, weight, values)])
-    return ways
-
-
-class WalkPaths:
-    """Paths by which the mass of a walk came to units. Nodes are numbered by content, which decides between equal paths."""
-
-    def __init__(self, walk: SpreadResult, restart: float, store: Store, candidates: Sequence[Candidate]) -> None:
-        self._walk, self._restart, self._store = walk, restart, store
-        self._names = {candidate.unit.id: candidate.unit.qualified_name for candidate in candidates}
-        self._ways: dict[UnitId, Sequence[UnitId]] = {}
-        self.most = max(walk.mass.values(), default=0.0)  # The largest mass that came to a unit
-
-    def describe(self, unit: UnitRow) -> str:
-        """Describe in words how the walk came to a unit."""
-        if unit.id not in self._ways:
-            self.find([unit])
-        return describe_walk(self._ways[unit.id], self._names, self._walk.around)
-
-    def find(self, units: Iterable[UnitRow]) -> None:
-        """Find the paths to those of these units that the walk reached, and read the names of the units on them."""
-        nodes, wanted = self._nodes, [unit.id for unit in units if unit.id in self._walk.mass]
-        numbers = nodes.number_nodes(wanted)
-        for unit in wanted:
-            way = self._trails.find_trail(numbers[unit])
-            if len(way) < 2:  # to a seed itself, or without a trail: from who sent it most
-                way = [node for node in (self._senders.get(numbers[unit]), numbers[unit]) if node is not None]
-            self._ways[unit] = [nodes.unit[node] for node in way]
-        self._walk.around.read_kinds({station for unit in wanted for station in self._ways[unit][:-1]})
-        others = {station for unit in wanted for station in self._ways[unit]} - self._names.keys()
-        self._names |= {row.id: row.qualified_name for row in self._store.units.read_rows(others).values()}
-
-    @cached_property
-    def _senders(self) -> Mapping[int, int]:
-        """For each node the neighbour that sent it the most mass."""
-        mass = {self._nodes.number[n]: m for n, m in self._walk.pushed.mass.items() if n in self._nodes.number}
-        most: dict[int, tuple[float, int]] = {}
-        for source, row in sorted(self._rows.items()):
-            total, mass_of_source = math.fsum(w for _, w in row), mass.get(source, 0.0)
-            for target, weight in row:
-                sent = mass_of_source * weight / total
-                if target != source and sent > most.get(target, (0.0, 0))[0]:
-                    most[target] = sent, source
-        return {target: source for target, (_, source) in most.items()}
-
-    @cached_property
-    def _nodes(self) -> ContentNumbering:
-        nodes, pushed = ContentNumbering(self._walk.around, self._store), self._walk.pushed
-        nodes.number_nodes(pushed.mass.keys() | {other for row in pushed.rows.values() for other, _ in row})
-        return nodes
-
-    @cached_property
-    def _rows(self) -> dict[int, list[tuple[int, float]]]:
-        """For each node whose edges the walk read, its neighbours with their weights; nodes are numbers."""
-        number, read = self._nodes.number, self._walk.pushed.rows
-        return {
-            number[node]: sorted((number[o], weight) for o, weight in row if o in number)
-            for node, row in read.items()
-            if node in number
-        }
-
-    @cached_property
-    def _trails(self) -> Trails:
-        seeds = {self._nodes.number[seed]: weight for seed, weight in self._walk.seeds.items()}
-        return Trails(self._rows, seeds, self._restart)
 
 
 _VERBS = {

@@ -11,19 +11,11 @@ from itertools import islice
 
 from codelens.model.code import DocumentId, UnitId
 from codelens.model.search import Match, Term
+from codelens.search import verbatim
 from codelens.search.channels import ChannelResult, TextEvidence
 from codelens.search.lexicon import LETTERS_PER_SLIP, MOST_UNKNOWN
 from codelens.search.run import SearchRun
 from codelens.search.terms import describe_name
-from codelens.search.verbatim import (
-    MOST_TOKENS,
-    VerbatimMatches,
-    find_fragment,
-    find_parts,
-    find_verbatim,
-    is_code,
-    is_pasted,
-)
 from codelens.text.identifiers import fold_identifier, split_qualified
 from codelens.text.terms import BEGINNING
 
@@ -60,8 +52,8 @@ def find_by_fragment(run: SearchRun, limit: int) -> ChannelResult:
     unknown, typing = _find_unknown(run), run.profile.channels.get("fuzzy")
     matches, typed, bearing, *near = run.store.at_once(
         partial(_find_by_parts, run, limit) if parts else partial(_find_named, run, unknown, limit),
-        partial(find_verbatim, run) if typing else VerbatimMatches,
-        partial(_find_in_names, find_fragment(run) if typing else "", run, limit),
+        partial(verbatim.find_verbatim, run) if typing else verbatim.VerbatimMatches,
+        partial(_find_in_names, verbatim.find_fragment(run) if typing else "", run, limit),
         *(partial(_find_resembling, word, run) for word in unknown),
     )
     fragments: dict[UnitId, Match] = {}
@@ -135,7 +127,7 @@ def _find_by_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
             parts_of.setdefault(unit, {})[text] = value, reason
             named.update([document] if document else [])
     texts = {text.removesuffix(BEGINNING): text for text in terms}
-    for unit, finds in find_parts(run, list(texts)[:MOST_TOKENS], named).items():
+    for unit, finds in verbatim.find_parts(run, list(texts)[: verbatim.MOST_TOKENS], named).items():
         for text, find in finds.items():
             parts_of.setdefault(unit, {}).setdefault(texts[text], (IN_TEXT * find.value, f"has '{text}'"))
     scores = {unit: math.fsum(value for value, _ in parts.values()) / len(terms) for unit, parts in parts_of.items()}
@@ -143,12 +135,12 @@ def _find_by_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     return {unit: Match(unit, score, reasons[unit]) for unit, score in scores.items()}
 
 
-def _match_fragment(run: SearchRun, typed: VerbatimMatches, bearing: dict[UnitId, float]) -> list[Match]:
+def _match_fragment(run: SearchRun, typed: verbatim.VerbatimMatches, bearing: dict[UnitId, float]) -> list[Match]:
     """Make matches for units that contain the query's fragment in a line, or in their name (`bearing`: unit → value)."""
     least, more = IN_LINE
-    pasted = is_pasted(typed.fragment)  # a long text identifies its place, so the unit's length does not count
+    pasted = verbatim.is_pasted(typed.fragment)  # a long text identifies its place, so the unit's length does not count
     values = {unit: find.share if pasted else find.value for unit, find in typed.of_fragment.items()}
-    if pasted and not is_code(typed.fragment):  # tests that quote a message do not produce it
+    if pasted and not verbatim.is_code(typed.fragment):  # tests that quote a message do not produce it
         run.prefetch(values)
         rows = run.store.units.read_rows(values)
         values = {unit: value for unit, value in values.items() if "test" not in rows[unit].roles}

@@ -19,10 +19,7 @@ from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING
 
 FEW_PRIMARY = 5  # Single words are looked up as names only if the names of the query have fewer matches than this
-PREFIX_BELOW, PREFIX_CAP = (
-    15,
-    30,
-)  # Beginnings are looked up if there are fewer matches than the first, up to the second
+PREFIX_BELOW, PREFIX_CAP = 15, 30  # Beginnings are looked up if fewer matches than the first, up to the second
 SUBSTRING_BELOW, SUBSTRING_CAP, SUBSTRING_LETTERS = 5, 20, 4
 """The same for parts of names, with the fewest letters of a word that is looked up as a part."""
 IS_NAMED, BEGINS, HOLDS = 3.0, 2.0, 1.0

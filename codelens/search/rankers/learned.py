@@ -19,7 +19,7 @@ from codelens.search.intent import EVERYDAY, add_everyday_share
 from codelens.search.rankers import Ranking
 from codelens.search.retrieve import ALONE
 from codelens.search.run import SearchRun
-from codelens.search.walk import WALK, SpreadSettings, WalkPaths, add_walk, join_by_mass, measure_nearness, spread
+from codelens.search.walk import WALK, SpreadSettings, SymbolWalk, walk_from_candidates
 
 Explainers = dict[str, Callable[[UnitRow], str]]  # Feature that is not in FEATURES → function that explains its value
 
@@ -39,14 +39,14 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
             run.trace.intent = add_everyday_share(run.trace.intent, evidence.best_found)
             weights = run.weights
         measure_features(candidates, evidence, weights, run.budget, explainers)
-        candidates, ways = _add_walk(run, candidates, evidence, explainers)
+        candidates, walk = _add_walk(run, candidates, evidence, explainers)
         if company := add_company(candidates, weights, run.store if run.profile.graph else None):
             explainers |= {name: partial(company.describe, name) for name in COMPANY}
         if run.profile.confidence:
             judge = partial(estimate_confidence, e=evidence, weights=run.profile.confidence)
             for candidate in candidates:
                 candidate.judge = judge
-        return Ranking(run, findings, candidates, evidence, ways)
+        return Ranking(run, findings, candidates, evidence, walk)
     for candidate in candidates:
         candidate.forget_features()
     return Ranking(run, findings, candidates, evidence)
@@ -54,23 +54,22 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
 
 def _add_walk(
     run: SearchRun, candidates: list[Candidate], evidence: Evidence, explainers: Explainers
-) -> tuple[list[Candidate], WalkPaths | None]:
+) -> tuple[list[Candidate], SymbolWalk | None]:
     """Add the walk's feature to candidates that it reached, and new candidates that only the walk found."""
     weights = run.weights
     if not run.profile.graph or not weights.get(WALK):
         return candidates, None
     run.trace.count_lap("features")
-    ways, spreading = None, SpreadSettings(**run.profile.graph)
+    walk, spreading = None, SpreadSettings(**run.profile.graph)
     with run.budget.part(WALK_SHARE, "the walk was left out"):
-        if (walked := spread(rank_with_scores(candidates), spreading, run.store, evidence.reading)) is not None:
-            joined = []
-            if run.options.mode not in ALONE:
-                joined = join_by_mass(walked, candidates, spreading, run.store, run.make_scope_test())
+        walked = walk_from_candidates(rank_with_scores(candidates), spreading, run.store, evidence.reading)
+        if walked is not None:
+            joined = [] if run.options.mode in ALONE else walked.find_candidates(candidates, run.make_scope_test())
             evidence.gather(candidate.unit for candidate in joined)
             measure_features(joined, evidence, weights, run.budget, explainers)
             candidates = [*candidates, *joined]
-            ways = add_walk(candidates, walked, spreading.restart, weights[WALK], run.store)
-            explainers[WALK] = ways.describe
-            run.trace.nearness = measure_nearness(walked)
+            walked.add_feature(candidates, weights[WALK])
+            explainers[WALK] = walked.describe_path
+            run.trace.nearness, walk = walked.measure_nearness(), walked
     run.trace.count_lap("walk")
-    return candidates, ways
+    return candidates, walk

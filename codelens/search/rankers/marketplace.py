@@ -23,6 +23,7 @@ from codelens.search.channels import Findings
 from codelens.search.fuse import find_rows, fuse_rankings
 from codelens.search.rankers import Ranking
 from codelens.search.recency import FADING, SECONDS_A_DAY
+from codelens.search.recency import ExplainedValue as Signal
 from codelens.search.run import SearchRun
 from codelens.store.store import Store
 
@@ -30,13 +31,6 @@ MEANING, WORDS = "vector", "exact"  # The two channels that the formula joins
 BEST_RATING = 10.0
 NEUTRAL = 0.5  # Success of units without feedback
 POOL = "pool"  # Stage of the trace's events for candidates that the fusion ranks too low to be weighed
-
-
-class Signal(NamedTuple):
-    """The raw value of a signal with a sentence about its source."""
-
-    value: float
-    reason: str
 
 
 class UnitQuality(NamedTuple):
@@ -86,19 +80,14 @@ def weigh(
     most_uses = max((quality.uses.value for quality in qualities.values() if quality.uses), default=0.0)
     for candidate in pool:
         quality = qualities.get(candidate.unit.id, UnitQuality())
-        _add_parts(candidate, quality, weights, best, most_stars, most_uses)
+        _add_parts(candidate, quality, weights, best, {"stars": most_stars, "usage": most_uses})
     return pool
 
 
 def _add_parts(
-    candidate: Candidate,
-    quality: UnitQuality,
-    weights: Mapping[str, float],
-    best: float,
-    most_stars: float,
-    most_uses: float,
+    candidate: Candidate, quality: UnitQuality, weights: Mapping[str, float], best: float, most: Mapping[str, float]
 ) -> None:
-    """Add the parts of a candidate's score; a rank counts as a share of the best fused score."""
+    """Add the parts of a candidate's score; a rank counts as a share of the best fused score. `most`: signal → largest value."""
 
     def add(source: str, amount: float, reason: str, rule: str, **operands: float) -> None:
         candidate.recorded.append(Contribution(source, amount, reason, rule, operands))
@@ -115,10 +104,10 @@ def _add_parts(
     else:
         value, reason = quality.rating
         add("rating", weight * value / BEST_RATING, reason, "scaled", weight=weight, value=value, most=BEST_RATING)
-    for source, signal, most in (("stars", quality.stars, most_stars), ("usage", quality.uses, most_uses)):
-        (value, reason), weight = signal or (0.0, "nothing is known of it"), weights[source]
-        amount = weight * math.log1p(value) / math.log1p(most) if most else 0.0  # 0 where all have none
-        add(source, amount, f"{reason}; {most:g} at most", "log_share", weight=weight, value=value, most=most)
+    for source, signal in (("stars", quality.stars), ("usage", quality.uses)):
+        (value, reason), weight, largest = signal or (0.0, "nothing is known of it"), weights[source], most[source]
+        amount = weight * math.log1p(value) / math.log1p(largest) if largest else 0.0  # 0 where all have none
+        add(source, amount, f"{reason}; {largest:g} at most", "log_share", weight=weight, value=value, most=largest)
     success = quality.success or Signal(NEUTRAL, "not judged yet, which is neutral")
     candidate.add_bonus("success", weights["success"], *success)
     weight = weights["recency"]
@@ -127,9 +116,8 @@ def _add_parts(
     else:
         days, reason = quality.days
         add("recency", weight * math.exp(-FADING * days), reason, "decay", weight=weight, rate=FADING, days=days)
-    candidate.add_bonus(
-        "favorite", weights["favorite"], float(quality.pinned), "pinned" if quality.pinned else "not pinned"
-    )
+    reason = "pinned" if quality.pinned else "not pinned"
+    candidate.add_bonus("favorite", weights["favorite"], float(quality.pinned), reason)
 
 
 def read_signals(
