@@ -99,7 +99,7 @@ def walk_around(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) 
     profile, seed_ids = load_profile(options), {row.id for row in seeds}
     if profile.composite:
         walking = knowing.WalkSettings(**profile.composite["walk"])
-        walked = knowing.walk_with_restart(dict.fromkeys(seed_ids, 1.0), walking, store)
+        walked = knowing.WholeWalk(store, dict.fromkeys(seed_ids, 1.0), walking)
         masses = {unit: mass for unit, mass in walked.sum_mass_by_unit().items() if is_unit(unit)}
         most = max(masses.values(), default=0.0) or 1.0
         shares = {unit: mass / most for unit, mass in masses.items()}

@@ -61,19 +61,46 @@ class WalkSettings:
     kinds: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedWalk:
-    """The result of the walk. Nodes are numbered by content (`nodes`), so that ties do not depend on how the index was built."""
+class WholeWalk:
+    """A walk with restart over all nodes within `walking.hops` of the seeds (unit → weight). Without seeds no node has mass.
 
-    mass: Mapping[int, float]
-    rows: Adjacency
-    restarts: Mapping[int, float]
-    around: WholeGraph
-    nodes: ContentNumbering
+    Nodes are numbered by content, so that ties do not depend on how the index was built.
+    """
+
+    def __init__(self, store: Store, seeds: Mapping[UnitId, float], walking: WalkSettings) -> None:
+        self._store, self._walking = store, walking
+        self._around = WholeGraph(store, walking.kinds, walking.backward, walking.precise)
+        self._nodes = ContentNumbering(self._around, store)
+        numbers = self._nodes.number_nodes(seeds)
+        self._restarts = {numbers[unit]: weight for unit, weight in seeds.items()}
+        self._rows = read_around(self._nodes, self._restarts, walking.hops, walking.nodes)
+        self.unit = self._nodes.unit  # Number of a node → unit, document or external
+        self.mass: Mapping[int, float] = {}  # Number of a node → its mass
+        if self._restarts:
+            self.mass = walk(self._rows, self._restarts, walking.restart, walking.steps).mass
 
     def sum_mass_by_unit(self) -> dict[UnitId, float]:
         """Map each node's id, of a unit or other node, to its mass."""
-        return {self.nodes.unit[node]: held for node, held in self.mass.items()}
+        return {self.unit[node]: held for node, held in self.mass.items()}
+
+    def compute_hits(self) -> HitsScores:
+        """Compute authorities and hubs among the units with most mass, over directed edges."""
+        units = {node: held for node, held in self.mass.items() if is_unit(self.unit[node])}
+        among, kinds = [self.unit[node] for node in find_heaviest(units, POOL)], self._walking.kinds
+        return compute_hits(read_directed_edges(among, [kind for kind, w in kinds.items() if w], self._store))
+
+    def describe_paths(self, pool: Mapping[UnitId, UnitRow]) -> dict[UnitId, str]:
+        """Describe in words how the walk came to each unit."""
+        store, numbers = self._store, self._nodes.number_nodes(pool)
+        trails = Trails(self._rows, self._restarts, self._walking.restart, self._walking.hops)
+        ways = {self.unit[n]: [self.unit[station] for station in trails.find_trail(n)] for n in numbers.values()}
+        others = {station for way in ways.values() for station in way} - pool.keys()
+        rows = store.units.read_rows(node for node in others if is_unit(node))
+        names = {row.id: row.qualified_name for row in (*pool.values(), *rows.values())}
+        self._around.read_kinds({station for way in ways.values() for station in way[:-1]})
+        names |= {UnitId(node): name for node, _, name in store.edges.read_content_keys(others - rows.keys())}
+        reasons = dict.fromkeys(pool, "not reached") | {unit: "a seed of the walk" for unit, way in ways.items() if way}
+        return reasons | {u: describe_walk(way, names, self._around) for u, way in ways.items() if len(way) > 1}
 
 
 def rank(run: SearchRun, findings: Findings) -> Ranking:
@@ -86,11 +113,11 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
         own_targets = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
         certain = findings.literal.union(own_targets)
         seeds = choose_seeds(run, findings.matches, SeedSettings(**sections["seeds"]))
-        walked = walk_with_restart({unit: seed.weight for unit, seed in seeds.seeds.items()}, walking, store)
-        pool = _collect_pool(run, walked, walking, certain, {*seeds.seeds, *certain})
+        walked = WholeWalk(store, {unit: seed.weight for unit, seed in seeds.seeds.items()}, walking)
+        pool = _collect_pool(run, walked, walking.faint, certain, {*seeds.seeds, *certain})
         hits, ways, surest, changed = store.at_once(
-            partial(_compute_hits, walked, walking, store) if weights.hits else partial(HitsScores, {}, {}),
-            partial(_describe_ways, pool, walked, walking, store),
+            walked.compute_hits if weights.hits else partial(HitsScores, {}, {}),
+            partial(walked.describe_paths, pool),
             partial(_read_confidences, pool, store),
             partial(measure_recency_of_units, run, pool.values()),
         )
@@ -119,35 +146,20 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
     return Ranking(run, findings, fuse_matches(run, findings.matches))
 
 
-def walk_with_restart(seeds: Mapping[UnitId, float], walking: WalkSettings, store: Store) -> NumberedWalk:
-    """Walk with restart over all nodes within `walking.hops` of the seeds (unit → weight). Without seeds no node has mass."""
-    around = WholeGraph(store, walking.kinds, walking.backward, walking.precise)
-    nodes = ContentNumbering(around, store)
-    numbers = nodes.number_nodes(seeds)
-    restarts = {numbers[unit]: weight for unit, weight in seeds.items()}
-    rows = read_around(nodes, restarts, walking.hops, walking.nodes)
-    mass = walk(rows, restarts, walking.restart, walking.steps).mass if restarts else {}
-    return NumberedWalk(mass, rows, restarts, around, nodes)
-
-
 def _collect_pool(
-    run: SearchRun,
-    walked: NumberedWalk,
-    walking: WalkSettings,
-    certain: Collection[UnitId],
-    texts: Collection[UnitId],
+    run: SearchRun, walked: WholeWalk, faint_share: float, certain: Collection[UnitId], texts: Collection[UnitId]
 ) -> dict[UnitId, UnitRow]:
     """Collect the units with enough mass that may be found, and the `certain` ones, in order of content. Of the pieces of text,
     only those in `texts` are collected."""
-    least = walking.faint * max(walked.mass.values(), default=0.0)
-    unit, may_be_found = walked.nodes.unit, run.make_scope_test()
+    least = faint_share * max(walked.mass.values(), default=0.0)
+    unit, may_be_found = walked.unit, run.make_scope_test()
     mass = {n: held for n, held in walked.mass.items() if held > 0 and is_unit(unit[n])}
     reached = {n: held for n, held in mass.items() if may_be_found(unit[n])}
     faint = {n: held for n, held in reached.items() if held < least and unit[n] not in certain}
     rows = run.store.units.read_rows({*(unit[n] for n in reached.keys() - faint.keys()), *certain})
-    shares = {unit[n]: faint[n] * walking.faint / least for n in find_heaviest(faint, MOST_EVENTS)}
+    shares = {unit[n]: faint[n] * faint_share / least for n in find_heaviest(faint, MOST_EVENTS)}
     for row in sorted(run.store.units.read_rows(shares).values(), key=UnitRow.content_order):
-        text = f"it holds {shares[row.id]:.2%} of the walk's most, under {walking.faint:.0%}"
+        text = f"it holds {shares[row.id]:.2%} of the walk's most, under {faint_share:.0%}"
         run.trace.events.append(Event(WALK, row, text))
     ordered = sorted(rows.values(), key=UnitRow.content_order)
     return {row.id: row for row in ordered if row.kind not in CHUNK_KINDS or row.id in texts}
@@ -164,29 +176,6 @@ def _read_confidences(units: Collection[UnitId], store: Store) -> dict[int, floa
     for node in (*(node for node, _, _ in nested), *(edge.source for edge in members)):
         surest[node] = max(CONTAINED, surest.get(node, 0.0))
     return surest
-
-
-def _compute_hits(walked: NumberedWalk, walking: WalkSettings, store: Store) -> HitsScores:
-    """Compute authorities and hubs among the units with most mass, over directed edges."""
-    units = {node: held for node, held in walked.mass.items() if is_unit(walked.nodes.unit[node])}
-    among = [walked.nodes.unit[node] for node in find_heaviest(units, POOL)]
-    return compute_hits(read_directed_edges(among, [kind for kind, weight in walking.kinds.items() if weight], store))
-
-
-def _describe_ways(
-    pool: Mapping[UnitId, UnitRow], walked: NumberedWalk, walking: WalkSettings, store: Store
-) -> dict[UnitId, str]:
-    """Describe in words how the walk came to each unit."""
-    unit, numbers = walked.nodes.unit, walked.nodes.number_nodes(pool)
-    trails = Trails(walked.rows, walked.restarts, walking.restart, walking.hops)
-    ways = {unit[node]: [unit[station] for station in trails.find_trail(node)] for node in numbers.values()}
-    others = {station for way in ways.values() for station in way} - pool.keys()
-    rows = store.units.read_rows(one for one in others if is_unit(one))
-    names = {row.id: row.qualified_name for row in (*pool.values(), *rows.values())}
-    walked.around.read_kinds({station for way in ways.values() for station in way[:-1]})
-    names |= {UnitId(node): name for node, _, name in store.edges.read_content_keys(others - rows.keys())}
-    reasons = dict.fromkeys(pool, "not reached") | {one: "a seed of the walk" for one, way in ways.items() if way}
-    return reasons | {one: describe_walk(way, names, walked.around) for one, way in ways.items() if len(way) > 1}
 
 
 def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most: int) -> dict[Node, list[Neighbour]]:
