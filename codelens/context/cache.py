@@ -67,7 +67,7 @@ class PackCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def find(self, key: str, request: ContextRequest) -> tuple[PackedText, FileStates] | None:
+    def find_pack(self, key: str, request: ContextRequest) -> tuple[PackedText, FileStates] | None:
         """Find a valid cached pack: (the pack, the states of its files when it was cached); None if it is missing."""
         try:
             record: Any = parse_json((self._folder / (key + ENDING)).read_text(encoding="utf-8"))
@@ -94,7 +94,7 @@ class PackCache:
             return None
         return packed, states
 
-    def keep(self, key: str, packed: PackedText, states: FileStates) -> None:
+    def store_pack(self, key: str, packed: PackedText, states: FileStates) -> None:
         """Write a pack to a temporary file and rename it, so that nobody reads half of it. Failures are ignored."""
         if len(packed.text) > LARGEST or any(n.code not in OF_THE_INDEX for n in packed.notices):
             return

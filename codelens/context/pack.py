@@ -88,9 +88,9 @@ class Packing:
             if item.body is None or item.body > largest or self._is_covered(item):
                 continue
             neighbours = self._chosen.get(item.place[0], [])
-            bodies = [c for c in neighbours if c.form is Form.BODY and lies_within(c.item.place, item.place)]
+            bodies = [c for c in neighbours if c.form is Form.BODY and is_within(c.item.place, item.place)]
             if not bodies:
-                outside = [c for c in neighbours if not lies_within(c.item.place, item.place)]
+                outside = [c for c in neighbours if not is_within(c.item.place, item.place)]
                 self._replace(item.place[0], [*outside, ChosenItem(item, Form.BODY)], room)
 
     def _add_signatures(self, room: int) -> None:
@@ -103,7 +103,7 @@ class Packing:
 
     def _is_covered(self, item: Item) -> bool:
         neighbours = self._chosen.get(item.place[0], ())
-        return any(c.form is Form.BODY and lies_within(item.place, c.item.place) for c in neighbours)
+        return any(c.form is Form.BODY and is_within(item.place, c.item.place) for c in neighbours)
 
     def _replace(self, document: int, chosen: list[ChosenItem], room: int) -> None:
         """Replace the items chosen for a document if the new choice fits into the room."""
@@ -112,7 +112,7 @@ class Packing:
             self.tokens, self._chosen[document] = tokens, chosen
 
 
-def lies_within(inner: Place, outer: Place) -> bool:
+def is_within(inner: Place, outer: Place) -> bool:
     """Decide if `inner` lies within `outer`; two places at the same position lie within each other."""
     return inner[0] == outer[0] and outer[1] <= inner[1] and inner[2] <= outer[2]
 
@@ -155,7 +155,7 @@ class Offers:
     state: bytes = b""  # A hash of the index's content and of the candidates, the same for all parts of a pack
 
 
-def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
+def fit_pack(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
     """Make a pack that fits the request's budget when written. Raises UsageError if not even an empty pack fits."""
     sent = request.sent or SentParts(offers.state, (0,) * len(offers.offers))
     items = _estimate_costs(offers, sent, request, layout)
@@ -199,7 +199,7 @@ def _estimate_costs(offers: Offers, sent: SentParts, request: ContextRequest, la
     items = []
     for number, (offer, form) in enumerate(zip(offers.offers, sent.forms, strict=True)):
         body = signature = None
-        if Form.BODY in allowed and form != WHOLE and not any(lies_within(place, offer.place) for place in whole):
+        if Form.BODY in allowed and form != WHOLE and not any(is_within(place, offer.place) for place in whole):
             body = count(layout.format_entry(replace(offer.body, tokens=LIKELY_TOKENS))) + BORDER
         if Form.SIGNATURE in allowed and not form:
             signature = count(layout.format_entry(replace(offer.signature, tokens=LIKELY_TOKENS)))

@@ -82,7 +82,7 @@ def resume_request(token: str, counter: Counter, budget: int | None, cwd: str = 
     own = {name: values.pop(name) for name in OWN if name in values}
     hints = get_type_hints(SearchOptions)
     try:
-        if not all(_fits_type(value, hints[name]) for name, value in values.items()):
+        if not all(_has_type(value, hints[name]) for name, value in values.items()):
             raise TypeError
         own["forms"] = Forms(asked.get("forms", "auto"))
         options = replace(SearchOptions(limit=EVERYTHING), **values)
@@ -92,7 +92,7 @@ def resume_request(token: str, counter: Counter, budget: int | None, cwd: str = 
         raise UsageError("this token is from another version of codelens", "ask again without it") from None
 
 
-def _fits_type(value: object, hint: Any) -> bool:
+def _has_type(value: object, hint: Any) -> bool:
     """Decide if a value from a token fits the type hint of an option."""
     kinds = tuple(get_origin(kind) or kind for kind in (get_args(hint) if isinstance(hint, UnionType) else (hint,)))
     if isinstance(value, tuple) and not all(isinstance(element, str) for element in value):

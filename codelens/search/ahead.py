@@ -14,7 +14,7 @@ from codelens.search.channels.vector import compute_query_vector
 from codelens.search.evidence import Evidence, Reading, read_rows
 from codelens.search.retrieve import MODES, OPTIONAL
 from codelens.search.run import SearchRun
-from codelens.search.terms import name_lookup
+from codelens.search.terms import make_name_lookup
 from codelens.search.verbatim import IDENTIFIER, MOST_NAMED, is_like_code, split_as_typed, split_last_name
 from codelens.store.store import Expected, Store
 from codelens.text.identifiers import fold_identifier
@@ -42,7 +42,7 @@ def prefetch_matches(run: SearchRun) -> None:
     )
     named = [*terms.names, *(t for t in terms.words if t.tier == "component" or len(terms.words) == 1)]
     calls: list[Expected] = [
-        ("units.find_likeliest", name_lookup(term, run.within)) for term in named if taken & {"symbol", "exact"}
+        ("units.find_likeliest", make_name_lookup(term, run.within)) for term in named if taken & {"symbol", "exact"}
     ]
     with suppress(EmbedderFault):
         vector = compute_query_vector(run)[0] if "vector" in taken else b""

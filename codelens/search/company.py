@@ -24,7 +24,7 @@ _USES = (
 )
 
 
-class Company:
+class CompanyFeatures:
     """The values of the company features, each with the best hit that caused it."""
 
     def __init__(self, candidates: Sequence[Candidate], store: Store | None) -> None:
@@ -70,11 +70,13 @@ class Company:
         return {IN_FILE: f"its file has {name}", USES: f"uses {name}", USED_BY: f"is used by {name}"}[feature]
 
 
-def add_company(candidates: Sequence[Candidate], weights: Mapping[str, float], store: Store | None) -> Company | None:
+def add_company_features(
+    candidates: Sequence[Candidate], weights: Mapping[str, float], store: Store | None
+) -> CompanyFeatures | None:
     """Add the company features to all candidates, in place; None if they have no weight. Without a store, ignore edges."""
     if not candidates or not any(weights.get(name) for name in COMPANY):
         return None
-    company = Company(candidates, store)
+    company = CompanyFeatures(candidates, store)
     units = [candidate.unit.id for candidate in candidates]
     weighing = [(name, weight, company.values[name]) for name in COMPANY if (weight := weights.get(name))]
     add_features(candidates, [(n, weight, [of.get(unit, 0.0) for unit in units]) for n, weight, of in weighing])

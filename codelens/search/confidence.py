@@ -35,7 +35,7 @@ def measure_signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
         "part": part / len(folded) if folded else 0.0,
         "resemblance": e.resemblance.get(unit.id, 0.0),
         "verbatim": min(1.0, 2 * find.value) if find else 0.0,
-        "instead": float(unit.id in e.concepts or e.contains_stand_in(unit.id) or is_related),
+        "instead": float(unit.id in e.concepts or e.has_stand_in(unit.id) or is_related),
     }
 
 

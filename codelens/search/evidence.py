@@ -91,7 +91,7 @@ Reading = Callable[[Store, Iterable[UnitId]], object]  # A function that reads d
 
 
 class Evidence:
-    """Evidence for one query. `gather` adds candidates; the maxima are taken over the candidates of its first call."""
+    """Evidence for one query. `add_units` adds candidates; the maxima are taken over the candidates of its first call."""
 
     def __init__(self, run: SearchRun, findings: Findings, vector: bytes = b"") -> None:
         """Read the query and count its terms in the index; `vector` is its embedding, empty to ignore vectors."""
@@ -130,7 +130,7 @@ class Evidence:
             self._of_messages, self._mean_said = math.fsum(rarity.values()), said / files if files else 0.0
             most = max(SOME_MESSAGES, MOST_OF_MESSAGES * total)
             in_messages = {word: rarity[word] for word, n in counts.items() if 0 < n <= most}
-        self._wanted = Wanted(self.terms, self.asked, in_messages, vector)
+        self._wanted = CandidateReads(self.terms, self.asked, in_messages, vector)
         self.best_bm25 = self.best_related = self.best_cosine = self.best_file = self.best_found = 0.0
 
     def _read_query(self) -> None:
@@ -184,10 +184,10 @@ class Evidence:
 
     @property
     def reading(self) -> Reading:
-        """A function that reads from a store all that `gather` needs for some units."""
+        """A function that reads from a store all that `add_units` needs for some units."""
         return partial(_read_with_rows, wanted=self._wanted)
 
-    def gather(self, units: Iterable[UnitRow]) -> None:
+    def add_units(self, units: Iterable[UnitRow]) -> None:
         """Add the counts of more candidates. Raises OutOfTime, after which the evidence is unusable."""
         store = self._store
         store.budget.check()
@@ -196,7 +196,7 @@ class Evidence:
         self.units |= {unit.id: unit for unit in new}
         pool = UnitSet(sorted(unit.id for unit in new))
         uncounted = {unit.document for unit in new} - self.files.keys()
-        occurrences, uses, distances, messages, in_files = _read(store, pool, uncounted, self._wanted)
+        occurrences, uses, distances, messages, in_files = _read_counts(store, pool, uncounted, self._wanted)
         store.budget.check()
         self.found |= occurrences
         if not self._means and any(map(store.postings.count_units, self.terms)):
@@ -204,7 +204,7 @@ class Evidence:
             self._means = tuple(count / max(1, rows) for count in tokens)
             for scales, mean in zip(self._scales, self._means, strict=False):
                 scales.mean = mean or 1.0
-        self._weigh(occurrences)
+        self._weigh_units(occurrences)
         self.uses |= uses
         self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
         rarity = self._wanted.messages
@@ -221,7 +221,7 @@ class Evidence:
             self.best_file = max(self.files.values(), default=0.0)
             self.best_found = min(1.0, self.best_bm25 / self.of_words) if self.of_words else 0.0
 
-    def _weigh(self, occurrences: Mapping[UnitId, Occurrences]) -> None:
+    def _weigh_units(self, occurrences: Mapping[UnitId, Occurrences]) -> None:
         """Compute for each unit BM25F of the query's terms and of related terms, and the shares of the query's words, by rarity,
         in the unit and in its name. A word counts in part if only a related word occurs.
 
@@ -280,7 +280,7 @@ class Evidence:
             rarity = math.fsum([self.rarity[place] for place, _ in counts_in_file if place < self.words])
             self.share_in_file[document] = rarity / self.of_words if self.of_words else 0.0
 
-    def contains_stand_in(self, unit: UnitId) -> bool:
+    def has_stand_in(self, unit: UnitId) -> bool:
         """Decide if the unit contains an abbreviation or alias of one of the query's words."""
         in_unit = self.found.get(unit)
         return in_unit is not None and any(self.terms[place] in self._instead for place in in_unit.counts)
@@ -306,8 +306,8 @@ def read_rows(store: Store, units: Iterable[UnitId]) -> object:
     return store.units.read_rows(units)
 
 
-class Wanted(NamedTuple):
-    """What is read about candidates."""
+class CandidateReads(NamedTuple):
+    """The data to read about candidates."""
 
     terms: Sequence[str]
     asked: Sequence[str]  # The terms that are counted in files
@@ -315,7 +315,7 @@ class Wanted(NamedTuple):
     vector: bytes  # The vector to measure distances from; empty to measure none
 
 
-def _read(store: Store, pool: UnitSet, documents: Collection[DocumentId], wanted: Wanted) -> list[Any]:
+def _read_counts(store: Store, pool: UnitSet, documents: Collection[DocumentId], wanted: CandidateReads) -> list[Any]:
     """Read about units: counts of the terms, files that use each unit, distances; about files: messages, counts of the terms."""
     terms, asked, messages, vector = wanted
     return store.at_once(
@@ -327,6 +327,6 @@ def _read(store: Store, pool: UnitSet, documents: Collection[DocumentId], wanted
     )
 
 
-def _read_with_rows(store: Store, units: Iterable[UnitId], wanted: Wanted) -> None:
+def _read_with_rows(store: Store, units: Iterable[UnitId], wanted: CandidateReads) -> None:
     pool = UnitSet(sorted(units))
-    _read(store, pool, {row.document for row in store.units.read_rows(pool).values()}, wanted)
+    _read_counts(store, pool, {row.document for row in store.units.read_rows(pool).values()}, wanted)

@@ -99,7 +99,7 @@ ALL_BUT = 0.9999  # Shares above this are called the whole
 MOST_PARTS = 6  # Words of a name that count; further ones add nothing. From a fitted prototype.
 
 
-def _look_up(find_values: Callable[[Evidence], Mapping[UnitId, float]]) -> Column:
+def _look_up_values(find_values: Callable[[Evidence], Mapping[UnitId, float]]) -> Column:
     """Make a column of the values of units; units without a value have 0."""
 
     def measure(pool: Pool, e: Evidence) -> Sequence[float]:
@@ -110,10 +110,10 @@ def _look_up(find_values: Callable[[Evidence], Mapping[UnitId, float]]) -> Colum
 
 
 def _look_up_typed(token: bool) -> Column:
-    return _look_up(lambda e: {unit: find.value for unit, find in e.verbatim.items() if find.token == token})
+    return _look_up_values(lambda e: {unit: find.value for unit, find in e.verbatim.items() if find.token == token})
 
 
-def _divide(find_values: Callable[[Evidence], tuple[Mapping[UnitId, float], float]]) -> Column:
+def _divide_values(find_values: Callable[[Evidence], tuple[Mapping[UnitId, float], float]]) -> Column:
     """Make a column of the values of units, divided by a whole; empty if the whole is 0."""
 
     def measure(pool: Pool, e: Evidence) -> Sequence[float]:
@@ -123,11 +123,11 @@ def _divide(find_values: Callable[[Evidence], tuple[Mapping[UnitId, float], floa
     return measure
 
 
-def _square(column: Column) -> Column:
+def _square_column(column: Column) -> Column:
     return lambda pool, e: [value**2 for value in column(pool, e)]
 
 
-_NEARNESS = _divide(lambda e: (e.cosine, e.best_cosine))
+_NEARNESS = _divide_values(lambda e: (e.cosine, e.best_cosine))
 
 
 def _measure_exact_name(pool: Pool, e: Evidence) -> Sequence[float]:
@@ -241,11 +241,11 @@ def _explain_nearness(_: UnitRow, __: Evidence, share: float) -> str:
     return "the closest in meaning" if share > ALL_BUT else f"{share:.0%} as close in meaning as the closest"
 
 
-def _say(text: str) -> Sentence:
+def _say_text(text: str) -> Sentence:
     return lambda _, __, ___: text
 
 
-def _rate(what: str, noun: str = "hit") -> Sentence:
+def _say_share(what: str, noun: str = "hit") -> Sentence:
     """Make a sentence that gives the value as a share of the best one."""
     return lambda _, __, v: f"{what} best" if v == 1.0 else f"{what} {v:.0%} as well as the best {noun}"
 
@@ -258,7 +258,7 @@ def _make_role_feature(role: str) -> Feature:
             return ()
         return [1.0 if role in unit.roles else 0.0 for unit in pool.units]
 
-    return Feature(role, measure_role, _say(ROLE_SAID[role]))
+    return Feature(role, measure_role, _say_text(ROLE_SAID[role]))
 
 
 def _make_kind_feature(name: str, kinds: Sequence[str], explain: Sentence) -> Feature:
@@ -268,21 +268,26 @@ def _make_kind_feature(name: str, kinds: Sequence[str], explain: Sentence) -> Fe
 
 _TABLE = (
     # Words
-    Feature("bm25", _divide(lambda e: (e.bm25, e.best_bm25)), _rate("matches the words"), "exact"),
-    Feature("related_words", _divide(lambda e: (e.related, e.best_related)), _rate("matches related words"), "exact"),
+    Feature("bm25", _divide_values(lambda e: (e.bm25, e.best_bm25)), _say_share("matches the words"), "exact"),
+    Feature(
+        "related_words",
+        _divide_values(lambda e: (e.related, e.best_related)),
+        _say_share("matches related words"),
+        "exact",
+    ),
     Feature("verbatim", _look_up_typed(False), lambda u, e, v: f"has '{e.verbatim[u.id].text}' as typed", "fuzzy"),
     Feature("token", _look_up_typed(True), lambda u, e, v: f"has {e.verbatim[u.id].text} as typed", "fuzzy"),
     Feature(
         "fragment",
-        _divide(lambda e: ({unit: match.raw_score for unit, match in e.fragments.items()}, MOST_OF_A_PART)),
+        _divide_values(lambda e: ({unit: match.raw_score for unit, match in e.fragments.items()}, MOST_OF_A_PART)),
         lambda u, e, v: e.fragments[u.id].reason,
         "fuzzy",
     ),
-    Feature("coverage", _square(_look_up(lambda e: e.said)), _explain_coverage, "exact"),
+    Feature("coverage", _square_column(_look_up_values(lambda e: e.said)), _explain_coverage, "exact"),
     Feature(
         "file",
         lambda p, e: [e.files.get(file, 0.0) / e.best_file for file in p.documents] if e.best_file else (),
-        _rate("its file matches the words", "file"),
+        _say_share("its file matches the words", "file"),
         "exact",
     ),
     # Names and paths
@@ -295,14 +300,16 @@ _TABLE = (
     ),
     Feature(
         "related_name",
-        _look_up(lambda e: e.related_names),
+        _look_up_values(lambda e: e.related_names),
         lambda u, e, v: f"its name and the names around it have words related to {v:.0%} of the query",
     ),
-    Feature("resemblance", _look_up(lambda e: e.resemblance), _say("its name is in the query, misspelled")),
+    Feature("resemblance", _look_up_values(lambda e: e.resemblance), _say_text("its name is in the query, misspelled")),
     Feature("name_part", _measure_name_part, lambda u, e, v: f"a part of the query is {v:.0%} of its name"),
     Feature(  # targets of a user's own class are the answer, regardless of words and ranks
         "own_class",
-        _look_up(lambda e: {unit: 1.0 for unit, match in e.concepts.items() if match.raw_score >= CERTAIN_CLASS}),
+        _look_up_values(
+            lambda e: {unit: 1.0 for unit, match in e.concepts.items() if match.raw_score >= CERTAIN_CLASS}
+        ),
         lambda u, e, v: e.concepts[u.id].reason,
     ),
     Feature("file_name", _measure_file_name, lambda u, e, v: f"the query has {v:.0%} of the words of its file's name"),
@@ -314,17 +321,17 @@ _TABLE = (
     *map(_make_role_feature, ROLE_SAID),
     # Vectors; the last one counts as far as no candidate contains the query's words
     Feature("nearness", _NEARNESS, _explain_nearness, "vector"),
-    Feature("nearest", _square(_NEARNESS), lambda u, e, v: _explain_nearness(u, e, math.sqrt(v)), "vector"),
+    Feature("nearest", _square_column(_NEARNESS), lambda u, e, v: _explain_nearness(u, e, math.sqrt(v)), "vector"),
     Feature(
         "near_unmet",
-        lambda p, e: [square * (1.0 - e.best_found) for square in _square(_NEARNESS)(p, e)],
+        lambda p, e: [square * (1.0 - e.best_found) for square in _square_column(_NEARNESS)(p, e)],
         lambda u, e, v: f"meaning counts more, because the best match of words is {e.best_found:.0%} of a perfect one",
         "vector",
     ),
     # Kinds of units
     _make_kind_feature("type", TYPE_KINDS, lambda u, e, v: u.kind),
     _make_kind_feature("function", FUNCTION_KINDS, lambda u, e, v: u.kind),
-    _make_kind_feature("chunk", ("toplevel", "text"), _say("text outside of definitions")),
+    _make_kind_feature("chunk", ("toplevel", "text"), _say_text("text outside of definitions")),
     _make_kind_feature(
         "section",
         ("section", *NOTE_KINDS, TODO),
@@ -332,7 +339,7 @@ _TABLE = (
     ),
     Feature("local", lambda p, e: [float(unit.local) for unit in p.units], lambda u, e, v: f"local to {u.container}"),
     # A definition in the code that a document quotes
-    Feature("quoted", lambda p, e: [float(unit.is_quoted) for unit in p.units], _say("quoted by a document")),
+    Feature("quoted", lambda p, e: [float(unit.is_quoted) for unit in p.units], _say_text("quoted by a document")),
     Feature("lines", lambda p, e: [math.log1p(_count_lines(unit)) / 5 for unit in p.units], _explain_lines),
     Feature(
         "parts",
@@ -347,7 +354,7 @@ _TABLE = (
     ),
     Feature(
         "uses",
-        _look_up(lambda e: {UnitId(unit): min(1.0, math.log1p(files) / 4) for unit, files in e.uses.items()}),
+        _look_up_values(lambda e: {UnitId(unit): min(1.0, math.log1p(files) / 4) for unit, files in e.uses.items()}),
         lambda u, e, v: f"connected with {quantity(e.uses[int(u.id)], 'other file')}, not counting tests",
     ),
 )

@@ -32,7 +32,7 @@ from codelens.search.rankers import Ranking
 from codelens.search.retrieve import retrieve
 from codelens.search.run import SearchRun
 from codelens.search.scope import list_documents_in_scope, make_file_unit
-from codelens.search.terms import expand, list_plain_texts
+from codelens.search.terms import expand_query, list_plain_texts
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Part, Store
 from codelens.store.vectors import cosine
@@ -110,7 +110,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     run = SearchRun.start(query, store, options, settings, profile)
     query, files = run.query, FilesInScope(run)
     run.trace.count_lap("scope")
-    terms = expand(list_plain_texts(query), query.identifiers, query.text)
+    terms = expand_query(list_plain_texts(query), query.identifiers, query.text)
     terms = add_related_words(terms, store, load_aliases(settings.aliases) if settings.aliases else {}, {})
     run = replace(run, terms=terms, abilities=run.find_abilities())
     run.budget.limits += terms.left_out

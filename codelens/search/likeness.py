@@ -22,7 +22,7 @@ from codelens.model.extraction import LITERAL_KINDS, Extraction, Unit
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.request import SearchOptions
 from codelens.model.search import ExpandedQuery, Notice, Original, Term
-from codelens.search.terms import expand, load_words
+from codelens.search.terms import expand_query, load_words
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
@@ -93,7 +93,7 @@ def _make_query(
 ) -> ExpandedQuery:
     """Make a query of the names, the text, and the terms of used names with the highest √times · idf, at most MOST_USES.
     A term must occur in at least `least` units, since a term that only the original contains finds nothing else."""
-    query = expand([text] if text else [], names, names[0] if len(names) == 1 else text)
+    query = expand_query([text] if text else [], names, names[0] if len(names) == 1 else text)
     counts: Counter[str] = Counter()
     origin: dict[str, str] = {}
     for name, times in uses.items():
@@ -144,7 +144,7 @@ def read_snippet(text: str, language: str, store: Store, embedder: Embedder | No
         counts = Counter(d.language for d in store.documents.read_rows())
         known = [name for name in counts if (row := languages().get(name)) is not None and row.grammar]
         tried = sorted(known, key=lambda name: (-counts[name], name))[:MOST_GUESSES]
-    language, extraction = _extract(text, tried)
+    language, extraction = _extract_symbols(text, tried)
     units = extraction.units if extraction else ()
     entries = _list_entries(text.encode(), units)
     vectors = embedder.embed_code(entries or [EmbeddedFields("", "", "", text)]) if embedder else []
@@ -154,7 +154,7 @@ def read_snippet(text: str, language: str, store: Store, embedder: Embedder | No
     return Snippet(language, list(names), used or Counter(tokens(text)), sum_vectors([v for v in vectors if any(v)]))
 
 
-def _extract(text: str, tried: Sequence[str]) -> tuple[str, Extraction | None]:
+def _extract_symbols(text: str, tried: Sequence[str]) -> tuple[str, Extraction | None]:
     """Parse a text: (language that fits, what its grammar found). A single language is taken even if parsing has errors."""
     utf8 = text.encode()
     if len(utf8) > MOST_PARSED:

@@ -105,7 +105,7 @@ class LineSearch:
             for block in blocks:
                 if block.found:
                     blocks = chain([previous] if previous else [], [block], blocks)
-                    yield self._describe(document, _add_context(blocks, before, after))
+                    yield self._describe_file(document, _add_context(blocks, before, after))
                     break
                 previous = block
 
@@ -114,7 +114,7 @@ class LineSearch:
         matching = {file.document for file in self.find_files()}
         for document in self._list_documents(None):
             if document.id not in matching and not _FileConditions(self, document).exclude_file():
-                yield self._describe(document, iter(()))
+                yield self._describe_file(document, iter(()))
 
     def _list_candidates(self) -> Sequence[DocumentRow]:
         """List the files that may contain a match, in order."""
@@ -130,7 +130,7 @@ class LineSearch:
             documents = sorted(documents, key=lambda d: -d.stamp.mtime_ns)
         return documents[::-1] if self.options.reverse else documents
 
-    def _describe(self, document: DocumentRow, lines: Iterator[MatchedLine]) -> FileLines:
+    def _describe_file(self, document: DocumentRow, lines: Iterator[MatchedLine]) -> FileLines:
         root = self.roots[document.repository]
         return FileLines(
             document=document.id,
@@ -167,7 +167,7 @@ class LineSearch:
             hint = "nested repetitions such as (a+)+ are slow; the setting query_seconds allows more time"
             raise UsageError(fault, hint) from None
 
-    def answer(self, info: IndexInfo) -> SearchResult:
+    def make_result(self, info: IndexInfo) -> SearchResult:
         """Make one result of all lines, for formats that show units: each hit has the innermost unit around it and no score."""
         skip, left = self.options.offset, self.options.limit
         self.skip, self.left = 0, sys.maxsize

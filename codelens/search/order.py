@@ -43,7 +43,7 @@ def adjust_scores(ranking: Ranking) -> Ranking:
         if target := targets.get(candidate.unit.id):
             candidate.add_bonus("place", weight, target.value, target.reason)
             candidate.judge = candidate.judge and (lambda _: 1.0)
-    candidates = spread_files(candidates, run.weights.get("further", 0.0))
+    candidates = penalize_further_hits(candidates, run.weights.get("further", 0.0))
     if profile.expansion:
         run.trace.count_lap("order")
         with run.budget.part(ORDER, "the expansion was left out"):
@@ -69,7 +69,7 @@ def put_in_order(ranking: Ranking) -> Ranking:
     chance = estimate_chance_of_none(replace(ranking, candidates=candidates))
     if chance is not None and chance >= run.profile.weakness["least"]:
         text = "probably none of these hits is what you mean: few of your words occur here, even with synonyms"
-        run.notice(WEAK, text)
+        run.add_notice(WEAK, text)
     return finish_ranking(ranking, sort_candidates(run, candidates))
 
 
@@ -107,7 +107,7 @@ def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: 
                 candidate.recorded.append(Contribution(role, amount, f"{role} path", "factor", operands))
 
 
-def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:
+def penalize_further_hits(candidates: Sequence[Candidate], further: float) -> list[Candidate]:
     """Rank the candidates, with `further` (below 0) added for each earlier hit of the file, so that no file fills the page."""
     ordered = rank_candidates(candidates)
     if not further:
@@ -132,7 +132,7 @@ def order_by_cosine(run: SearchRun, candidates: Sequence[Candidate]) -> list[Can
     except EmbedderFault as fault:
         why = str(fault)
     if not vector:
-        run.notice("no-rerank", f"not reranked: {why}")
+        run.add_notice("no-rerank", f"not reranked: {why}")
         return ordered
     distances = run.store.vectors.measure_units(UnitSet(sorted(candidate.unit.id for candidate in best)), vector)
     most = best[0].score
@@ -159,7 +159,7 @@ def drop_low_scores(ranking: Ranking) -> list[Candidate]:
         least = 0.0 if given is None else given
         if given is None and is_unlikely(ranking):
             many = f"the nearest {len(candidates)}" if len(candidates) > 1 else "the nearest"
-            run.notice("nothing-likely", f"no hit is likely to be relevant; --min-score 0 shows {many}")
+            run.add_notice("nothing-likely", f"no hit is likely to be relevant; --min-score 0 shows {many}")
             least = run.profile.confidence[FLOOR]
         return drop_below(run.trace, candidates, lambda c: c.confidence or 0.0, lambda _: least)
     minimum = {"text": given, "code": given} if given is not None else run.profile.minimum

@@ -25,7 +25,7 @@ from codelens.search.rankers import Ranking, load_ranker
 from codelens.search.retrieve import add_literal_matches, add_todos, choose_channels, limit_matches, retrieve
 from codelens.search.run import Profile, SearchRun
 from codelens.search.scope import note_missing_metadata
-from codelens.search.terms import expand, list_plain_texts
+from codelens.search.terms import expand_query, list_plain_texts
 from codelens.store.store import Store
 
 LITERAL_MODES = frozenset({"exact", "fuzzy"})  # Modes that replace no word by a related one, except by aliases
@@ -45,8 +45,8 @@ def rank(
         run = SearchRun.start(query, store, options, settings, profile)
         run.trace.weights = profile.own
         run.notices.extend(note_missing_metadata(run.query, run.scope))
-        if profile.asks_graph and store.edges.is_empty():
-            run.notice("no-edges", "the index has no edges to follow: run `codelens index`")
+        if profile.needs_graph and store.edges.is_empty():
+            run.add_notice("no-edges", "the index has no edges to follow: run `codelens index`")
         run = replace(run, abilities=run.find_abilities())
         run.trace.count_lap("scope")
 
@@ -82,7 +82,7 @@ def find_terms(run: SearchRun) -> SearchRun:
 
         terms = find_keywords(list_plain_texts(query), query.identifiers, query.text, profile.keywords["clusters"])
     else:
-        terms = expand(list_plain_texts(query), query.identifiers, query.text)
+        terms = expand_query(list_plain_texts(query), query.identifiers, query.text)
     run = replace(run, terms=terms)
     prefetching = partial(prefetch_matches, run), partial(prefetch_frequencies, run)
     if run.likeness:
@@ -97,21 +97,21 @@ def find_terms(run: SearchRun) -> SearchRun:
             with store.budget.part(TERMS, "unknown words were not corrected"):
                 terms = add_corrections(terms, store)
         note_unknown_words(run, terms)
-    terms = mark_common(terms, store)
+    terms = mark_common_terms(terms, store)
     if profile.memory and profile.channels.get("equivalence") and run.recollection and not run.likeness:
         terms = replace(terms, learned=run.recollection.find_learned(terms.texts, run.within))
     trace.common = terms.common
     trace.terms = [(t.tier, t.text, t.origin) for t in (*terms.names, *terms.words, *terms.extra, *terms.related)]
     text = query.text.strip()
     if not (terms.words or terms.names or run.likeness) and query.plain and text:
-        run.notice("no-words", f"'{text}' has no word to look for; -F finds it as text, --regex as a pattern")
-    if profile.by_intent:
+        run.add_notice("no-words", f"'{text}' has no word to look for; -F finds it as text, --regex as a pattern")
+    if profile.depends_on_intent:
         trace.intent = detect_intent(query, run.options.intent)
     run = replace(run, terms=terms)
     return run if store.is_one else replace(run, prefetch=make_candidate_prefetch(run))
 
 
-def mark_common(query: ExpandedQuery, store: Store) -> ExpandedQuery:
+def mark_common_terms(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     """Record the query's most frequent terms as `common`, unless it has no rarer term to search by."""
     most = COMMON_IN_UNITS * store.units.count()
     terms = dict.fromkeys(t.text for t in (*query.words, *query.extra))
@@ -141,4 +141,4 @@ def note_unknown_words(run: SearchRun, terms: ExpandedQuery) -> None:
         shown.append(f"'{word}'" + (f" (read as {' or '.join(read_as)})" if read_as else ""))
     more = f" and {len(unknown) - MOST_NAMED} other words" if len(unknown) > MOST_NAMED else ""
     verb = "do" if len(unknown) > 1 else "does"
-    run.notice(UNKNOWN_WORDS, f"{', '.join(shown)}{more} {verb} not occur in this index as a word")
+    run.add_notice(UNKNOWN_WORDS, f"{', '.join(shown)}{more} {verb} not occur in this index as a word")

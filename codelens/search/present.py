@@ -41,7 +41,7 @@ _COMMENT = re.compile(r"\s*(?://|/?\*|#|--|;|%|<!--|\"\"\"|'''|$)")
 _LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
 
 
-def answer(ranking: Ranking, info: IndexInfo) -> SearchResult:
+def make_result(ranking: Ranking, info: IndexInfo) -> SearchResult:
     """Make the result from the page of the final order that --offset and --limit select."""
     run, options = ranking.run, ranking.run.options
     page = ranking.candidates[options.offset : options.offset + options.limit]

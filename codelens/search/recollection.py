@@ -86,7 +86,7 @@ class Recollection:
         self, candidates: Sequence[Candidate], terms: ExpandedQuery, weights: Mapping[str, float]
     ) -> None:
         """Add contributions for the candidates' records, in place. Signals without a weight in `weights` are ignored."""
-        known = self.recall([candidate.unit for candidate in candidates])
+        known = self.find_records([candidate.unit for candidate in candidates])
         judged = [c.unit for c in candidates if c.unit.id in known and known[c.unit.id].feedback]
         current = compute_digests(judged, self._store, Texts(self._store)) if judged else {}
         words = frozenset(find_learnable_words(terms.texts))
@@ -100,7 +100,7 @@ class Recollection:
                 if value and weights.get(source):
                     candidate.add_bonus(source, weights[source], value, reason)
 
-    def recall(self, units: Iterable[UnitRow]) -> dict[UnitId, PlaceRecord]:
+    def find_records(self, units: Iterable[UnitRow]) -> dict[UnitId, PlaceRecord]:
         """Map each unit to its records; empty if no unit has any."""
         wanted = list(units)
         recalled = self._read(lambda memory: memory.recall({unit.path for unit in wanted}), None)

@@ -106,7 +106,7 @@ def retrieve(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> 
     matches, evidence = dict[str, Sequence[Match]](), TextEvidence()
     for name, result in zip(tasks, results, strict=True):
         if isinstance(result, EmbedderFault):
-            run.notice("no-embedding", f"no vector results: {result}")
+            run.add_notice("no-embedding", f"no vector results: {result}")
         elif result is not None:
             limit = most(name, matches)
             matches[name] = result.matches[:limit] if limit < most(name, {}) else result.matches
@@ -155,7 +155,7 @@ def add_literal_matches(run: SearchRun, findings: Findings) -> Findings:
         left_out = {row.id: place for place, row in enumerate(ordered, start=len(known) + 1) if row.id not in chosen}
         ordered = [row for row in ordered if row.id in chosen]
         text = f"{len(rows)} places satisfy the query; {len(ordered)} of them are ranked, some of each file"
-        run.notice("many-literal", text)
+        run.add_notice("many-literal", text)
     fuzzy = (*findings.matches.get("fuzzy", ()), *(Match(row.id, 1.0, "satisfies every condition") for row in ordered))
     run.trace.rankings["fuzzy"] = fuzzy
     run.trace.cuts["fuzzy"] = max(run.trace.cuts.get("fuzzy", 0) + LITERAL_POOL, len(fuzzy))

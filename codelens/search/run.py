@@ -77,7 +77,7 @@ class Profile:
     own: str = ""  # The user's file with its weights; empty for shipped weights
 
     @property
-    def by_intent(self) -> bool:
+    def depends_on_intent(self) -> bool:
         """True if the weights depend on the kind of query."""
         return any(not isinstance(weight, float | int) for weight in self.features.values())
 
@@ -109,7 +109,7 @@ class Profile:
         return {name: weight * unit for name, weight in self.memory.items()}
 
     @property
-    def asks_graph(self) -> bool:
+    def needs_graph(self) -> bool:
         """True if an index without edges changes more than a bonus: the profile has a composite score or an expansion."""
         return bool(self.composite or self.expansion)
 
@@ -193,7 +193,7 @@ class SearchRun:
         """Make a predicate that is true for units that may be found."""
         return (lambda _: True) if self.within is None else frozenset(self.within).__contains__
 
-    def notice(self, code: str, text: str) -> None:
+    def add_notice(self, code: str, text: str) -> None:
         """Add a notice about the answer."""
         self.notices.append(Notice(code, text))
 
@@ -228,13 +228,13 @@ class SearchRun:
         try:
             likeness = find_likeness(self.options, self.store, embedder)
         except EmbedderFault as fault:
-            self.notice("no-embedding", f"no vector results: {fault}")
+            self.add_notice("no-embedding", f"no vector results: {fault}")
             likeness = find_likeness(self.options, self.store, None)
         self.trace.original = likeness.original
         self.notices.extend(likeness.notices)
         if words := self.query.loose_words:
             text = f"with --like, words rank nothing: {', '.join(words)}"
-            self.notice("loose-words", f'{text}; put them in "quotes" to demand them')
+            self.add_notice("loose-words", f'{text}; put them in "quotes" to demand them')
         return likeness
 
     def find_embedder(self) -> Embedder | None:

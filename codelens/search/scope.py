@@ -155,7 +155,7 @@ def build_scope(
     units, reach, lacks_authors = UnitSet(), dict[UnitId, Span](), False
     sent = replace(conditions, matching=replace(conditions.matching, roots={}), changes=None)
     with store.budget.part(CONDITIONS, "conditions were not decided"):
-        satisfy = partial(_satisfy_conditions, conditions=sent, options=options, texts=texts)
+        satisfy = partial(_find_satisfying_units, conditions=sent, options=options, texts=texts)
         parts = store.in_parts(satisfy, store.names_by_root())
         units = UnitSet(chain.from_iterable(part.units for part in parts))
         reach = {unit: span for part in parts for unit, span in part.of.items()}
@@ -182,7 +182,7 @@ def read_conditions(
     )
 
 
-def _satisfy_conditions(
+def _find_satisfying_units(
     store: Store, roots: RootNames, conditions: Conditions, options: SearchOptions, texts: Texts
 ) -> Part[Span]:
     """Find the units of one index that satisfy the conditions, with `SatisfyingUnits.reach`. The counts are (files, files for

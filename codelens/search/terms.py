@@ -49,7 +49,7 @@ def load_words() -> Words:
     return Words(*(frozenset(table[name].split()) for name in ("stop", "action", "generic")))
 
 
-def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> ExpandedQuery:
+def expand_query(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> ExpandedQuery:
     """Expand a query into terms, from its plain `texts` in order, its `identifiers` in back-ticks, and the `whole` as written."""
     lists, names, words = load_words(), dict[str, Term](), dict[str, Term]()
     for identifier in identifiers:
@@ -193,7 +193,7 @@ def describe_name(term: Term) -> str:
     return f"'{origin}' in one word" if term.tier == "pair" else f"'{letters}', a part of {origin}"
 
 
-def name_lookup(term: Term, within: UnitSet | None) -> tuple[str, str, UnitSet | None, int]:
+def make_name_lookup(term: Term, within: UnitSet | None) -> tuple[str, str, UnitSet | None, int]:
     """Make the arguments of the store's `units.find_likeliest` for a term: (name, holder, units allowed, most units)."""
     holder, name = split_qualified(term.origin.removesuffix(BEGINNING))
     if fold_identifier(name) != term.text:  # a word of a name, or two words joined

@@ -296,7 +296,7 @@ class _Document:
             at = -1
             while left and (at := among.find(text, at + 1)) >= 0:
                 end = at + len(text)
-                if not whole or _stands_alone(text, among, at, end):
+                if not whole or _is_whole_word(text, among, at, end):
                     plain = part.isascii() and self._text.encoding == "utf-8"
                     yield start + (at if plain else len(part[:at].encode(self._text.encoding, "replace"))), end, part
                     left -= 1
@@ -317,7 +317,7 @@ def _lower(text: str, of_ascii: bool) -> str:
     )  # the lower case of a few letters is two, which would shift all
 
 
-def _stands_alone(text: str, among: str, at: int, end: int) -> bool:
+def _is_whole_word(text: str, among: str, at: int, end: int) -> bool:
     """Decide if a find at `at` to `end` is a whole word, and no version number continues after it."""
     before, after = among[at - 1 : at] if at else "", among[end : end + 2]
     if _is_letter(text[0]) and _is_letter(before):

@@ -18,7 +18,7 @@ from codelens.query.nodes import KINDS, Filter, Query, asks_for_todos, format_no
 from codelens.search.channels.vector import compute_query_vector
 from codelens.search.files import rank_files
 from codelens.search.pipeline import rank
-from codelens.search.present import answer
+from codelens.search.present import make_result
 from codelens.search.rankers import Ranking
 from codelens.search.retrieve import select_channels
 from codelens.search.run import BELOW_MINIMUM, OUT_OF_TIME, ignore_units, limit_notices, read_query
@@ -39,7 +39,7 @@ VECTOR_DEEP = 1_300
 """Most matches of `vector` that are searched: sqlite-vec gives at most 4096 neighbours, and the channel fetches three a match."""
 
 
-def explain(
+def explain_targets(
     query: str | Query,
     targets: Sequence[str],
     store: Store,
@@ -54,7 +54,7 @@ def explain(
         todos = asks_for_todos(query.node) and not options.files_only
         resolved = [resolve_target(target, store, todos) for target in targets]
         ranking = (rank_files if options.files_only else rank)(query, store, options, settings)
-        result, candidates = answer(ranking, info), ranking.candidates
+        result, candidates = make_result(ranking, info), ranking.candidates
         if not targets:
             page = range(options.offset, min(len(candidates), options.offset + options.limit))
             names = [c.unit.path if options.files_only else c.unit.qualified_name for c in candidates]
@@ -128,7 +128,7 @@ class _Explainer:
             return explain_loss(target, self._explain_missing_unit(target, document))
         if unit is None:
             return explain_loss(target, explain_not_indexed(target, self._store, self._settings))
-        place = self._ranking.rank_of(unit.id)
+        place = self._ranking.find_rank(unit.id)
         if place is not None:
             return self._explain_candidate(target, place - 1)
         missing = f"there was no time to find out why it is not a candidate: {target.text}"
@@ -314,7 +314,7 @@ class _Explainer:
                 if any(notice.code == OUT_OF_TIME for notice in ranking.run.notices):
                     store.budget.cut.append("not every remedy was tried")
                     return ""
-                place = ranking.rank_of(unit.id)
+                place = ranking.find_rank(unit.id)
                 if place is not None and first <= place <= last:
                     return query
         return ""

@@ -16,7 +16,7 @@ def test_pairs_of_meaningful_words_lead_to_the_seed() -> None:
     assert found.phrases == ("blast radius", "graph edges")
     assert (found.targets, found.weight) == (("TransitiveCallers",), DERIVED_WEIGHT)
     (match,) = match_classes(split_into_stems(["compute the blast radius"]), [found])
-    assert match.strong
+    assert match.is_strong
 
 
 def test_generic_words_between_two_others_are_left_out() -> None:

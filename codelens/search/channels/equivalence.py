@@ -50,14 +50,14 @@ class ClassMatch:
     words: int  # Number of words in the longest of these phrases
 
     @property
-    def strong(self) -> bool:
+    def is_strong(self) -> bool:
         """True if the query contains two phrases, or one of several words; a single word belongs to too many concepts."""
         return len(self.phrases) > 1 or self.words > 1
 
     @property
     def score(self) -> float:
         """The weight of the class, reduced for a weak match."""
-        return self.concept.weight * (1.0 if self.strong else WEAK)
+        return self.concept.weight * (1.0 if self.is_strong else WEAK)
 
 
 def split_into_stems(texts: Sequence[str]) -> list[list[str]]:
@@ -116,7 +116,7 @@ def load_shipped_classes(query_phrases: Sequence[Sequence[str]]) -> list[Equival
     classes: list[EquivalenceClass] = []
     for path, head, tables in _list_shipped_tables():
         if some := [table for phrases, table in tables if may_match(phrases)]:
-            classes += _parse("\n[".join([head, *some]), path, SHIPPED_WEIGHT, own=False)
+            classes += _parse_classes("\n[".join([head, *some]), path, SHIPPED_WEIGHT, own=False)
     return classes
 
 
@@ -132,10 +132,10 @@ def _list_shipped_tables() -> list[tuple[Path, str, list[tuple[str, str]]]]:
 
 def load_user_classes(path: str) -> Sequence[EquivalenceClass]:
     """Load the classes of a user's file. Raises SettingsError if it cannot be read or is not a file of classes."""
-    return _parse(read_own_file(path, "classes", HINT, LARGEST), path, USER_WEIGHT, own=True)
+    return _parse_classes(read_own_file(path, "classes", HINT, LARGEST), path, USER_WEIGHT, own=True)
 
 
-def _parse(text: str, path: Path | str, weight: float, own: bool) -> list[EquivalenceClass]:
+def _parse_classes(text: str, path: Path | str, weight: float, own: bool) -> list[EquivalenceClass]:
     """Parse a file with a table for each class: `phrases` separated by commas, `targets` by blanks, as in words.toml.
     `weight` is the default for classes; `languages` may be in a class, or at the top for the whole file."""
     try:
@@ -196,7 +196,7 @@ def find_by_concept(run: SearchRun, limit: int) -> ChannelResult:
     words = split_into_stems(run.terms.texts) if own or uses_shipped else []
     class_matches = match_classes(words, (*own, *(load_shipped_classes(words) if uses_shipped else ())))
     learned, matches = list(run.terms.learned), dict[UnitId, Match]()
-    chosen = sorted((m for m in class_matches if m.strong or m.concept.own), key=lambda match: -match.score)
+    chosen = sorted((m for m in class_matches if m.is_strong or m.concept.own), key=lambda match: -match.score)
     targets = [(match, target) for match in chosen for target in select_targets(match.concept)]
     find = partial(store.units.find_by_name, within=run.within, limit=NAMED_CAP)
     found = store.at_once(*(partial(find, target, languages=match.concept.languages) for match, target in targets))

@@ -23,7 +23,7 @@ from codelens.search.terms import (
     choose_rarest,
     compute_idfs,
     describe_name,
-    name_lookup,
+    make_name_lookup,
     strip_ending,
 )
 from codelens.store.store import Part, Store
@@ -77,7 +77,7 @@ def put_names_first(run: SearchRun, ranking: Sequence[Match], limit: int) -> Seq
     best = max((match.raw_score for match in ranking), default=1.0)
     named = dict[UnitId, Match]()
     for term in terms:
-        for unit in run.store.units.find_likeliest(*name_lookup(term, run.within)):
+        for unit in run.store.units.find_likeliest(*make_name_lookup(term, run.within)):
             named.setdefault(unit, Match(unit, best, f"its name is {describe_name(term)}"))
     return [*named.values(), *(match for match in ranking if match.unit not in named)][:limit] if named else ranking
 
@@ -126,7 +126,7 @@ def rank_whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[M
     scores = {unit: _compute_bm25(counts, idf, length / mean) for unit, (counts, length) in counted.items()}
     ranked = sorted(scores, key=lambda unit: -scores[unit])[:limit]  # stable: the order of the stems breaks ties
     if proposed and not ranked:
-        run.notice("other-forms", "only other forms of these words occur; leave out --mode exact to find them")
+        run.add_notice("other-forms", "only other forms of these words occur; leave out --mode exact to find them")
     return [Match(unit, scores[unit], f"BM25 {scores[unit]:.2f} of whole words") for unit in ranked]
 
 

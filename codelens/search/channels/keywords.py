@@ -68,7 +68,7 @@ def _strip_plural_ending(word: str) -> str:
 
 
 def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, clusters: bool = True) -> ExpandedQuery:
-    """Extract a query's keywords as search terms. Arguments as for `terms.expand`; `clusters` adds words of the same clusters.
+    """Extract a query's keywords as search terms. Arguments as for `expand_query`; `clusters` adds words of the same clusters.
     If no keywords remain, all words of the query are used."""
     lists = load_lists()
     exact = [i for i in identifiers if len(i) <= LONGEST_EXACT and i == "".join(i.split()) and _split_identifier(i)]

@@ -56,7 +56,7 @@ def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
             partial(run.texts.lines, document), partial(run.store.units.list_in_document, document.id)
         )
         if line > len(lines):
-            run.notice("place", f"{document.path} has {quantity(len(lines), 'line')}")
+            run.add_notice("place", f"{document.path} has {quantity(len(lines), 'line')}")
         units = [unit for unit in units if may_be_found(unit.id)]
         share = 1.0 if document.path == below else OTHER_FILE
         return {u.id: QueryTarget(share * value, text, line, column) for u, value, text in _place_units(line, units)}

@@ -14,7 +14,7 @@ from codelens.model.code import UnitId
 from codelens.model.search import Match, Term
 from codelens.search.channels import ChannelResult
 from codelens.search.run import SearchRun
-from codelens.search.terms import EXACT_CAP, describe_name, name_lookup
+from codelens.search.terms import EXACT_CAP, describe_name, make_name_lookup
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING
 
@@ -49,7 +49,7 @@ def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
 
     for terms in groups:
         if len(matches) < FEW_PRIMARY or terms is pairs:
-            lookups = (partial(units.find_likeliest, *name_lookup(term, within)) for term in terms)
+            lookups = (partial(units.find_likeliest, *make_name_lookup(term, within)) for term in terms)
             add(terms, run.store.at_once(*lookups), IS_NAMED, "is")
     texts = [fold_identifier(term.text.removesuffix(BEGINNING)) for term in begun]
     ways = (find_all(find, texts, EXACT_CAP) for find in (units.find_by_name, units.find_by_prefix))

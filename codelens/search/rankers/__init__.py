@@ -24,7 +24,7 @@ class Ranking:
     evidence: Evidence | None = None  # None if the ranker measured nothing
     walk: SymbolWalk | None = None  # None without a walk whose paths explain scores
 
-    def rank_of(self, unit: UnitId) -> int | None:
+    def find_rank(self, unit: UnitId) -> int | None:
         """Find the rank of a unit, from 1; None if it is not a candidate."""
         return next((i for i, c in enumerate(self.candidates, start=1) if c.unit.id == unit), None)
 

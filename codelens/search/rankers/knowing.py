@@ -109,7 +109,7 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
     user's own class and literal matches always are candidates."""
     evidence, sections, store, trace = Evidence(run, findings), run.profile.composite, run.store, run.trace
     with run.budget.part(WALK_SHARE, "the walk was left out, so that ranks of channels alone decide"):
-        walking, weights = WalkSettings(**sections["walk"]), Composite(**sections["composite"])
+        walking, weights = WalkSettings(**sections["walk"]), CompositeWeights(**sections["composite"])
         own_targets = [unit for unit, match in evidence.concepts.items() if match.raw_score >= CERTAIN_CLASS]
         certain = findings.literal.union(own_targets)
         seeds = choose_seeds(run, findings.matches, SeedSettings(**sections["seeds"]))
@@ -222,7 +222,7 @@ STEPS = 100  # Steps that mass is rounded down to; knowing stores it as a whole 
 
 
 @dataclass(frozen=True, slots=True)
-class Composite:
+class CompositeWeights:
     """A profile's weights of the parts of the composite score, from weights.toml."""
 
     blast_radius: float
@@ -245,7 +245,7 @@ class GraphSignals:
     changed: ExplainedValue | None = None  # Recency of the last commit that changed its lines; None if unknown
 
 
-def add_composite(candidate: Candidate, standing: GraphSignals, weights: Composite, hits: HitsScores) -> None:
+def add_composite(candidate: Candidate, standing: GraphSignals, weights: CompositeWeights, hits: HitsScores) -> None:
     """Add the parts of the composite score to a candidate, in place."""
     node, radius = int(candidate.unit.id), math.floor(standing.share * STEPS + 1e-9) / STEPS
     scores = {"authority": hits.authority.get(node, 0.0), "hub": hits.hub.get(node, 0.0)}

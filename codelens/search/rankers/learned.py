@@ -10,7 +10,7 @@ from codelens.model.budget import WALK as WALK_SHARE
 from codelens.model.code import UnitRow
 from codelens.model.search import Candidate, rank_with_scores
 from codelens.search.channels import Findings
-from codelens.search.company import COMPANY, add_company
+from codelens.search.company import COMPANY, add_company_features
 from codelens.search.confidence import estimate_confidence
 from codelens.search.evidence import Evidence
 from codelens.search.features import measure_features
@@ -34,13 +34,13 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
     run.prefetch(match.unit for matches in findings.matches.values() for match in matches)
     candidates, explainers = fuse_matches(run, findings.matches), Explainers()
     with run.budget.part(FEATURES, "features were left out, so that ranks of channels alone decide"):
-        evidence.gather(candidate.unit for candidate in candidates)
+        evidence.add_units(candidate.unit for candidate in candidates)
         if run.trace.intent and not run.options.intent and run.profile.has_weights_for(EVERYDAY):
             run.trace.intent = add_everyday_share(run.trace.intent, evidence.best_found)
             weights = run.weights
         measure_features(candidates, evidence, weights, run.budget, explainers)
         candidates, walk = _add_walk(run, candidates, evidence, explainers)
-        if company := add_company(candidates, weights, run.store if run.profile.graph else None):
+        if company := add_company_features(candidates, weights, run.store if run.profile.graph else None):
             explainers |= {name: partial(company.describe, name) for name in COMPANY}
         if run.profile.confidence:
             judge = partial(estimate_confidence, e=evidence, weights=run.profile.confidence)
@@ -65,7 +65,7 @@ def _add_walk(
         walked = walk_from_candidates(rank_with_scores(candidates), spreading, run.store, evidence.reading)
         if walked is not None:
             joined = [] if run.options.mode in ALONE else walked.find_candidates(candidates, run.make_scope_test())
-            evidence.gather(candidate.unit for candidate in joined)
+            evidence.add_units(candidate.unit for candidate in joined)
             measure_features(joined, evidence, weights, run.budget, explainers)
             candidates = [*candidates, *joined]
             walked.add_feature(candidates, weights[WALK])

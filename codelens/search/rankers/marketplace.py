@@ -48,20 +48,20 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
     """Rank by fused ranks and signals of quality; without vectors only by words. If neither could run, only add a notice."""
     matches = findings.matches
     if not {MEANING, WORDS} & matches.keys():
-        run.notice(NOTHING_ASKED, "neither words nor vectors could be searched: the result is empty")
+        run.add_notice(NOTHING_ASKED, "neither words nor vectors could be searched: the result is empty")
         return Ranking(run, findings, [])
     fused = fuse_rankings(matches, run.profile.channels, run.profile.rrf_k, find_rows(run, matches))
     if MEANING not in matches:
-        run.notice("words-alone", "no vector results: ranked by words only, without ratings and stars")
+        run.add_notice("words-alone", "no vector results: ranked by words only, without ratings and stars")
         return Ranking(run, findings, fused)
     recollection = run.recollection
-    recorded = recollection.recall(c.unit for c in fused) if recollection else {}
+    recorded = recollection.find_records(c.unit for c in fused) if recollection else {}
     metadata = load_metadata(run.settings.metadata)
     read = partial(read_signals, store=run.store, metadata=metadata, recorded=recorded, now=run.options.now)
-    return Ranking(run, findings, weigh(fused, run.profile.quality, read, run.trace))
+    return Ranking(run, findings, weigh_quality(fused, run.profile.quality, read, run.trace))
 
 
-def weigh(
+def weigh_quality(
     fused: Sequence[Candidate],
     weights: Mapping[str, float],
     read_quality: Callable[[Sequence[UnitRow]], Mapping[UnitId, UnitQuality]],
