@@ -131,8 +131,7 @@ _NOTICES = {
 
 
 def find_changed_units(change: Change, store: Store, texts: Texts) -> tuple[Collection[UnitId], tuple[Notice, ...]]:
-    """Find the innermost units with changed lines, file by file, with notices about files that could not be placed.
-    Raises UsageError if the change is not a unified diff."""
+    """Find the innermost units with changed lines, and notices about other files. Raises UsageError without a unified diff."""
     diff = read_change(change, store)
     files = read_diff(diff)
     if not files and diff.strip():
@@ -160,8 +159,7 @@ def find_changed_units(change: Change, store: Store, texts: Texts) -> tuple[Coll
 
 
 def _make_document_finder(change: Change, store: Store) -> Callable[[str], Iterator[DocumentRow]]:
-    """Make a function that finds the documents for a path of the diff, which may be relative to the top of a git repository,
-    the working directory, or an indexed root."""
+    """Make a function that finds the documents for a path below the top of a git repository, the working directory, or a root."""
     repositories = store.documents.list_repositories()
     folders = [Path(change.cwd), *(r.root for r in repositories)]
     tops = [found.top for folder in folders if (found := find_repository(folder)) is not None]

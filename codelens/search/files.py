@@ -20,6 +20,7 @@ from codelens.model.fast_dataclass import replace
 from codelens.model.graph import make_document_node
 from codelens.model.request import OPTIONS, UNITS, SearchOptions
 from codelens.model.search import Candidate, ExpandedQuery, Match, rank_candidates
+from codelens.query.conditions import demands_text
 from codelens.query.nodes import Query
 from codelens.search.channels import Channel, ChannelResult, Findings
 from codelens.search.channels.vector import compute_query_vector, find_by_meaning
@@ -139,7 +140,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
         names = [name for name in names if unknown & set(index_terms(name.rpartition("/")[2]).split())]
     if names:
         named |= files.compare_names(names, _compare_letters)
-    if run.scope.demands_text or not (terms.words or terms.names):  # files are found for the conditions alone
+    if demands_text(run.query.node) or not (terms.words or terms.names):  # files are found for the conditions alone
         findings = findings._replace(literal=frozenset(map(_convert_to_unit, files.find_rows())))
 
     candidates = _score_files(run, files, findings, named, weights)

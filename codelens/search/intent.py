@@ -51,8 +51,7 @@ OF_DESCRIPTION = {
 """Sign → log odds that a text is a description and not a change: a logistic regression on 3,293 commit subjects and 2,032 first
 sentences of documentation, from 56 repositories that no benchmark uses; it classifies 87 % correctly."""
 SHARPNESS = 2.5
-"""Factor on the log odds. With a factor of 1 the sets are mixed too evenly: commits .393, with 2.5 .396; documentation .515 and
-.514 (on repositories that were left out)."""
+"""Factor on the log odds; 1 mixes the sets too evenly. Commits .393 with 1, .396 with 2.5; documentation .515, .514 (held out)."""
 
 
 def detect_intent(query: Query, chosen: str = "") -> Intent | None:
@@ -100,8 +99,7 @@ def _classify_prose(text: str, count: int) -> Intent:
 
 
 def add_everyday_share(intent: Intent, found: float) -> Intent:
-    """Add the share of everyday words to an intent; `found` is the best share of the words' BM25F that a candidate has.
-    The intent of a single name is not changed."""
+    """Add the share of everyday words to an intent, unless it is a name's; `found`: the best share of BM25F of a candidate."""
     share = min(1.0, max(0.0, (1.0 - found - UNMET) / (ALL_UNMET - UNMET)))
     if share < LEAST_SHARE or "identifier" in intent.shares:
         return intent

@@ -129,9 +129,8 @@ def select_related_terms(
 ) -> tuple[Term, ...]:
     """Select as terms the related words that are likeliest to help, at most `weights["most"]`.
 
-    The strength of a term depends on its relation and its place in the entry, and grows if several entries contain it. Terms
-    that occur in too many units, or in none, are left out.
-    """
+    The strength of a term depends on its relation and its place in the entry, and grows with the number of entries that contain
+    it. Terms that occur in too many units, or in none, are left out."""
     asked = {term.text for term in (*query.words, *query.extra)}
     doubts, origins, stands_for = dict[str, float](), dict[str, list[str]](), dict[str, list[str]]()
     for entry in entries:
@@ -156,8 +155,7 @@ def select_related_terms(
 
 MIN_WORD_LETTERS = 5  # Fewest letters of a word that is corrected; shorter words have too many neighbours
 MOST_UNKNOWN = 200
-"""Most unknown words, and most unknown names, that are compared with those of the index: .7 ms each on Redis. In a pasted page
-with more of them, typing mistakes do not matter."""
+"""Most unknown words, and names, that are compared with the index, .7 ms each on Redis; a page with more has no typing mistakes."""
 LETTERS_PER_SLIP = 4  # One typing mistake is allowed for this many letters of a word, or of a name in the fuzzy channel
 MOST_SLIPS_IN_A_WORD = 2
 """Most typing mistakes in a word, one fewer than in a name, because more words of prose resemble each other."""

@@ -52,9 +52,11 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
     Raises TargetError if the target is not indexed, or names several things."""
     notices, itself = list[Notice](), list[UnitRow]()
     if options.like == SNIPPET:
-        snippet = read_snippet(options.snippet, options.snippet_language, store, embedder)
-        original = Original(SNIPPET, "", "snippet", snippet.language)
-        query = _make_query(snippet.names, "", snippet.uses, snippet.vector, store, least=1)
+        language, names, uses, vector = read_snippet(options.snippet, options.snippet_language, store, embedder)
+        original, query = (
+            Original(SNIPPET, "", "snippet", language),
+            _make_query(names, "", uses, vector, store, least=1),
+        )
     else:
         target = resolve_target(options.like, store)
         document, unit = _find_indexed(target, store)
@@ -94,8 +96,7 @@ def _make_query(
     """Make a query of the names, the text, and the terms of used names with the highest √times · idf, at most MOST_USES.
     A term must occur in at least `least` units, since a term that only the original contains finds nothing else."""
     query = expand_query([text] if text else [], names, names[0] if len(names) == 1 else text)
-    counts: Counter[str] = Counter()
-    origin: dict[str, str] = {}
+    counts, origin = Counter[str](), dict[str, str]()
     for name, times in uses.items():
         for term in split_token(name):
             counts[term] += times
@@ -126,19 +127,13 @@ MOST_PARSED = 100_000
 """Most bytes that are parsed. Longer text is not a snippet, and the parser runs without a worker process that could be killed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
-    """The language, names and vector of a given text."""
+def read_snippet(
+    text: str, language: str, store: Store, embedder: Embedder | None
+) -> tuple[str, list[str], Mapping[str, int], bytes]:
+    """Parse and embed a text: (its language; names of its definitions; name → number of uses; vector, empty without `embedder`).
 
-    language: str
-    names: Sequence[str]  # Names of its definitions, in order
-    uses: Mapping[str, int]  # Name → number of its uses; if no grammar fits, every token counts as a name
-    vector: bytes  # Empty if there is no embedder, or nothing to embed
-
-
-def read_snippet(text: str, language: str, store: Store, embedder: Embedder | None) -> Snippet:
-    """Parse and embed a text. `embedder` is the index's; None to make no vector.
-    An empty `language` is guessed: the first whose grammar parses the text without errors and finds a definition in it."""
+    An empty `language` is guessed: the first whose grammar parses the text without errors and finds a definition in it. If no
+    grammar fits, every token counts as a name that is used."""
     text, tried = dedent(text), [language]  # dedented, because it may be a method copied from a class
     if not language:
         counts = Counter(d.language for d in store.documents.read_rows())
@@ -150,8 +145,8 @@ def read_snippet(text: str, language: str, store: Store, embedder: Embedder | No
     vectors = embedder.embed_code(entries or [EmbeddedFields("", "", "", text)]) if embedder else []
     references = (r for r in (extraction.references if extraction else ()) if r.kind not in LITERAL_KINDS)
     used = Counter(token for reference in references for token in tokens(reference.name))
-    names = dict.fromkeys(unit.name for unit in units if not unit.local)
-    return Snippet(language, list(names), used or Counter(tokens(text)), sum_vectors([v for v in vectors if any(v)]))
+    names = list(dict.fromkeys(unit.name for unit in units if not unit.local))
+    return language, names, used or Counter(tokens(text)), sum_vectors([vector for vector in vectors if any(vector)])
 
 
 def _extract_symbols(text: str, tried: Sequence[str]) -> tuple[str, Extraction | None]:

@@ -70,8 +70,7 @@ class LineSearch:
     def start(
         cls, query: str | Query, store: Store, options: SearchOptions, settings: Settings, marked: bool = True
     ) -> LineSearch:
-        """Prepare a search, and parse the query if it is a string. Without `marked`, each line has only its first match.
-        Raises QueryError and UsageError."""
+        """Prepare a search. Without `marked`, each line has only its first match. Raises QueryError and UsageError."""
         query = read_query(query, options)
         conditions = scope.read_conditions(store, query, options, Texts(store), settings)
         case, word, line, invert = conditions.matching.case, options.word, options.whole_line, options.invert

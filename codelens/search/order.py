@@ -151,9 +151,7 @@ def order_by_cosine(run: SearchRun, candidates: Sequence[Candidate]) -> list[Can
 def drop_low_scores(ranking: Ranking) -> list[Candidate]:
     """Drop candidates below --min-score by their confidence, or in profiles without confidence by their share of the best score.
 
-    Without the option, drop all if none reaches the profile's floor, or in other profiles those below its minimum; matches that
-    were found for satisfying the conditions stay.
-    """
+    Without the option, drop all if none reaches the profile's floor, or those below its minimum; literal matches stay."""
     run, candidates, given = ranking.run, ranking.candidates, ranking.run.options.min_score
     if any(candidate.judge for candidate in candidates):
         least = 0.0 if given is None else given

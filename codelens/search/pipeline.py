@@ -45,7 +45,7 @@ def rank(
         run = SearchRun.start(query, store, options, settings, profile)
         run.trace.weights = profile.own
         run.notices.extend(note_missing_metadata(run.query, run.scope))
-        if profile.needs_graph and store.edges.is_empty():
+        if (profile.composite or profile.expansion) and store.edges.is_empty():  # others lose only a bonus
             run.add_notice("no-edges", "the index has no edges to follow: run `codelens index`")
         run = replace(run, abilities=run.find_abilities())
         run.trace.count_lap("scope")

@@ -161,8 +161,7 @@ def _add_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWor
 
 
 class QueryWords(dict[str, frozenset[str]]):
-    """A cache: token of a line → words of the query that it contains, alone or within a name, in any form (in the mode `exact`
-    as written)."""
+    """A cache: token of a line → words of the query in it, alone or within a name, in any form (in the mode `exact` as written)."""
 
     def __init__(self, run: SearchRun) -> None:
         words = [t.text for t in run.terms.words]

@@ -37,8 +37,7 @@ HINT = "the setting `weights` names a file as `codelens eval tune --keep FILE` w
 
 
 def load_all_profiles(own: str = "") -> Mapping[str, Any]:
-    """Load profile → section → number. The user's table of features replaces the shipped one; other tables are merged, value
-    by value. Raises SettingsError."""
+    """Load profile → section → number. The user's features replace the shipped ones, other tables merge. Raises SettingsError."""
     profiles = dict(load_weights())
     for profile, tables in read_own_weights(own).items():
         row = profiles[profile]

@@ -69,8 +69,7 @@ class Recollection:
         self._path = locate_memory(store.path)
 
     def find_learned(self, texts: Sequence[str], allowed: Collection[UnitId] | None) -> tuple[Match, ...]:
-        """Find the units that were used for these words before, heaviest first; None for `allowed` allows all units. The raw score
-        is the weight of the number of uses."""
+        """Find the units, all or those `allowed`, that were used for these words before, by weight, which is the raw score."""
         words = find_learnable_words(texts)
         learned: list[LearnedWord] = self._read(lambda memory: memory.find_learned_words(words, LEAST_OBSERVED), [])
         rows = find_units_at([one.place for one in learned], self._store)
@@ -134,8 +133,7 @@ def _read_signals(record: PlaceRecord, now: int) -> Iterator[Signal]:
 
 
 def _weigh_feedback(valid: Sequence[Feedback], expired: int, words: frozenset[str]) -> Iterator[Signal]:
-    """Weigh each judgement by the squared likeness of its query to this one (`words`), because a single word that two queries
-    share says little."""
+    """Weigh each judgement by the squared likeness of its query to this one (`words`), as a single common word says little."""
     judged = []
     for one in valid:
         asked = frozenset(find_learnable_words([one.query]))

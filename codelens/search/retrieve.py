@@ -9,6 +9,7 @@ from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import CHANNELS as CHANNELS_SHARE
 from codelens.model.budget import TERMS
 from codelens.model.search import Match, QueryTarget
+from codelens.query.conditions import demands_text
 from codelens.query.nodes import find_todo_mark
 from codelens.search.channels import Channel, ChannelResult, Findings, TextEvidence
 from codelens.search.channels.equivalence import find_by_concept
@@ -40,8 +41,7 @@ OPTIONAL = frozenset({"fuzzy", "vector"})  # Channels that an index or a machine
 MOST_WITHOUT = 1000
 """Most extra matches fetched to replace excluded units; sqlite-vec gives at most 4096, and `vector` fetches up to three a match."""
 LITERAL_POOL = 5000
-"""Most units that are ranked only because they satisfy the conditions; the first of each file always is, so that no file is lost.
-Each becomes a candidate, which takes time."""
+"""Most units that become candidates only because they satisfy the conditions; the first of each file always does."""
 OTHER_MARK = 0.9  # Value of a comment with another mark, such as FIXME for the query `TODO`; only the order counts
 
 MostMatches = Callable[[str, Mapping[str, Sequence[Match]]], int]
@@ -137,11 +137,10 @@ def add_literal_matches(run: SearchRun, findings: Findings) -> Findings:
 
     This applies if the query demands a text or consists only of conditions. The units come after matches of words, inner ones
     before outer ones, and no minimum score removes a match of such a query. If there are too many, the first of each file
-    stays, so that no file is lost.
-    """
+    stays, so that no file is lost."""
     if run.within is None or run.likeness:
         return findings
-    if (run.terms.words or run.terms.names) and (run.options.mode == "vector" or not run.scope.demands_text):
+    if (run.terms.words or run.terms.names) and (run.options.mode == "vector" or not demands_text(run.query.node)):
         return findings
     known = findings.units
     rows = run.store.units.read_rows([unit for unit in run.within if unit not in known])

@@ -108,11 +108,6 @@ class Profile:
         unit = 1.0 if self.composite else 1.0 / (self.rrf_k + 1)
         return {name: weight * unit for name, weight in self.memory.items()}
 
-    @property
-    def needs_graph(self) -> bool:
-        """True if an index without edges changes more than a bonus: the profile has a composite score or an expansion."""
-        return bool(self.composite or self.expansion)
-
 
 def ignore_units(units: Iterable[UnitId]) -> None:
     """Prefetch nothing; a store of one index reads units when they are needed."""

@@ -26,7 +26,6 @@ from codelens.query.conditions import (
     Conditions,
     SatisfyingUnits,
     add_satisfying,
-    demands_text,
     evaluate_node,
     find_demanded_words,
     join_alternatives,
@@ -72,11 +71,6 @@ class SearchScope:
     reach: Mapping[UnitId, Span] = field(default_factory=dict)
     """Unit → the span that satisfies the query for it, if larger than the unit; see `SatisfyingUnits`."""
     lacks_authors: bool = False  # True if the query asks for authors, and those of old lines are unknown
-
-    @property
-    def demands_text(self) -> bool:
-        """True if the query demands that a unit contains a text."""
-        return demands_text(self.query.node)
 
     def find_blame(self, unit: UnitRow) -> Blame | None:
         """Find the conditions that exclude this unit; None if it may be found."""

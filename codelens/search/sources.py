@@ -35,8 +35,7 @@ def read_source(store: Store, path: str, repository: str = "") -> SourceFile:
 
 
 def find_passage(store: Store, target: str) -> tuple[SourceFile, UnitRow | None, int]:
-    """Find a PATH, PATH:LINE or name: (file, symbol of that name or around the line, first line of the symbol or that line).
-    Raises TargetError."""
+    """Find a PATH, PATH:LINE or name: (file, symbol named so or at the line, its first line or that line). Raises TargetError."""
     meant = resolve_target(target, store)
     unit = None if meant.path and meant.line is None else meant.unit
     documents = [meant.document] if meant.document else list(store.documents.read_rows({unit.document} if unit else ()))

@@ -148,8 +148,7 @@ def find_tokens(words: Sequence[str], run: SearchRun) -> list[str]:
     """Find the words to search as typed: with digits or marks inside, such as 4.17.1, --smart-case, /users/:id, X-Request-Id.
 
     A name that is defined outside of tests is left out, because its uses would count as much as its definition. A plain word that
-    occurs in no unit is included, because it may be a part of a longer word.
-    """
+    occurs in no unit is included, because it may be a part of a longer word."""
     long = (word for word in words if len(word) >= SHORTEST and BEGINNING not in word)
     return list(dict.fromkeys(word for word in long if _is_token(word, run)))[:MOST_TOKENS]
 
@@ -234,8 +233,7 @@ def _search_index(
     words: int,
     texts: Texts,
 ) -> Part[dict[tuple[int, int, int], VerbatimMatch]]:
-    """Run searches on one index: the documents that were read, and unit → its best finds by (place of the document among these,
-    way, place of the unit among the document's)."""
+    """Run searches on one index: the documents read, and unit → its best finds by (place of document, way, place of unit)."""
     texts, chosen = texts.for_store(store), InOrder[DocumentId]([], [], at=-2)
     allowed, preferred = None if within is None else store.files.find_holding(within), frozenset(first)
     holding: list[dict[str, Mapping[DocumentId, Collection[int]]]] = [{} for _ in searches]

@@ -48,8 +48,7 @@ class SpreadSettings:
 class SymbolWalk:
     """A walk from seeds (unit → weight) over the symbol graph, with the mass that came to units, and the paths by which it came.
 
-    For paths, nodes are numbered by content, which decides between equal ones.
-    """
+    For paths, nodes are numbered by content, which decides between equal ones."""
 
     def __init__(self, store: Store, seeds: Mapping[int, float], spreading: SpreadSettings, epsilon: float) -> None:
         self._store, self._seeds, self._spreading = store, seeds, spreading
@@ -79,8 +78,7 @@ class SymbolWalk:
     def add_feature(self, candidates: Sequence[Candidate], weight: float) -> None:
         """Add the walk's feature to each candidate that it reached.
 
-        The value is the logarithm of a unit's mass as a share of the largest, scaled to 1 for a share of 1 and about 0 for 1e-4.
-        """
+        The value is the logarithm of a unit's mass as a share of the largest, scaled to 1 for a share of 1 and about 0 for 1e-4."""
         self._names = {candidate.unit.id: candidate.unit.qualified_name for candidate in candidates}
         most = max(self.mass.values(), default=0.0)
         masses = [self.mass.get(candidate.unit.id) for candidate in candidates]
@@ -144,8 +142,7 @@ def walk_from_candidates(
     to prefetch data about units that may join.
 
     The weight of a seed is the square of its standing: 0 at the score of the first candidate that is not a seed, 1 at the best.
-    So the first few dominate (see ranking.md), regardless of what their scores have in common.
-    """
+    So the first few dominate (see ranking.md), regardless of what their scores have in common."""
     walkable = ((c, score) for score, c in ranked if c.unit.kind not in UNWALKED_KINDS)
     symbols = list(islice(walkable, spreading.seeds + 1))
     if not symbols:
@@ -201,8 +198,7 @@ _VERBS = {
     "owned_by": "is owned by",
     "authored_by": "was written by",
 }
-"""Kind of edge → phrase for how its source relates to its target, which stands at `{}` or at the end; for other kinds, the kind
-itself is the verb."""
+"""Kind of edge → how its source relates to its target, which stands at `{}` or at the end; for other kinds the kind is the verb."""
 
 
 def describe_walk(way: Sequence[UnitId], names: Mapping[UnitId, str], around: WeightedNeighbours) -> str:
@@ -241,8 +237,7 @@ def add_expansion(
     """Expand the best candidates along edges: (old and new candidates, best first; the seeds and all units they reach).
 
     A reached unit is raised to the seed's score times the share that the edges keep, if that is more than its own score; a
-    contribution tells from where. Only units for which `may_be_found` is true may join.
-    """
+    contribution tells from where. Only units for which `may_be_found` is true may join."""
     best = candidates[0].score if candidates else 0.0
     if best <= 0:
         return list(candidates), frozenset(c.unit.id for c in candidates)

@@ -59,8 +59,8 @@ def explain_targets(
             page = range(options.offset, min(len(candidates), options.offset + options.limit))
             names = [c.unit.path if options.files_only else c.unit.qualified_name for c in candidates]
             return WhyResult(result, tuple(explain_place(names[i], candidates, i) for i in page))
-        asker = (_FileExplainer if options.files_only else _Explainer)(store, options, settings, ranking)
-        explanations = tuple(asker.explain(target) for target in resolved)
+        explainer = (_FileExplainer if options.files_only else _Explainer)(ranking)
+        explanations = tuple(explainer.explain(target) for target in resolved)
         notices = limit_notices(store.budget)
     if notices:
         result = replace(result, notices=(*result.notices, *notices))
@@ -117,9 +117,9 @@ _WAYS_TO_INDEX = {
 class _Explainer:
     """Explains targets of one ranking, by the stages of the pipeline in their order."""
 
-    def __init__(self, store: Store, options: SearchOptions, settings: Settings, ranking: Ranking) -> None:
-        self._store, self._options, self._settings = store, options, settings
+    def __init__(self, ranking: Ranking) -> None:
         self._ranking, self._run = ranking, replace(ranking.run, prefetch=ignore_units)
+        self._store, self._options, self._settings = self._run.store, self._run.options, self._run.settings
 
     def explain(self, target: UserTarget) -> Explanation:
         """Explain the target's place in the ranking, or the stage that lost it."""
@@ -262,8 +262,7 @@ class _Explainer:
         """List changed queries in the order in which a user would try them; `rank` is the unit's if it is a candidate.
 
         For a candidate, filters are added first: `-is:test` if tests are above it, its kind, its folder. Then words of its name
-        are added, and then the name as written. No query repeats a word. With --like, no words are added, since none rank.
-        """
+        are added, and then the name as written. No query repeats a word. With --like, no words are added, since none rank."""
         if self._options.like:
             return []
         if self._options.literal or self._options.regex:
@@ -293,8 +292,7 @@ class _Explainer:
         return [*dict.fromkeys(query.strip() for query in changed), exact, f"{exact} {here}", here]
 
     def _find_first_that_works(self, unit: UnitRow, queries: Sequence[str], other: SearchOptions | None = None) -> str:
-        """Find the first of these queries that shows the unit, with the same or the other options; empty if none does or time
-        runs out."""
+        """Find the first of these queries that shows the unit, with the same or other options; empty if none does in time."""
         options, store = other or self._options, self._store
         first, last = options.offset + 1, options.offset + options.limit
 

@@ -18,7 +18,8 @@ from codelens.model.request import SearchOptions
 from codelens.model.search import Match, Trace
 from codelens.render.why_json import RULES
 from codelens.search.fuse import fuse_rankings
-from codelens.search.rankers.marketplace import Signal, UnitQuality, weigh_quality
+from codelens.search.rankers.marketplace import UnitQuality, weigh_quality
+from codelens.search.recency import ExplainedValue as Signal
 from codelens.server.http.answers import build_response_record
 from codelens.store.records import Memory
 from codelens.worktree.place import locate_memory

@@ -189,8 +189,7 @@ def find_by_concept(run: SearchRun, limit: int) -> ChannelResult:
     """Find the targets of matching classes, heaviest class first, and learned units. The raw score is the weight.
 
     The user's own classes always count; shipped ones only if the channel has a weight in the profile and the match is strong.
-    Raises SettingsError for a faulty file of classes.
-    """
+    Raises SettingsError for a faulty file of classes."""
     store, uses_shipped = run.store, run.profile.channels.get("equivalence", 0.0) > 0
     own = load_user_classes(run.settings.classes) if run.settings.classes else ()
     words = split_into_stems(run.terms.texts) if own or uses_shipped else []

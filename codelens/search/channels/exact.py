@@ -40,8 +40,7 @@ def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
     the fields; text in fields of weight 0 is not found.
 
     Stems are compared. In the mode `exact`, and if the profile demands it, whole words are compared, and only aliases replace
-    words.
-    """
+    words."""
     query, fields = run.terms, run.profile.fields
     whole = run.options.mode == "exact" or run.profile.as_written
     extra = [t for t in query.extra if not whole or t.tier == ALIAS]
@@ -85,9 +84,7 @@ def put_names_first(run: SearchRun, ranking: Sequence[Match], limit: int) -> Seq
 def add_todo_matches(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence[Match]:
     """Add to-do comments with words of the query to the matches, best first.
 
-    The index of words leaves to-do comments out, so that they change no other statistics. As they are few, their words are
-    compared here, by BM25 with the words' idf in the index.
-    """
+    The index of words leaves them out, so that they change no statistics. They are compared here, by BM25 with the index's idf."""
     units, query = run.store.units, run.terms
     rows = units.read_rows(units.select_todos(run.within, MOST_TODOS)) if run.within is not None and query.words else {}
     if not rows:

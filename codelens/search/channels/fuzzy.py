@@ -46,8 +46,7 @@ def find_by_fragment(run: SearchRun, limit: int) -> ChannelResult:
     """Find units that contain the query as a fragment, then names that contain a name of it, then misspelled names.
 
     The raw score is at most 1, and at most 2 for a fragment. In the mode `fuzzy`, and if the profile demands it, names and texts
-    that contain a plain word are also found; together with other channels these would be noise.
-    """
+    that contain a plain word are also found; together with other channels these would be noise."""
     parts = run.options.mode == "fuzzy" or run.profile.as_written
     unknown, typing = _find_unknown(run), run.profile.channels.get("fuzzy")
     matches, typed, bearing, *near = run.store.at_once(
@@ -89,8 +88,7 @@ def _find_named(run: SearchRun, unknown: Mapping[str, float], limit: int) -> dic
 def _find_with_part(
     term: Term, run: SearchRun, most: int, most_begun: int
 ) -> list[tuple[UnitId, DocumentId | None, float, str]]:
-    """Find `most` names that contain a term, or if it is short `most_begun` names that begin with it: (unit, document or None,
-    raw score, reason)."""
+    """Find `most` names that contain a term, or `most_begun` that begin with a short one: (unit, document, raw score, reason)."""
     store, part, said = run.store, fold_identifier(term.text), describe_name(term)
     store.budget.check()
     if len(part) >= TRIGRAM:

@@ -68,8 +68,7 @@ def _strip_plural_ending(word: str) -> str:
 
 
 def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, clusters: bool = True) -> ExpandedQuery:
-    """Extract a query's keywords as search terms. Arguments as for `expand_query`; `clusters` adds words of the same clusters.
-    If no keywords remain, all words of the query are used."""
+    """Extract a query's keywords, or else all its words, as terms. `clusters` adds related words; see `expand_query`."""
     lists = load_lists()
     exact = [i for i in identifiers if len(i) <= LONGEST_EXACT and i == "".join(i.split()) and _split_identifier(i)]
     names = {fold_identifier(split_qualified(i)[1]): Term("", "exact", f"`{i}`") for i in exact}

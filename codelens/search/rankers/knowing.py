@@ -64,8 +64,7 @@ class WalkSettings:
 class WholeWalk:
     """A walk with restart over all nodes within `walking.hops` of the seeds (unit → weight). Without seeds no node has mass.
 
-    Nodes are numbered by content, so that ties do not depend on how the index was built.
-    """
+    Nodes are numbered by content, so that ties do not depend on how the index was built."""
 
     def __init__(self, store: Store, seeds: Mapping[UnitId, float], walking: WalkSettings) -> None:
         self._store, self._walking = store, walking
@@ -149,8 +148,7 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
 def _collect_pool(
     run: SearchRun, walked: WholeWalk, faint_share: float, certain: Collection[UnitId], texts: Collection[UnitId]
 ) -> dict[UnitId, UnitRow]:
-    """Collect the units with enough mass that may be found, and the `certain` ones, in order of content. Of the pieces of text,
-    only those in `texts` are collected."""
+    """Collect the units with enough mass that may be found, and the `certain` ones, by content; of pieces of text only `texts`."""
     least = faint_share * max(walked.mass.values(), default=0.0)
     unit, may_be_found = walked.unit, run.make_scope_test()
     mass = {n: held for n, held in walked.mass.items() if held > 0 and is_unit(unit[n])}
@@ -181,8 +179,7 @@ def _read_confidences(units: Collection[UnitId], store: Store) -> dict[int, floa
 def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most: int) -> dict[Node, list[Neighbour]]:
     """Read the neighbours of all nodes up to `hops` - 1 steps from a seed, so that a walk can take `hops`; of `most` nodes at most.
 
-    Nodes at the border have no neighbours, and the walk turns back there. If a round has too many nodes, those with the most
-    weight from earlier rounds go first.
+    Nodes at the border have no neighbours. If a round has too many nodes, those with the most weight from earlier rounds go first.
     """
     rows_of: dict[Node, list[Neighbour]] = {}
     arriving = dict.fromkeys(sorted(seeds), 1.0)

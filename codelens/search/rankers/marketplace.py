@@ -22,8 +22,7 @@ from codelens.query.facts import UPDATED, Metadata, Scalar, load_metadata
 from codelens.search.channels import Findings
 from codelens.search.fuse import find_rows, fuse_rankings
 from codelens.search.rankers import Ranking
-from codelens.search.recency import FADING, SECONDS_A_DAY
-from codelens.search.recency import ExplainedValue as Signal
+from codelens.search.recency import FADING, SECONDS_A_DAY, ExplainedValue
 from codelens.search.run import SearchRun
 from codelens.store.store import Store
 
@@ -36,11 +35,11 @@ POOL = "pool"  # Stage of the trace's events for candidates that the fusion rank
 class UnitQuality(NamedTuple):
     """The raw signals of one unit; None for unknown ones."""
 
-    rating: Signal | None = None  # From 0 to 10
-    stars: Signal | None = None
-    uses: Signal | None = None
-    success: Signal | None = None  # From 0 to 1
-    days: Signal | None = None  # Since its last change
+    rating: ExplainedValue | None = None  # From 0 to 10
+    stars: ExplainedValue | None = None
+    uses: ExplainedValue | None = None
+    success: ExplainedValue | None = None  # From 0 to 1
+    days: ExplainedValue | None = None  # Since its last change
     pinned: bool = False
 
 
@@ -108,7 +107,7 @@ def _add_parts(
         (value, reason), weight, largest = signal or (0.0, "nothing is known of it"), weights[source], most[source]
         amount = weight * math.log1p(value) / math.log1p(largest) if largest else 0.0  # 0 where all have none
         add(source, amount, f"{reason}; {largest:g} at most", "log_share", weight=weight, value=value, most=largest)
-    success = quality.success or Signal(NEUTRAL, "not judged yet, which is neutral")
+    success = quality.success or ExplainedValue(NEUTRAL, "not judged yet, which is neutral")
     candidate.add_bonus("success", weights["success"], *success)
     weight = weights["recency"]
     if quality.days is None:
@@ -141,28 +140,28 @@ def read_signals(
         rating = _read_column(row, "rating", "rated {:g} of 10")
         success = _read_column(row, "success", "a success in {:.0%} of its uses")
         if known.rating is not None:  # one's own goes over the table's
-            rating = Signal(known.rating, f"you rated it {known.rating:g} of 10")
+            rating = ExplainedValue(known.rating, f"you rated it {known.rating:g} of 10")
         useful, judged = known.outcomes
         if judged:
-            success = Signal(useful / judged, f"useful {useful} of {judged} times")
-        stars = Signal(files, f"connected with {files} other file{'s' * (files != 1)}, not counting tests")
-        used = Signal(uses, f"used {uses} time{'s' * (uses != 1)}")
+            success = ExplainedValue(useful / judged, f"useful {useful} of {judged} times")
+        stars = ExplainedValue(files, f"connected with {files} other file{'s' * (files != 1)}, not counting tests")
+        used = ExplainedValue(uses, f"used {uses} time{'s' * (uses != 1)}")
         if "stars" in columns:
-            stars = _read_column(row, "stars", "{:g} stars") or Signal(0.0, "0 stars")
+            stars = _read_column(row, "stars", "{:g} stars") or ExplainedValue(0.0, "0 stars")
         if "installs" in columns:
-            used = _read_column(row, "installs", "{:g} installs") or Signal(0.0, "0 installs")
+            used = _read_column(row, "installs", "{:g} installs") or ExplainedValue(0.0, "0 installs")
         history, days = histories.get(unit.document), None
         changed = int(row[UPDATED]) if UPDATED in row else history.changed if history else None
         if changed is not None:
             age = max(0, (presents[unit.repository] if now is None else now) - changed) / SECONDS_A_DAY
-            days = Signal(age, f"changed {age:.0f} day{'s' * (round(age) != 1)} before {when}")
+            days = ExplainedValue(age, f"changed {age:.0f} day{'s' * (round(age) != 1)} before {when}")
         qualities[unit.id] = UnitQuality(rating, stars, used, success, days, known.pinned)
     return qualities
 
 
-def _read_column(row: Mapping[str, Scalar], name: str, reason: str) -> Signal | None:
+def _read_column(row: Mapping[str, Scalar], name: str, reason: str) -> ExplainedValue | None:
     """Read a value of the user's table as a signal, with the value filled into the reason; None if there is no value."""
     if name not in row:
         return None
     value = float(row[name])
-    return Signal(value, reason.format(value))
+    return ExplainedValue(value, reason.format(value))
