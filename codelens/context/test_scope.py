@@ -19,9 +19,19 @@ from codelens.graph.reach import Link, Reach, find_reachable, make_caller_reader
 from codelens.graph.unresolved import UnresolvedUses
 from codelens.graph.view import GraphView, add_contents
 from codelens.lang.registry import languages
-from codelens.model import graph
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, UnitRow
 from codelens.model.context import Change
+from codelens.model.graph import (
+    TIERS,
+    Edge,
+    NamedNode,
+    Node,
+    ReachingTest,
+    ReachingTests,
+    RelationAnswer,
+    is_unit,
+    make_document_node,
+)
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentRow
 from codelens.store.texts import Texts
@@ -40,22 +50,22 @@ class RunnableTests:
     def __init__(self, view: GraphView) -> None:
         self._view = view
         self._is_test_file: dict[DocumentId, bool] = {}
-        self._marks: dict[graph.Node, tuple[str, ...]] = {}
+        self._marks: dict[Node, tuple[str, ...]] = {}
 
-    def find_test_around(self, node: graph.Node) -> graph.Node | None:
+    def find_test_around(self, node: Node) -> Node | None:
         """Find the test that is or contains a node: the outermost test function, or else the innermost test class; or None."""
         test, place = None, node
-        while graph.is_unit(place) and (unit := self._view.find_unit(place)) is not None:
+        while is_unit(place) and (unit := self._view.find_unit(place)) is not None:
             if unit.kind not in CHUNK_KINDS and self.is_test(unit) and not (test and unit.kind in TYPE_KINDS):
                 test = place
-            place = graph.Node(unit.parent or 0)
+            place = Node(unit.parent or 0)
         return test
 
     def is_test(self, unit: UnitRow) -> bool:
         """Decide if a unit is a test, by its name or a mark before it."""
         if unit.kind not in (*TYPE_KINDS, "function", "method"):
             return False
-        node = graph.Node(unit.id)
+        node = Node(unit.id)
         if node not in self._marks:
             self._marks[node] = self._view.store.units.read_decorators([node]).get(unit.id, ())
         return bool(_TEST_NAME.match(unit.name)) or any(_TEST_MARK.search(mark) for mark in self._marks[node])
@@ -70,7 +80,7 @@ class RunnableTests:
 
 
 _MARK = re.compile(r"\bfixture\b")
-_IMPLIED = graph.TIERS["implied"]
+_IMPLIED = TIERS["implied"]
 
 
 class Fixtures:
@@ -78,13 +88,13 @@ class Fixtures:
 
     def __init__(self, view: GraphView) -> None:
         self._view = view
-        self._functions_of: dict[int, dict[str, list[graph.Node]]] = {}  # File → parameter → the functions that have it
+        self._functions_of: dict[int, dict[str, list[Node]]] = {}  # File → parameter → the functions that have it
 
     @cached_property
     def _test_files(self) -> list[DocumentRow]:
         return [row for row in self._view.store.documents.read_rows() if "test" in row.roles]
 
-    def find_takers(self, node: graph.Node) -> list[Link]:
+    def find_takers(self, node: Node) -> list[Link]:
         """Find the tests and fixtures that have a fixture as parameter; empty if the node is not a fixture."""
         view, unit = self._view, self._view.find_unit(node)
         language = languages().get(unit.language) if unit is not None else None
@@ -93,20 +103,20 @@ class Fixtures:
         if not any(_MARK.search(mark) for mark in view.store.units.read_decorators([node]).get(unit.id, ())):
             return []
         folder, _, file = unit.path.rpartition("/")
-        home, takers = view.find_document(unit.document), list[graph.Node]()
+        home, takers = view.find_document(unit.document), list[Node]()
         for document in self._test_files:
             if home is None or (document.repository, document.language) != (home.repository, unit.language):
                 continue
             is_below = not folder or document.path.startswith(f"{folder}/")
             if document.path == unit.path or (file == language.fixtures and is_below):
                 takers += [n for n in self._group_by_parameter(document).get(unit.name, ()) if n != node]
-        return [Link(graph.Edge(n, "calls", node, 0, _IMPLIED.provenance, _IMPLIED.confidence), n) for n in takers]
+        return [Link(Edge(n, "calls", node, 0, _IMPLIED.provenance, _IMPLIED.confidence), n) for n in takers]
 
-    def _group_by_parameter(self, document: DocumentRow) -> dict[str, list[graph.Node]]:
+    def _group_by_parameter(self, document: DocumentRow) -> dict[str, list[Node]]:
         """Map each parameter's name, the first word of a part in the outermost parentheses, to the file's functions with it."""
         if document.id in self._functions_of:
             return self._functions_of[document.id]
-        functions = self._functions_of[document.id] = dict[str, list[graph.Node]]()
+        functions = self._functions_of[document.id] = dict[str, list[Node]]()
         for unit in self._view.store.units.list_in_document(document.id):
             if unit.local or unit.kind not in ("function", "method"):
                 continue
@@ -118,7 +128,7 @@ class Fixtures:
                 else:
                     parts[-1] += sign
             for name in filter(None, (re.match(r"\s*(\w+)", part) for part in parts)):
-                functions.setdefault(name[1], []).append(graph.Node(unit.id))
+                functions.setdefault(name[1], []).append(Node(unit.id))
         return functions
 
 
@@ -127,47 +137,43 @@ KINDS = ("calls", "tests", "references", "extends", "implements", "inherits", "o
 DEPTH = 6  # Default for the most hops from the change to a test
 
 
-def find_tests_reaching(
-    view: GraphView, targets: Change | Sequence[str], depth: int | None = None
-) -> graph.ReachingTests:
+def find_tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> ReachingTests:
     """Find the tests that reach a change, or targets as `impact` takes them.
     Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read."""
     touched, reached, notices = _find_reach(view, targets, depth)
     unresolved = UnresolvedUses(view, KINDS, listed=False)
     uses = unresolved.find_uses_of(reached.links)
     notices = (*notices, *view.list_notices(()), *unresolved.list_notices(uses))
-    return graph.ReachingTests(touched, _list_tests(view, reached), len(uses), notices, view.info)
+    return ReachingTests(touched, _list_tests(view, reached), len(uses), notices, view.info)
 
 
-def find_unresolved_calls(
-    view: GraphView, targets: Change | Sequence[str], depth: int | None = None
-) -> graph.RelationAnswer:
+def find_unresolved_calls(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> RelationAnswer:
     """Find calls that linking could not resolve, by which more tests may reach the change. Raises as `find_tests_reaching`."""
     touched, reached, notices = _find_reach(view, targets, depth)
     unresolved = UnresolvedUses(view, KINDS, listed=True)
     relations = tuple(unresolved.list_relations(unresolved.find_uses_of(reached.links)))
-    return graph.RelationAnswer("test-scope", touched, relations, len(relations), len(relations), notices, view.info)
+    return RelationAnswer("test-scope", touched, relations, len(relations), len(relations), notices, view.info)
 
 
 def _find_reach(
     view: GraphView, targets: Change | Sequence[str], depth: int | None
-) -> tuple[tuple[graph.NamedNode, ...], Reach, tuple[Notice, ...]]:
+) -> tuple[tuple[NamedNode, ...], Reach, tuple[Notice, ...]]:
     """Find what reaches the change or targets: (the changed or named code, the nodes that reach it, notices).
     Each step follows all KINDS, goes to importers of a changed file, and from a fixture to its tests."""
     notices: tuple[Notice, ...] = ()
     if isinstance(targets, Change):
         units, notices = find_changed_units(targets, view.store, Texts(view.store))
-        nodes = dict.fromkeys(graph.Node(unit) for unit in units)
+        nodes = dict.fromkeys(Node(unit) for unit in units)
         for row in view.store.units.read_rows(units).values():
             if row.kind in CHUNK_KINDS:  # outside of all symbols, it runs when the file is imported
-                nodes.setdefault(graph.make_document_node(row.document))
+                nodes.setdefault(make_document_node(row.document))
     else:
         nodes = dict.fromkeys(node for target in targets for node in resolve_and_read(target, view).nodes)
     starts = add_contents(tuple(nodes), view, types_too=True)
     read_callers, read_importers = make_caller_reader(view, KINDS), make_caller_reader(view, ("imports",))
     files, fixtures = {node for node in starts if node < 0}, Fixtures(view)
 
-    def read_links(nodes: Sequence[graph.Node]) -> Mapping[graph.Node, Sequence[Link]]:
+    def read_links(nodes: Sequence[Node]) -> Mapping[Node, Sequence[Link]]:
         changed_files = [n for n in nodes if n in files]
         links, importers = read_callers(nodes), read_importers(changed_files) if changed_files else {}
         return {n: [*links.get(n, ()), *importers.get(n, ()), *fixtures.find_takers(n)] for n in nodes}
@@ -176,12 +182,12 @@ def _find_reach(
     return tuple(view.name_node(node) for node in sorted(nodes, key=view.order)), reached, notices
 
 
-def _list_tests(view: GraphView, reached: Reach) -> tuple[graph.ReachingTest, ...]:
+def _list_tests(view: GraphView, reached: Reach) -> tuple[ReachingTest, ...]:
     """List each test once, at its smallest depth. A file is left out if a test in it was found, unless its own code, outside
     of functions, reaches the change by other edges than imports."""
     runnable = RunnableTests(view)
-    functions: dict[graph.Node, graph.Node] = {}  # Test → the node by which it reaches the change
-    files: dict[graph.Node, graph.Node] = {}
+    functions: dict[Node, Node] = {}  # Test → the node by which it reaches the change
+    files: dict[Node, Node] = {}
     for node in sorted(reached.depth, key=lambda n: (reached.depth[n], view.order(n))):
         document = view.find_document_of(node) if view.is_test(node) else None
         if document is None or not view.includes(document.id):
@@ -189,15 +195,15 @@ def _list_tests(view: GraphView, reached: Reach) -> tuple[graph.ReachingTest, ..
         if (test := runnable.find_test_around(node)) is not None:
             functions.setdefault(test, node)
         elif runnable.is_test_file(document):
-            files.setdefault(graph.make_document_node(document.id), node)
+            files.setdefault(make_document_node(document.id), node)
     units = filter(None, map(view.find_unit, functions))
-    with_functions = {graph.make_document_node(unit.document) for unit in units}
+    with_functions = {make_document_node(unit.document) for unit in units}
     runs_itself = {file for file in files if file in reached.first and reached.first[file][1].edge.kind != "imports"}
     files = {file: by for file, by in files.items() if file not in with_functions or file in runs_itself}
     tests = []
     for test, by in (functions | files).items():
         through = [reached.first[link.node][0] for link in reached.trace_path(by)][1:]
-        through += [] if by == test or not graph.is_unit(by) else [by]
+        through += [] if by == test or not is_unit(by) else [by]
         names = tuple(view.name_node(node).qualified_name for node in through)
-        tests.append(graph.ReachingTest(view.name_node(test), reached.depth[by], names))
+        tests.append(ReachingTest(view.name_node(test), reached.depth[by], names))
     return tuple(sorted(tests, key=lambda r: (r.depth, r.test.content_order())))

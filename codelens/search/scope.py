@@ -94,15 +94,11 @@ class SearchScope:
         if kinds is not None and kinds in blamed:
             return Blame(f"--kind {','.join(self.options.kinds)}", text, ())
         if kinds is not None:  # --kind put it first into the tree
-            rest = nodes.remove_node(
-                rest, next(part for part in nodes.list_required_parts(self.query.node) if part == kinds)
-            )
+            parts = nodes.list_required_parts(self.query.node)
+            rest = nodes.remove_node(rest, next(part for part in parts if part == kinds))
         case = f" case:{self.query.case}" if self.query.case != self.options.case else ""
-        return Blame(
-            ", ".join(map(nodes.format_node, blamed)),
-            text,
-            [nodes.format_node(rest) + case] if rest is not None else [],
-        )
+        without = [nodes.format_node(rest) + case] if rest is not None else []
+        return Blame(", ".join(map(nodes.format_node, blamed)), text, without)
 
     def find_matches_by_line(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
         """Map each line of the unit to the character ranges where the query's phrases and patterns match."""
@@ -117,14 +113,9 @@ class SearchScope:
             for leaf in leaves:
                 if isinstance(leaf, nodes.Pattern):
                     ranges += find_pattern(text, leaf.source, matching)
-                sought = (
-                    leaf.values
-                    if isinstance(leaf, nodes.Filter)
-                    else (leaf.text,)
-                    if isinstance(leaf, nodes.Phrase)
-                    else ()
-                )
-                for value in sought:
+                elif isinstance(leaf, nodes.Phrase):
+                    ranges += find_occurrences(text, leaf.text, matching)
+                for value in leaf.values if isinstance(leaf, nodes.Filter) else ():
                     ranges += find_occurrences(text, value, matching)
             starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
             for start, end in sorted(ranges):  # a range over several lines is cut to its first
