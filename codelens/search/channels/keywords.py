@@ -157,10 +157,11 @@ def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
         """Add the units found by look-ups, given with the keywords, until there are `most` matches."""
         asked = list(lookups)
         found = run.store.at_once(*(find for _, find in asked))
-        for unit, (origin, _) in ((unit, pair) for pair, ids in zip(asked, found, strict=True) for unit in ids):
-            if len(matches) >= most:
-                return
-            matches.setdefault(unit, Match(unit, score, f"{relation} {origin}"))
+        for (origin, _), ids in zip(asked, found, strict=True):
+            for unit in ids:
+                if len(matches) >= most:
+                    return
+                matches.setdefault(unit, Match(unit, score, f"{relation} {origin}"))
 
     def add_named(terms: Iterable[Term]) -> None:
         lookups = ((t.origin, partial(units.find_likeliest, *_split_name(t), within, limit)) for t in terms)
