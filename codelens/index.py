@@ -148,7 +148,7 @@ class Index:
         from codelens.search.lines import LineSearch
 
         with self._store.reading():
-            yield LineSearch.start(query, self._store, options, self._settings, marked)
+            yield LineSearch(query, self._store, options, self._settings, marked)
 
     def search_lines(self, query: str | Query, options: SearchOptions) -> SearchResult:
         """Search for lines and return them as one result. Each hit has the unit around its line, and no score."""

@@ -12,19 +12,18 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, count
-from pathlib import Path
 from typing import NamedTuple
 
 from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
-from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryId, UnitRow
-from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.code import DocumentId, Freshness, IndexInfo, UnitRow
+from codelens.model.fast_dataclass import replace
 from codelens.model.history import MOST_LINE_COMMITS
 from codelens.model.request import SearchOptions
-from codelens.model.search import FileLines, Hit, MatchedLine, Notice, SearchResult, SnippetLine, Trace
-from codelens.query.conditions import Conditions, evaluate_node
-from codelens.query.lines import FoundLine, LineQuery, find_lines, make_line_query
+from codelens.model.search import FileLines, Hit, MatchedLine, SearchResult, SnippetLine, Trace
+from codelens.query.conditions import evaluate_node
+from codelens.query.lines import FoundLine, find_lines, make_line_query
 from codelens.query.nodes import Node, Query, asks_for_todos
 from codelens.search import scope
 from codelens.search.run import AUTHORS_CUT, find_absences, read_query
@@ -48,50 +47,28 @@ class Block(NamedTuple):
     found: list[FoundLine]
 
 
-@dataclass(slots=True)
 class LineSearch:
     """One search for lines; iterating over its files does the work."""
 
-    store: Store
-    options: SearchOptions
-    settings: Settings
-    query: Query
-    wanted: LineQuery
-    notices: list[Notice]
-    roots: Mapping[RepositoryId, Path]
-    conditions: Conditions
-    skip: int  # Number of matching lines still to skip
-    left: int  # Number of matching lines that may still be returned
-    reads: Sequence[str] = ("documents.read_snapshot",)  # Methods of the store to prefetch for each file
-    parts: Mapping[DocumentId, Collection[int]] = field(default_factory=dict)
-    """Document → numbers of the parts of a large file that may contain a match; empty if all may."""
-
-    @classmethod
-    def start(
-        cls, query: str | Query, store: Store, options: SearchOptions, settings: Settings, marked: bool = True
-    ) -> LineSearch:
+    def __init__(
+        self, query: str | Query, store: Store, options: SearchOptions, settings: Settings, marked: bool = True
+    ) -> None:
         """Prepare a search. Without `marked`, each line has only its first match. Raises QueryError and UsageError."""
-        query = read_query(query, options)
-        conditions = scope.read_conditions(store, query, options, Texts(store), settings)
+        self.store, self.options, self.settings, self.query = store, options, settings, read_query(query, options)
+        conditions = scope.read_conditions(store, self.query, options, Texts(store), settings)
+        self.conditions = replace(conditions, matching=replace(conditions.matching, budget=TimeBudget()))
         case, word, line, invert = conditions.matching.case, options.word, options.whole_line, options.invert
-        wanted = make_line_query(query.node, case=case, whole_word=word, whole_line=line, invert=invert)
-        repositories = store.documents.list_repositories()
-        notices = [*query.notices, *find_absences(store)]
-        if scope.has_condition_on(query.node, "author"):
-            cut = any(len(store.lines.commits(row.id)) >= MOST_LINE_COMMITS for row in repositories)
-            notices += [AUTHORS_CUT] if cut else []
-        return cls(
-            store=store,
-            options=options,
-            settings=settings,
-            query=query,
-            wanted=replace(wanted, every_match=marked),
-            notices=notices,
-            roots={row.id: row.root for row in repositories},
-            conditions=replace(conditions, matching=replace(conditions.matching, budget=TimeBudget())),
-            skip=options.offset,
-            left=options.limit,
-        )
+        wanted = make_line_query(self.query.node, case=case, whole_word=word, whole_line=line, invert=invert)
+        self.wanted = replace(wanted, every_match=marked)
+        self.roots = {row.id: row.root for row in store.documents.list_repositories()}
+        self.notices = [*self.query.notices, *find_absences(store)]
+        if scope.has_condition_on(self.query.node, "author"):
+            cut = any(len(store.lines.commits(repository)) >= MOST_LINE_COMMITS for repository in self.roots)
+            self.notices += [AUTHORS_CUT] if cut else []
+        self.skip, self.left = options.offset, options.limit  # Numbers of matching lines to skip, and then to return
+        self.reads: Sequence[str] = ("documents.read_snapshot",)  # Methods of the store to prefetch for each file
+        self.parts: Mapping[DocumentId, Collection[int]] = {}
+        """Document → numbers of the parts of a large file that may contain a match; empty if all may."""
 
     def find_files(self) -> Iterator[FileLines]:
         """Find the files with a match, in order, each with its matching lines and the lines around them."""
