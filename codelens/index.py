@@ -134,7 +134,7 @@ class Index:
         from codelens.search.present import make_result
 
         info = self.info()
-        with self._store.reading(), self._store.spending(self._settings.query_seconds), pausing_collector():
+        with self._store.reading(), self._store.spending(self._settings.query_seconds), pause_collector():
             result = make_result(rank(query, self._store, options, self._settings), info)
             result.trace.count_lap("present")
             return result

@@ -64,12 +64,12 @@ def _make_hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     run = ranking.run
     store, options, shown = run.store, run.options, sorted({c.unit.document for c in page})
     evidence, walk = (ranking.evidence, ranking.walk) if options.reasons else (None, None)
-    said_of = {evidence.messages[one][1]: None for one in shown if one in evidence.messages} if evidence else ()
+    numbers = {evidence.messages[one][1]: None for one in shown if one in evidence.messages} if evidence else ()
     units = [c.unit.id for c in page if c.unit.id > 0]
     of_page: list[Expected] = [("documents.read_rows", (shown,)), (_read_rows_inside, units)]
     of_page += [("documents.read_snapshot", (document,)) for document in shown]
-    of_page += [("messages.commit", (number,)) for number in said_of]
-    said, *_ = store.at_once(
+    of_page += [("messages.commit", (number,)) for number in numbers]
+    query_words, *_ = store.at_once(
         partial(QueryWords, run),
         partial(store.foresee, *of_page),
         *([partial(walk.find_paths, [c.unit for c in page])] if walk else []),
@@ -102,7 +102,7 @@ def _make_hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
         brief += 1
         with store.budget.part(SHOWN):
             store.budget.check()
-            hit = _add_lines(ranking, hit, document, said, inside.get(unit.id, ()))
+            hit = _add_lines(ranking, hit, document, query_words, inside.get(unit.id, ()))
             brief -= 1
         hits.append(hit)
     if brief:
@@ -117,7 +117,9 @@ def _read_rows_inside(
     return pairs, store.units.read_rows([inner for _, inner in pairs])
 
 
-def _add_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWords, inner: Sequence[UnitRow]) -> Hit:
+def _add_lines(
+    ranking: Ranking, hit: Hit, document: DocumentRow, query_words: QueryWords, inner: Sequence[UnitRow]
+) -> Hit:
     """Add to a hit the exact place to jump to, and a snippet: the context that the options ask for, or the place and the unit's
     best lines. Lines of the units in `inner`, which lie inside the unit, do not count."""
     run, findings = ranking.run, ranking.findings
@@ -127,7 +129,7 @@ def _add_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWor
     shares: dict[int, float] = {}
     if not (options.literal or options.regex):
         inner_lines = {n for row in inner for n in range(row.start_line, row.end_line + 1)}
-        for number, (ranges, share) in said.mark_lines(unit, lines).items():
+        for number, (ranges, share) in query_words.mark_lines(unit, lines).items():
             marks[number] = tuple(sorted({*marks.get(number, ()), *ranges}))
             if number not in inner_lines:
                 shares[number] = share
@@ -194,13 +196,13 @@ class QueryWords(dict[str, frozenset[str]]):
         return lines_found
 
     def __missing__(self, token: str) -> frozenset[str]:
-        said: set[str] = set()
+        contained: set[str] = set()
         folded = token.casefold()
         if not self._few or not token.isascii() or any(map(folded.__contains__, self._few)):
             parts = {folded.strip("_"), *split_identifier(token)}
-            said = {self._stem(part) for part in parts} & self._stems.keys()
-            said |= {begun for begun in self._begun if any(part.startswith(begun) for part in parts)}
-        self[token] = words = frozenset(said)
+            contained = {self._stem(part) for part in parts} & self._stems.keys()
+            contained |= {begun for begun in self._begun if any(part.startswith(begun) for part in parts)}
+        self[token] = words = frozenset(contained)
         return words
 
 
