@@ -131,11 +131,11 @@ class Index:
             from codelens.search.files import rank_files as rank
         else:
             from codelens.search.pipeline import rank
-        from codelens.search.present import answer
+        from codelens.search.present import make_result
 
         info = self.info()
         with self._store.reading(), self._store.spending(self._settings.query_seconds), pause_collector():
-            result = answer(rank(query, self._store, options, self._settings), info)
+            result = make_result(rank(query, self._store, options, self._settings), info)
             result.trace.count_lap("present")
             return result
 
@@ -148,19 +148,19 @@ class Index:
         from codelens.search.lines import LineSearch
 
         with self._store.reading():
-            yield LineSearch.start(query, self._store, options, self._settings, marked)
+            yield LineSearch(query, self._store, options, self._settings, marked)
 
     def search_lines(self, query: str | Query, options: SearchOptions) -> SearchResult:
         """Search for lines and return them as one result. Each hit has the unit around its line, and no score."""
         with self.lines(query, options) as search:
-            return search.answer(self.info())
+            return search.make_result(self.info())
 
     def why(self, query: str | Query, targets: Sequence[str], options: SearchOptions) -> WhyResult:
         """Explain the ranks of these targets for a query. Raises TargetError if a target matches nothing or several places."""
-        from codelens.search.why import explain
+        from codelens.search.why import explain_targets
 
         with self._store.reading():
-            return explain(query, targets, self._store, self.info(), options, self._settings)
+            return explain_targets(query, targets, self._store, self.info(), options, self._settings)
 
     def context(self, request: ContextRequest, layout: PackLayout, keep: bool = True) -> PackedText:
         """Write a context pack for a task, files or a change, in the given layout. With `keep`, the pack cache is used.

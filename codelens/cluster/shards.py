@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from codelens.model.budget import OutOfTime, TimeBudget
@@ -55,7 +56,11 @@ class Gateway:
         self._name, self._ask = name, ask
 
     def __getattr__(self, method: str) -> Callable[..., Any]:
-        return lambda *given, **named: self._ask(*self._name_call(method, given, named))
+        return partial(self.call, method)
+
+    def call(self, method: str, *given: Any, **named: Any) -> Any:
+        """Pass on a call. Its answer depends on the name and the arguments alone."""
+        return self._ask(*self._name_call(method, given, named))
 
     def _name_call(self, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """Name a call: ("gateway.method", and its arguments in order)."""

@@ -159,6 +159,17 @@ class ShardEdges(ShardGateway):
         return iter([edge for edge in edges if counts.get(edge[0], 0) <= widest])
 
 
+def _name_single_call(task: Callable[[], Any]) -> MethodCall | None:
+    """Name the call that a task consists of if it is a `partial` of a gateway's method; None for other tasks."""
+    if not isinstance(task, partial):
+        return None
+    gateway = getattr(task.func, "__self__", None)
+    if not isinstance(gateway, ShardGateway) or task.func != gateway.call:
+        return None
+    name, *arguments = gateway._name_call(task.args[0], task.args[1:], task.keywords)
+    return name, tuple(arguments)
+
+
 def _read_farther(store: Store, units: Sequence[int], widest: int) -> None:
     """Read the edges of these units, then of the units that these lead to, FARTHER steps in all."""
     seen = set(units)
@@ -251,6 +262,13 @@ class ShardedStore(Store):
 
     def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
         """Run all tasks until they wait for shards, then send their requests together; returns the tasks' results."""
+        calls = {place: call for place, task in enumerate(tasks) if (call := _name_single_call(task))}
+        if calls:  # these need no threads
+            others = [task for place, task in enumerate(tasks) if place not in calls]
+            request = partial(self.ask.ask_all, list(calls.values()))
+            answers, *results = self.at_once(request, *others) if others else (request(),)
+            answers_of, results_of = iter(answers), iter(results)
+            return [next(answers_of if place in calls else results_of) for place in range(len(tasks))]
         budgets = [self.budget.copy_for_task() for _ in tasks]
 
         def run(task: Callable[[], Any], budget: TimeBudget) -> Any:

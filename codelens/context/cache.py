@@ -37,9 +37,7 @@ FileStates = tuple[tuple[str, str, str], ...]  # (repository, path, freshness) o
 
 def hash_request(request: ContextRequest, layout: PackLayout, info: IndexInfo, edges: int, *setting_files: str) -> str:
     """Hash everything that decides a pack, as 64 hex digits. `setting_files` are the files that settings name."""
-    own = dict.fromkeys(
-        setting_files, ""
-    )  # Stays empty for a file that is missing or not named, which is reported elsewhere
+    own = dict.fromkeys(setting_files, "")  # stays empty for a file that is missing, which is reported elsewhere
     for path in filter(None, own):
         with suppress(OSError):
             own[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
@@ -69,7 +67,7 @@ class PackCache:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
-    def find(self, key: str, request: ContextRequest) -> tuple[PackedText, FileStates] | None:
+    def find_pack(self, key: str, request: ContextRequest) -> tuple[PackedText, FileStates] | None:
         """Find a valid cached pack: (the pack, the states of its files when it was cached); None if it is missing."""
         try:
             record: Any = parse_json((self._folder / (key + ENDING)).read_text(encoding="utf-8"))
@@ -96,7 +94,7 @@ class PackCache:
             return None
         return packed, states
 
-    def keep(self, key: str, packed: PackedText, states: FileStates) -> None:
+    def store_pack(self, key: str, packed: PackedText, states: FileStates) -> None:
         """Write a pack to a temporary file and rename it, so that nobody reads half of it. Failures are ignored."""
         if len(packed.text) > LARGEST or any(n.code not in OF_THE_INDEX for n in packed.notices):
             return
@@ -110,8 +108,8 @@ class PackCache:
             "total": packed.total,
             "tokens": packed.tokens,
             "notices": [[n.code, n.text] for n in packed.notices],
-            "changed": list(packed.changed),
-            "states": list(states),
+            "changed": packed.changed,
+            "states": states,
             "sent": [sent.state.hex(), sent.forms] if sent else None,
             "text": text,
         }

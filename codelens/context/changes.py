@@ -53,15 +53,15 @@ def place_hunk(hunk: Hunk, document: IndexedLines, encoding: str) -> PlacedHunk:
     new = [line for mark, line in lines if mark != "-"]
     old = [line for mark, line in lines if mark != "+"]
     for moved in (False, True):
-        for side, start, state in ((new, hunk.new_start, NEW), (old, hunk.old_start, OLD)):
+        for side, start, state, mark in ((new, hunk.new_start, NEW, "+"), (old, hunk.old_start, OLD, "-")):
             at = _find_lines(side, document, max(start - 1, 0), moved) if side else None
             if at is not None:
-                return PlacedHunk(_number_changed_lines(lines, at, "+" if state is NEW else "-"), state)
+                return PlacedHunk(_list_changed_lines(lines, at, mark), state)
     if not new:  # the removed lines are nowhere, so the index holds the new side
         return PlacedHunk((max(hunk.new_start, 1),), NEW)
     if not old and hunk.old_start:
         return PlacedHunk((hunk.old_start,), OLD)
-    return PlacedHunk(_number_changed_lines(lines, max(hunk.new_start - 1, 0), "+"), OTHER)
+    return PlacedHunk(_list_changed_lines(lines, max(hunk.new_start - 1, 0), "+"), OTHER)
 
 
 def _find_lines(side: Sequence[str], document: IndexedLines, expected: int, moved: bool) -> int | None:
@@ -77,7 +77,7 @@ def _find_lines(side: Sequence[str], document: IndexedLines, expected: int, move
     return next(fits, None)
 
 
-def _number_changed_lines(lines: Sequence[tuple[str, str]], at: int, side: str) -> tuple[int, ...]:
+def _list_changed_lines(lines: Sequence[tuple[str, str]], at: int, side: str) -> tuple[int, ...]:
     """Number the lines (from 1) that only this side (+ or -) has; for a gap on this side, the line above the gap."""
     numbers: list[int] = []
     above = at  # Number of the line above, from 1
@@ -131,16 +131,12 @@ _NOTICES = {
 
 
 def find_changed_units(change: Change, store: Store, texts: Texts) -> tuple[Collection[UnitId], tuple[Notice, ...]]:
-    """Find the innermost units with changed lines, file by file, with notices about files that could not be placed.
-
-    Raises UsageError if the change is not a unified diff.
-    """
+    """Find the innermost units with changed lines, and notices about other files. Raises UsageError without a unified diff."""
     diff = read_change(change, store)
     files = read_diff(diff)
     if not files and diff.strip():
         raise UsageError("this is not a unified diff", "pass the output of `git diff`")
-    units: dict[UnitId, None] = {}
-    files_of: dict[str, list[str]] = {}
+    units, files_of = dict[UnitId, None](), dict[str, list[str]]()
     find_documents = _make_document_finder(change, store)
     for file in files:
         # at its new path, else at its old one
@@ -150,7 +146,9 @@ def find_changed_units(change: Change, store: Store, texts: Texts) -> tuple[Coll
         elif document is None:
             codes = {"deleted" if file.new is None else "not-indexed"}
         else:
-            codes = _add_units(file, document, store, texts, units) & {OLD, OTHER}
+            changed, states = _place_changes(file, document, store, texts)
+            units |= dict.fromkeys(changed)
+            codes = states & {OLD, OTHER}
         for code in sorted(codes):
             files_of.setdefault(code, []).append(escape_path(os.fsdecode(file.paths[0])))
     notices = []
@@ -161,8 +159,7 @@ def find_changed_units(change: Change, store: Store, texts: Texts) -> tuple[Coll
 
 
 def _make_document_finder(change: Change, store: Store) -> Callable[[str], Iterator[DocumentRow]]:
-    """Make a function that finds the documents for a path of the diff, which may be relative to the top of a git repository,
-    the working directory, or an indexed root."""
+    """Make a function that finds the documents for a path below the top of a git repository, the working directory, or a root."""
     repositories = store.documents.list_repositories()
     folders = [Path(change.cwd), *(r.root for r in repositories)]
     tops = [found.top for folder in folders if (found := find_repository(folder)) is not None]
@@ -180,15 +177,14 @@ def _make_document_finder(change: Change, store: Store) -> Callable[[str], Itera
     return find_documents
 
 
-def _add_units(
-    file: FileChange, document: DocumentRow, store: Store, texts: Texts, units: dict[UnitId, None]
-) -> set[str]:
-    """Add the units of one file to `units`; returns the states in which its hunks were found."""
+def _place_changes(
+    file: FileChange, document: DocumentRow, store: Store, texts: Texts
+) -> tuple[list[UnitId], set[str]]:
+    """Find the units of one file that change, and the states in which its hunks were found."""
     lines = texts.lines(document)
     indexed = IndexedLines(lines)
     hunks = [place_hunk(hunk, indexed, document.encoding) for hunk in file.hunks]
-    rows: Sequence[UnitRow] = store.units.list_in_document(document.id)
-    holders = find_holders(rows, len(lines))
-    numbers = [line for hunk in hunks for line in hunk.lines if 0 < line <= len(lines)]
-    units.update(dict.fromkeys(holder for line in numbers if (holder := holders[line - 1]) is not None))
-    return {hunk.state for hunk in hunks}
+    holders = find_holders(store.units.list_in_document(document.id), len(lines))
+    numbers = (line for hunk in hunks for line in hunk.lines if 0 < line <= len(lines))
+    units = [holder for line in numbers if (holder := holders[line - 1]) is not None]
+    return units, {hunk.state for hunk in hunks}

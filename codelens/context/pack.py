@@ -60,9 +60,7 @@ class ChosenItem:
 
 class Packing:
     """Items chosen for `room` tokens, best first; items that do not fit are skipped, and later ones are still tried.
-
-    `chosen` are bodies, then signatures, each by descending score; `covered` lie inside a chosen body; `left` had no room.
-    """
+    `chosen` are bodies, then signatures, each by descending score; `covered` lie inside a chosen body; `left` had no room."""
 
     def __init__(self, items: Sequence[Item], room: int) -> None:
         self._items, self.tokens = sorted(items, key=Item.order), 0
@@ -74,9 +72,10 @@ class Packing:
         chosen = [chosen for of_document in self._chosen.values() for chosen in of_document]
         self.chosen = sorted(chosen, key=lambda chosen: (chosen.form is not Form.BODY, chosen.item.order()))
         numbers = {chosen.item.number for chosen in chosen}
-        rest = [item for item in self._items if item.number not in numbers]
-        self.covered = [item for item in rest if self._is_covered(item)]
-        self.left = [item for item in rest if not self._is_covered(item)]
+        self.covered, self.left = list[Item](), list[Item]()
+        for item in self._items:
+            if item.number not in numbers:
+                (self.covered if self._is_covered(item) else self.left).append(item)
 
     @property
     def is_incomplete(self) -> bool:
@@ -89,9 +88,9 @@ class Packing:
             if item.body is None or item.body > largest or self._is_covered(item):
                 continue
             neighbours = self._chosen.get(item.place[0], [])
-            inside = [c for c in neighbours if lies_within(c.item.place, item.place)]
-            if all(c.form is Form.SIGNATURE for c in inside):
-                outside = [c for c in neighbours if not lies_within(c.item.place, item.place)]
+            bodies = [c for c in neighbours if c.form is Form.BODY and is_within(c.item.place, item.place)]
+            if not bodies:
+                outside = [c for c in neighbours if not is_within(c.item.place, item.place)]
                 self._replace(item.place[0], [*outside, ChosenItem(item, Form.BODY)], room)
 
     def _add_signatures(self, room: int) -> None:
@@ -104,7 +103,7 @@ class Packing:
 
     def _is_covered(self, item: Item) -> bool:
         neighbours = self._chosen.get(item.place[0], ())
-        return any(c.form is Form.BODY and lies_within(item.place, c.item.place) for c in neighbours)
+        return any(c.form is Form.BODY and is_within(item.place, c.item.place) for c in neighbours)
 
     def _replace(self, document: int, chosen: list[ChosenItem], room: int) -> None:
         """Replace the items chosen for a document if the new choice fits into the room."""
@@ -113,7 +112,7 @@ class Packing:
             self.tokens, self._chosen[document] = tokens, chosen
 
 
-def lies_within(inner: Place, outer: Place) -> bool:
+def is_within(inner: Place, outer: Place) -> bool:
     """Decide if `inner` lies within `outer`; two places at the same position lie within each other."""
     return inner[0] == outer[0] and outer[1] <= inner[1] and inner[2] <= outer[2]
 
@@ -156,10 +155,10 @@ class Offers:
     state: bytes = b""  # A hash of the index's content and of the candidates, the same for all parts of a pack
 
 
-def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
+def fit_pack(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
     """Make a pack that fits the request's budget when written. Raises UsageError if not even an empty pack fits."""
     sent = request.sent or SentParts(offers.state, (0,) * len(offers.offers))
-    items = _price_offers(offers, sent, request, layout)
+    items = _estimate_costs(offers, sent, request, layout)
     empty = Pack(
         request.source,
         request.budget,
@@ -193,14 +192,14 @@ def fit(offers: Offers, request: ContextRequest, layout: PackLayout) -> Pack:
 NAMED, WHOLE = 1, 2  # Forms in which a symbol was sent: as a signature; as a body or inside of one
 
 
-def _price_offers(offers: Offers, sent: SentParts, request: ContextRequest, layout: PackLayout) -> list[Item]:
+def _estimate_costs(offers: Offers, sent: SentParts, request: ContextRequest, layout: PackLayout) -> list[Item]:
     """Make items from the offers, with their costs in the allowed forms, without forms that were sent before."""
     allowed, count = select_forms(request.forms, layout), request.counter.count
     whole = [offer.place for offer, form in zip(offers.offers, sent.forms, strict=True) if form == WHOLE]
     items = []
     for number, (offer, form) in enumerate(zip(offers.offers, sent.forms, strict=True)):
         body = signature = None
-        if Form.BODY in allowed and form != WHOLE and not any(lies_within(place, offer.place) for place in whole):
+        if Form.BODY in allowed and form != WHOLE and not any(is_within(place, offer.place) for place in whole):
             body = count(layout.format_entry(replace(offer.body, tokens=LIKELY_TOKENS))) + BORDER
         if Form.SIGNATURE in allowed and not form:
             signature = count(layout.format_entry(replace(offer.signature, tokens=LIKELY_TOKENS)))
@@ -222,17 +221,14 @@ def _render_pack(
     packing: Packing, empty: Pack, offers: Offers, sent: SentParts, request: ContextRequest, layout: PackLayout
 ) -> Pack:
     """Make the pack of the chosen items, with the token of the next part if there is more."""
-    forms = list(sent.forms)
+    forms, entries = list(sent.forms), []
     for item in packing.covered:
         forms[item.number] = WHOLE
     for chosen in packing.chosen:
-        forms[chosen.item.number] = WHOLE if chosen.form is Form.BODY else NAMED
+        offer, is_body = offers.offers[chosen.item.number], chosen.form is Form.BODY
+        forms[chosen.item.number] = WHOLE if is_body else NAMED
+        entries.append(replace(offer.body if is_body else offer.signature, tokens=chosen.tokens))
     more = packing.chosen and packing.is_incomplete
-    entries = []
-    for chosen in packing.chosen:
-        offer = offers.offers[chosen.item.number]
-        entry = offer.body if chosen.form is Form.BODY else offer.signature
-        entries.append(replace(entry, tokens=chosen.tokens))
     pack = replace(
         empty,
         entries=tuple(entries),

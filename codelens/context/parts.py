@@ -39,10 +39,8 @@ def write_token(request: ContextRequest, sent: SentParts) -> str:
     for form in reversed(sent.forms):
         number = number * FORMS_OF_SENDING + form
     digits = number.to_bytes((number.bit_length() + 7) // 8, "little")
-    asked = json.dumps(describe_request(request), ensure_ascii=False, separators=(",", ":"))
-    data = (
-        sent.state + len(sent.forms).to_bytes(2) + len(digits).to_bytes(2) + digits + asked.encode("utf-8", "replace")
-    )
+    asked = json.dumps(describe_request(request), ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    data = sent.state + len(sent.forms).to_bytes(2) + len(digits).to_bytes(2) + digits + asked
     return PREFIX + base64.urlsafe_b64encode(_compute_checksum(data) + data).decode().rstrip("=")
 
 
@@ -51,17 +49,14 @@ def read_token(token: str) -> tuple[Mapping[str, Any], SentParts]:
     body = token.removeprefix(PREFIX)
     try:
         raw = base64.b64decode(body + "=" * (-len(body) % 4), b"-_", validate=True)
-    except ValueError:
-        raw = b""
-    data = raw[CHECKSUM:]
-    if not data or raw[:CHECKSUM] != _compute_checksum(data) or not token.startswith(PREFIX):
-        raise UsageError("this is not a token of codelens context", "copy it whole from the end of a pack")
-    state, count, width = data[:STATE], int.from_bytes(data[6:8]), int.from_bytes(data[8:10])
-    number, forms = int.from_bytes(data[10 : 10 + width], "little"), []
-    for _ in range(count):
-        number, form = divmod(number, FORMS_OF_SENDING)
-        forms.append(form)
-    try:
+        data = raw[CHECKSUM:]
+        if not data or raw[:CHECKSUM] != _compute_checksum(data) or not token.startswith(PREFIX):
+            raise ValueError
+        state, count, width = data[:STATE], int.from_bytes(data[6:8]), int.from_bytes(data[8:10])
+        number, forms = int.from_bytes(data[10 : 10 + width], "little"), list[int]()
+        for _ in range(count):
+            number, form = divmod(number, FORMS_OF_SENDING)
+            forms.append(form)
         return parse_json(data[10 + width :]), SentParts(state, tuple(forms))
     except ValueError:
         raise UsageError("this is not a token of codelens context", "copy it whole from the end of a pack") from None
@@ -79,31 +74,30 @@ def describe_request(request: ContextRequest) -> Mapping[str, Any]:
 
 def resume_request(token: str, counter: Counter, budget: int | None, cwd: str = "") -> ContextRequest:
     """Make the request for the next part from a token. Without a budget, the default of the request's source is used.
-
-    Raises UsageError for a text that is not a token, and for the token of a pack for a diff, which it does not hold.
-    """
+    Raises UsageError for a text that is not a token, and for the token of a pack for a diff, which it does not hold."""
     asked, sent = read_token(token)
     if "diff" in asked:
         raise UsageError("this token continues a pack for a diff", "give the same diff again with the token")
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in asked.items()}
+    own = {name: values.pop(name) for name in OWN if name in values}
     hints = get_type_hints(SearchOptions)
     try:
-        if not all(_fits(value, hints[name]) for name, value in values.items() if name not in OWN):
+        if not all(_has_type(value, hints[name]) for name, value in values.items()):
             raise TypeError
-        options = replace(SearchOptions(limit=EVERYTHING), **{n: v for n, v in values.items() if n not in OWN})
-        own = {n: v for n, v in values.items() if n in OWN} | {"forms": Forms(asked.get("forms", "auto"))}
+        own["forms"] = Forms(asked.get("forms", "auto"))
+        options = replace(SearchOptions(limit=EVERYTHING), **values)
         request = replace(ContextRequest(TASK, counter, options, 0, cwd=cwd, sent=sent), **own)
         return replace(request, budget=BUDGETS[request.source] if budget is None else budget)
     except (TypeError, ValueError, KeyError):
         raise UsageError("this token is from another version of codelens", "ask again without it") from None
 
 
-def _fits(value: object, hint: Any) -> bool:
+def _has_type(value: object, hint: Any) -> bool:
     """Decide if a value from a token fits the type hint of an option."""
     kinds = tuple(get_origin(kind) or kind for kind in (get_args(hint) if isinstance(hint, UnionType) else (hint,)))
-    return isinstance(value, (*kinds, int) if float in kinds else kinds) and (
-        not isinstance(value, tuple) or all(isinstance(one, str) for one in value)
-    )
+    if isinstance(value, tuple) and not all(isinstance(element, str) for element in value):
+        return False
+    return isinstance(value, (*kinds, int) if float in kinds else kinds)
 
 
 def continue_request(request: ContextRequest, token: str) -> ContextRequest:

@@ -7,7 +7,7 @@ from pathlib import Path
 from codelens.config import Settings
 from codelens.context.cache import PackCache, hash_request
 from codelens.context.changes import read_change
-from codelens.context.pack import Offers, fit, select_forms
+from codelens.context.pack import Offers, fit_pack, select_forms
 from codelens.context.parts import hash_state
 from codelens.context.sources import check_documents, find_for_change, find_for_files, find_for_task, make_offers
 from codelens.errors import UsageError
@@ -33,7 +33,7 @@ def write_pack(
     if cache:
         setting_files = settings.classes, settings.weights, settings.aliases, settings.metadata
         key = hash_request(request, layout, info, store.edges.count(), *setting_files)
-        if cached := cache.find(key, given):
+        if cached := cache.find_pack(key, given):
             names = {r.id: r.name for r in store.documents.list_repositories()}
             known = {(name, path) for name, path, _ in cached[1]}  # files that are not indexed any more have no state
             rows = [d for _, path in sorted(known) for d in store.documents.find_by_path(path)]
@@ -54,7 +54,7 @@ def write_pack(
     offers = make_offers(wanted, store, texts)
     if given.sent and (given.sent.state != state or len(given.sent.forms) != len(offers)):
         raise UsageError("this token is out of date: the index or the change is different now", "ask again without it")
-    pack = fit(Offers(offers, notices, info, state), given, layout)
+    pack = fit_pack(Offers(offers, notices, info, state), given, layout)
     packed = PackedText(
         text=layout.format_pack(pack),
         exit_code=pack.exit_code,
@@ -68,5 +68,5 @@ def write_pack(
     )
     if cache:
         states = sorted({(e.unit.repository, e.unit.path, str(e.freshness)) for e in pack.entries})
-        cache.keep(key, packed, tuple(states))
+        cache.store_pack(key, packed, tuple(states))
     return packed

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from codelens.config import Settings
 from codelens.context.changes import find_changed_units
@@ -15,7 +16,7 @@ from codelens.context.pack import Offer
 from codelens.errors import TargetError
 from codelens.model.code import DocumentId, Freshness, UnitId, UnitRow
 from codelens.model.context import ContextRequest, Entry, Form
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import replace
 from codelens.model.graph import is_unit
 from codelens.model.request import SearchOptions
 from codelens.model.search import Candidate, Notice
@@ -24,7 +25,7 @@ from codelens.search.profiles import load_profile
 from codelens.search.rankers import knowing
 from codelens.search.recency import read_runtime_signals
 from codelens.search.scope import list_documents_in_scope
-from codelens.search.walk import SpreadSettings, measure_nearness, spread
+from codelens.search.walk import SpreadSettings, walk_from_candidates
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts
@@ -36,8 +37,7 @@ there are more, as in minified text, the symbol is shown alone. Chosen, not meas
 LONGEST_HEAD = 200  # Most characters of the first line, shown for a unit without a signature
 
 
-@dataclass(frozen=True, slots=True)
-class WantedUnit:
+class WantedUnit(NamedTuple):
     """A candidate symbol with its score."""
 
     unit: UnitRow
@@ -54,32 +54,22 @@ def make_offers(wanted: Sequence[WantedUnit], store: Store, texts: Texts) -> lis
     roots = {int(r.id): str(r.root) for r in store.documents.list_repositories()}
     states = check_documents(documents.values(), store)
     offers = []
-    for candidate in wanted:
-        unit, document = candidate.unit, documents[candidate.unit.document]
+    for unit, score, relation in wanted:
+        document = documents[unit.document]
         text = _read_body(unit, document, texts)
-        summary = next((line.strip() for line in unit.doc.split("\n") if line.strip()), "")
-        head = next((line.strip() for line in text.split("\n") if line.strip()), "")[:LONGEST_HEAD]
-        body = Entry(
-            unit,
-            roots[document.repository],
-            Form.BODY,
-            "" if summary in text else unit.doc,
-            text,
-            candidate.score,
-            candidate.relation,
-            states[document.id],
-        )
-        signature = replace(body, form=Form.SIGNATURE, doc=summary, text=unit.signature or head)
-        offers.append(Offer(body, signature))
+        summary, head = (next(filter(None, map(str.strip, part.split("\n"))), "") for part in (unit.doc, text))
+        root, state = roots[document.repository], states[document.id]
+        body = Entry(unit, root, Form.BODY, "" if summary in text else unit.doc, text, score, relation, state)
+        short = unit.signature or head[:LONGEST_HEAD]
+        offers.append(Offer(body, replace(body, form=Form.SIGNATURE, doc=summary, text=short)))
     return offers
 
 
 def check_documents(documents: Iterable[DocumentRow], store: Store) -> dict[DocumentId, Freshness]:
     """Map each document to the state of its file on disk."""
-    roots = {int(r.id): r.root for r in store.documents.list_repositories()}
-    return {
-        d.id: Freshness(check_freshness(roots[d.repository], d.os_path, d.stamp, d.content_hash)) for d in documents
-    }
+    root = {row.id: row.root for row in store.documents.list_repositories()}
+    states = {d.id: check_freshness(root[d.repository], d.os_path, d.stamp, d.content_hash) for d in documents}
+    return {document: Freshness(state) for document, state in states.items()}
 
 
 def _read_body(unit: UnitRow, document: DocumentRow, texts: Texts) -> str:
@@ -108,16 +98,15 @@ def walk_around(store: Store, seeds: Sequence[UnitRow], options: SearchOptions) 
     """Walk from the seeds: unit → its mass as a share of the largest, without seeds; None if the profile does not walk."""
     profile, seed_ids = load_profile(options), {row.id for row in seeds}
     if profile.composite:
-        walked = knowing.walk_with_restart(
-            dict.fromkeys(seed_ids, 1.0), knowing.WalkSettings(**profile.composite["walk"]), store
-        )
+        walking = knowing.WalkSettings(**profile.composite["walk"])
+        walked = knowing.WholeWalk(store, dict.fromkeys(seed_ids, 1.0), walking)
         masses = {unit: mass for unit, mass in walked.sum_mass_by_unit().items() if is_unit(unit)}
         most = max(masses.values(), default=0.0) or 1.0
         shares = {unit: mass / most for unit, mass in masses.items()}
     elif profile.graph:
         every_seed = replace(SpreadSettings(**profile.graph), seeds=len(seeds))
-        walk = spread([(1.0, Candidate(row)) for row in seeds], every_seed, store)
-        shares = measure_nearness(walk) if walk else {}
+        walk = walk_from_candidates([(1.0, Candidate(row)) for row in seeds], every_seed, store)
+        shares = walk.measure_nearness() if walk else {}
     else:
         return None
     return {unit: share for unit, share in shares.items() if share >= FAINT and unit not in seed_ids}
@@ -165,10 +154,8 @@ def find_for_task(request: ContextRequest, store: Store, settings: Settings) -> 
 
 
 def find_for_files(request: ContextRequest, store: Store) -> WantedUnits:
-    """Find the symbols of the files in `options.paths`, and their callers. Raises TargetError for a file that is not indexed.
-
-    Units local to a function are left out, since the function's text includes them.
-    """
+    """Find the symbols of the files in `options.paths`, and their callers, without units local to a function, since the function's
+    text includes them. Raises TargetError for a file that is not indexed."""
     options, notices = request.options, list[Notice]()
     for path in options.paths:
         if not list_documents_in_scope(store, SearchOptions(paths=(path,), repositories=options.repositories)):

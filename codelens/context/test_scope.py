@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from codelens.context.changes import find_changed_units
 from codelens.graph.reach import Link, Reach, find_reachable, make_caller_reader, resolve_and_read
@@ -48,20 +49,17 @@ class RunnableTests:
 
     def __init__(self, view: GraphView) -> None:
         self._view = view
-        self._holds: dict[DocumentId, bool] = {}
+        self._is_test_file: dict[DocumentId, bool] = {}
         self._marks: dict[Node, tuple[str, ...]] = {}
 
-    def test_around(self, node: Node) -> Node | None:
+    def find_test_around(self, node: Node) -> Node | None:
         """Find the test that is or contains a node: the outermost test function, or else the innermost test class; or None."""
-        found, place = None, node
-        while is_unit(place):
-            unit = self._view.find_unit(place)
-            if unit is None:
-                break
-            if unit.kind not in CHUNK_KINDS and self.is_test(unit) and not (found and unit.kind in TYPE_KINDS):
-                found = place
+        test, place = None, node
+        while is_unit(place) and (unit := self._view.find_unit(place)) is not None:
+            if unit.kind not in CHUNK_KINDS and self.is_test(unit) and not (test and unit.kind in TYPE_KINDS):
+                test = place
             place = Node(unit.parent or 0)
-        return found
+        return test
 
     def is_test(self, unit: UnitRow) -> bool:
         """Decide if a unit is a test, by its name or a mark before it."""
@@ -74,11 +72,11 @@ class RunnableTests:
 
     def is_test_file(self, document: DocumentRow) -> bool:
         """Decide if a test runner would run a file, by its name or because it contains tests."""
-        if document.id not in self._holds:
+        if document.id not in self._is_test_file:
             units = self._view.store.units.list_in_document(document.id)
             by_name = _TEST_FILE.search(document.path.rpartition("/")[2])
-            self._holds[document.id] = bool(by_name) or any(self.is_test(u) for u in units if not u.local)
-        return self._holds[document.id]
+            self._is_test_file[document.id] = bool(by_name) or any(self.is_test(u) for u in units if not u.local)
+        return self._is_test_file[document.id]
 
 
 _MARK = re.compile(r"\bfixture\b")
@@ -90,8 +88,11 @@ class Fixtures:
 
     def __init__(self, view: GraphView) -> None:
         self._view = view
-        self._taking: dict[int, dict[str, list[Node]]] = {}
-        self._test_files: list[DocumentRow] | None = None
+        self._functions_of: dict[int, dict[str, list[Node]]] = {}  # File → parameter → the functions that have it
+
+    @cached_property
+    def _test_files(self) -> list[DocumentRow]:
+        return [row for row in self._view.store.documents.read_rows() if "test" in row.roles]
 
     def find_takers(self, node: Node) -> list[Link]:
         """Find the tests and fixtures that have a fixture as parameter; empty if the node is not a fixture."""
@@ -101,8 +102,6 @@ class Fixtures:
             return []
         if not any(_MARK.search(mark) for mark in view.store.units.read_decorators([node]).get(unit.id, ())):
             return []
-        if self._test_files is None:
-            self._test_files = [d for d in view.store.documents.read_rows() if "test" in d.roles]
         folder, _, file = unit.path.rpartition("/")
         home, takers = view.find_document(unit.document), list[Node]()
         for document in self._test_files:
@@ -110,14 +109,14 @@ class Fixtures:
                 continue
             is_below = not folder or document.path.startswith(f"{folder}/")
             if document.path == unit.path or (file == language.fixtures and is_below):
-                takers += [n for n in self._read_takers(document).get(unit.name, ()) if n != node]
+                takers += [n for n in self._group_by_parameter(document).get(unit.name, ()) if n != node]
         return [Link(Edge(n, "calls", node, 0, _IMPLIED.provenance, _IMPLIED.confidence), n) for n in takers]
 
-    def _read_takers(self, document: DocumentRow) -> dict[str, list[Node]]:
+    def _group_by_parameter(self, document: DocumentRow) -> dict[str, list[Node]]:
         """Map each parameter's name, the first word of a part in the outermost parentheses, to the file's functions with it."""
-        if document.id in self._taking:
-            return self._taking[document.id]
-        taking = self._taking[document.id] = dict[str, list[Node]]()
+        if document.id in self._functions_of:
+            return self._functions_of[document.id]
+        functions = self._functions_of[document.id] = dict[str, list[Node]]()
         for unit in self._view.store.units.list_in_document(document.id):
             if unit.local or unit.kind not in ("function", "method"):
                 continue
@@ -129,8 +128,8 @@ class Fixtures:
                 else:
                     parts[-1] += sign
             for name in filter(None, (re.match(r"\s*(\w+)", part) for part in parts)):
-                taking.setdefault(name[1], []).append(Node(unit.id))
-        return taking
+                functions.setdefault(name[1], []).append(Node(unit.id))
+        return functions
 
 
 KINDS = ("calls", "tests", "references", "extends", "implements", "inherits", "overrides", "decorates", "throws")
@@ -140,9 +139,7 @@ DEPTH = 6  # Default for the most hops from the change to a test
 
 def find_tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> ReachingTests:
     """Find the tests that reach a change, or targets as `impact` takes them.
-
-    Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read.
-    """
+    Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read."""
     touched, reached, notices = _find_reach(view, targets, depth)
     unresolved = UnresolvedUses(view, KINDS, listed=False)
     uses = unresolved.find_uses_of(reached.links)
@@ -162,9 +159,7 @@ def _find_reach(
     view: GraphView, targets: Change | Sequence[str], depth: int | None
 ) -> tuple[tuple[NamedNode, ...], Reach, tuple[Notice, ...]]:
     """Find what reaches the change or targets: (the changed or named code, the nodes that reach it, notices).
-
-    Each step follows all KINDS, goes to importers of a changed file, and from a fixture to its tests.
-    """
+    Each step follows all KINDS, goes to importers of a changed file, and from a fixture to its tests."""
     notices: tuple[Notice, ...] = ()
     if isinstance(targets, Change):
         units, notices = find_changed_units(targets, view.store, Texts(view.store))
@@ -197,13 +192,12 @@ def _list_tests(view: GraphView, reached: Reach) -> tuple[ReachingTest, ...]:
         document = view.find_document_of(node) if view.is_test(node) else None
         if document is None or not view.includes(document.id):
             continue
-        if (test := runnable.test_around(node)) is not None:
+        if (test := runnable.find_test_around(node)) is not None:
             functions.setdefault(test, node)
         elif runnable.is_test_file(document):
             files.setdefault(make_document_node(document.id), node)
-    with_functions = {
-        make_document_node(unit.document) for test in functions if (unit := view.find_unit(test)) is not None
-    }
+    units = filter(None, map(view.find_unit, functions))
+    with_functions = {make_document_node(unit.document) for unit in units}
     runs_itself = {file for file in files if file in reached.first and reached.first[file][1].edge.kind != "imports"}
     files = {file: by for file, by in files.items() if file not in with_functions or file in runs_itself}
     tests = []

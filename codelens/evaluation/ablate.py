@@ -82,7 +82,7 @@ def _list_weight_ablations(profile: Profile, options: SearchOptions) -> Iterator
     Without a channel, its ranks, candidates and features are missing. A field is left out of the BM25 of the channel and of
     the candidates.
     """
-    channels = [name for name in MODES.get(options.mode, ()) if profile.takes(name)]
+    channels = [name for name in MODES.get(options.mode, ()) if profile.uses_channel(name)]
     for name in sorted(channels) if len(channels) > 1 else ():
         yield Ablation(f"- channel {name}", ((("channels", name), 0.0), (("cuts", name), 0)))
     for name in profile.fields:

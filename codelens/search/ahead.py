@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 
 from codelens.errors import EmbedderFault
 from codelens.model.code import UnitId
 from codelens.search.channels import Findings
 from codelens.search.channels.path import COLUMNS as PATH_COLUMNS
-from codelens.search.channels.vector import query_vector
+from codelens.search.channels.vector import compute_query_vector
 from codelens.search.evidence import Evidence, Reading, read_rows
 from codelens.search.retrieve import MODES, OPTIONAL
 from codelens.search.run import SearchRun
-from codelens.search.terms import name_lookup
+from codelens.search.terms import make_name_lookup
 from codelens.search.verbatim import IDENTIFIER, MOST_NAMED, is_like_code, split_as_typed, split_last_name
 from codelens.store.store import Expected, Store
 from codelens.text.identifiers import fold_identifier
@@ -37,13 +37,15 @@ def prefetch_matches(run: SearchRun) -> None:
     if run.store.is_one:
         return
     profile, terms = run.profile, run.terms
-    taken = {name for name in MODES.get(run.options.mode, ()) if profile.takes(name)} - (OPTIONAL - run.abilities)
+    taken = {name for name in MODES.get(run.options.mode, ()) if profile.uses_channel(name)} - (
+        OPTIONAL - run.abilities
+    )
     named = [*terms.names, *(t for t in terms.words if t.tier == "component" or len(terms.words) == 1)]
     calls: list[Expected] = [
-        ("units.find_likeliest", name_lookup(term, run.within)) for term in named if taken & {"symbol", "exact"}
+        ("units.find_likeliest", make_name_lookup(term, run.within)) for term in named if taken & {"symbol", "exact"}
     ]
     with suppress(EmbedderFault):
-        vector = query_vector(run)[0] if "vector" in taken else b""
+        vector = compute_query_vector(run)[0] if "vector" in taken else b""
         calls += [("vectors.find_nearest", (vector, run.within, 0))] if vector else []
     typed = split_as_typed(run) if "fuzzy" in taken and profile.channels.get("fuzzy") else []
     folded = {word: fold_identifier(split_last_name(word)) for word in typed if IDENTIFIER.fullmatch(word)}
@@ -61,23 +63,23 @@ def _read_named(store: Store, _: None, names: Iterable[str]) -> None:
         store.units.read_rows(store.units.find_by_name(name, None, MOST_NAMED))
 
 
-class CandidatePrefetch:
-    """A callable that prefetches what the ranker will read about the given units; each unit is prefetched once."""
+def make_candidate_prefetch(run: SearchRun) -> Callable[[Iterable[UnitId]], None]:
+    """Make a function that prefetches what the ranker will read about the given units; each unit is prefetched once."""
+    known = set[UnitId]()
 
-    def __init__(self, run: SearchRun) -> None:
-        self._run = run
-        self._reading: Reading | None = None
-        self._known: set[UnitId] = set()
+    @cache
+    def choose_reading() -> Reading:
+        if run.profile.ranker != "learned" or not run.weights:
+            return read_rows
+        vector = b""
+        with suppress(EmbedderFault):
+            if "vector" in run.abilities and run.options.mode in ("hybrid", "vector"):
+                vector = run.embed_query()
+        return Evidence(run, Findings(), vector).reading
 
-    def __call__(self, units: Iterable[UnitId]) -> None:
-        run = self._run
-        if self._reading is None:
-            self._reading = read_rows
-            if run.profile.ranker == "learned" and run.weights:
-                has_vector, vector = "vector" in run.abilities and run.options.mode in ("hybrid", "vector"), b""
-                with suppress(EmbedderFault):
-                    vector = run.query_vector() if has_vector else b""
-                self._reading = Evidence(run, Findings(), vector).reading
-        new = list(dict.fromkeys(unit for unit in units if unit not in self._known))
-        self._known.update(new)
-        run.store.foresee((self._reading, new))
+    def prefetch(units: Iterable[UnitId]) -> None:
+        new = list(dict.fromkeys(unit for unit in units if unit not in known))
+        known.update(new)
+        run.store.foresee((choose_reading(), new))
+
+    return prefetch

@@ -30,27 +30,24 @@ def measure_signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
     part = max((len(p) for p in e.parts if p in folded), default=0)
     is_related = e.related.get(unit.id, 0.0) > 0.0 and e.said[unit.id] >= LEAST_RELATED
     return {
-        "words": e.share_in_file(unit.document),
+        "words": e.share_in_file[unit.document],
         "named": float(folded in e.names or folded == e.folded),
         "part": part / len(folded) if folded else 0.0,
         "resemblance": e.resemblance.get(unit.id, 0.0),
         "verbatim": min(1.0, 2 * find.value) if find else 0.0,
-        "instead": float(unit.id in e.concepts or e.holds_instead(unit.id) or is_related),
+        "instead": float(unit.id in e.concepts or e.has_stand_in(unit.id) or is_related),
     }
 
 
 def estimate_weakness(first: Candidate, e: Evidence, unit: float, weights: Mapping[str, float]) -> float:
     """Estimate the probability that no hit answers a query in prose, from the first hit's score and the best cosine.
-
-    `unit` is the best score that ranks alone can give; the score is divided by it.
-    """
+    `unit` is the best score that ranks alone can give; the score is divided by it."""
     odds = weights[BIAS] + weights["score"] * first.score / unit + weights["nearness"] * e.best_cosine
     return 1.0 / (1.0 + math.exp(-odds))
 
 
 def estimate_confidence(unit: UnitRow, e: Evidence, weights: Mapping[str, float]) -> float:
     """Estimate the probability, 0 to 1, that a unit is what the query asks for."""
-    odds = math.fsum(
-        [weights[BIAS], *(weights.get(name, 0.0) * value for name, value in measure_signs(unit, e).items())]
-    )
+    signs = measure_signs(unit, e).items()
+    odds = math.fsum([weights[BIAS], *(weights.get(name, 0.0) * value for name, value in signs)])
     return 1.0 / (1.0 + math.exp(-odds))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 from codelens.model.code import DocumentId, UnitId, UnitRow
 from codelens.model.history import PastCommit
@@ -35,9 +36,8 @@ and 1; .407 and .409 for b of 0 and .5 (tasks .420 and .436). A b above 0 avoids
 MOST_OF_MESSAGES, SOME_MESSAGES = 0.2, 20
 """A word in more messages than this share of them, and than this number, is ignored: it is too common, such as "add"."""
 IN_FILE_LENGTH_SHARE = 0.5  # b of BM25 for files, whose length is their number of units
-_COMMIT_TYPES = frozenset(
-    ["feat", "fix", "docs", "style", "refactor", "perf", "test", "tests", "build", "ci", "chore", "revert"]
-)  # Types at the start of conventional commits, which name a kind of change and not a part of the code
+_COMMIT_TYPES = "feat fix docs style refactor perf test tests build ci chore revert"
+"""Types at the start of conventional commits, which name a kind of change and not a part of the code."""
 _AT = {name: place for place, name in enumerate(COLUMNS)}
 _NAMED = tuple(_AT[name] for name in ("name", "container"))
 
@@ -91,11 +91,11 @@ Reading = Callable[[Store, Iterable[UnitId]], object]  # A function that reads d
 
 
 class Evidence:
-    """Evidence for one query. `gather` adds candidates; the maxima are taken over the candidates of its first call."""
+    """Evidence for one query. `add_units` adds candidates; the maxima are taken over the candidates of its first call."""
 
     def __init__(self, run: SearchRun, findings: Findings, vector: bytes = b"") -> None:
         """Read the query and count its terms in the index; `vector` is its embedding, empty to ignore vectors."""
-        self.query, self._store, self._vector = run.terms, run.store, vector
+        self.query, self._store = run.terms, run.store
         self._weights = tuple(run.profile.bm25f.get(column, 0.0) for column in COLUMNS)
         self.channels = frozenset(findings.matches)
         self.verbatim, self.resemblance, self.fragments = findings.evidence
@@ -115,12 +115,13 @@ class Evidence:
         self._scales = [_Scales(weight) for weight in self._weights]
         self.cosine: dict[UnitId, float] = {}
         self.files: dict[DocumentId, float] = {}
-        self._said_in_files: dict[DocumentId, float] = {}
+        self.share_in_file: dict[DocumentId, float] = {}  # File → share of the query's words, by rarity, in its units
         self.uses: dict[int, int] = {}
         self.messages: dict[DocumentId, tuple[float, int]] = {}
         """File → (score of its commits' messages as a share of the best possible, number of the best message)."""
-        self._in_messages: Mapping[str, float] = {}
-        """Word of the query → its rarity in messages, for words that occur in messages but not in too many."""
+        in_messages: Mapping[
+            str, float
+        ] = {}  # Word → its rarity in messages, if they have it, and not too many of them
         if run.profile.features.get("messages"):
             messages = self._store.messages
             total, files, said = messages.totals()
@@ -128,16 +129,15 @@ class Evidence:
             rarity = {word: compute_idf(total, count) for word, count in counts.items()}
             self._of_messages, self._mean_said = math.fsum(rarity.values()), said / files if files else 0.0
             most = max(SOME_MESSAGES, MOST_OF_MESSAGES * total)
-            self._in_messages = {word: rarity[word] for word, n in counts.items() if 0 < n <= most}
+            in_messages = {word: rarity[word] for word, n in counts.items() if 0 < n <= most}
+        self._wanted = CandidateReads(self.terms, self.asked, in_messages, vector)
         self.best_bm25 = self.best_related = self.best_cosine = self.best_file = self.best_found = 0.0
-
-    # The query
 
     def _read_query(self) -> None:
         query = self.query
         self.query_words = collect_words(query)
         self._term_of = _TermsOfNames(query)
-        self.words_of_name = self._term_of.split_name
+        self.split_name = self._term_of.split_name
         self.names = {t.text: t for t in reversed(query.names)}
         self.folded = fold_identifier(query.text)
         holder, name = split_qualified(query.text)
@@ -145,7 +145,7 @@ class Evidence:
         """The query as a dotted name, if all of it is one qualified name; else empty."""
         scope = re.match(r"[\w(/., -]{2,40}?\)?(?=!?: )", query.text)
         words = split_identifier(scope[0].replace("/", " ").replace("(", " ").replace(".", " ")) if scope else ()
-        actions = load_words().action | _COMMIT_TYPES
+        actions = load_words().action.union(_COMMIT_TYPES.split())
         self.scope = tuple(dict.fromkeys(strip_ending(w) for w in words if len(w) > 1 and w not in actions))
         self._path_words: dict[str, frozenset[str]] = {}
 
@@ -171,12 +171,10 @@ class Evidence:
             frequency = self._store.postings.count_units(term.text)
             if not frequency and share == 1.0:
                 self.parts.append(fold_identifier(term.text))
+            factor = OF_AN_ACTION if term.origin.casefold() in actions else 1.0
             self.terms.append(term.text)
-            self.rarity.append(
-                compute_idf(total, frequency) * share * (OF_AN_ACTION if term.origin.casefold() in actions else 1.0)
-            )
-        self.words = len({t.text for t in self.query.words})
-        """Number of `terms` that are the query's own words; they come first."""
+            self.rarity.append(compute_idf(total, frequency) * share * factor)
+        self.words = len({t.text for t in self.query.words})  # `terms` begin with so many words of the query itself
         self.of_words = math.fsum(self.rarity[: self.words])
         self.asked = self.terms[: len(self.terms) - len(self._stands_for)]
         """The terms without those of the lexicon, which come last; only these are counted in files."""
@@ -184,50 +182,38 @@ class Evidence:
         self.place = {term: place for place, term in enumerate(self.terms)}
         self._means: Sequence[float] = ()
 
-    # The candidates
-
     @property
     def reading(self) -> Reading:
-        """A function that reads from a store all that `gather` needs for some units."""
-        return partial(_read, terms=self.terms, asked=self.asked, messages=self._in_messages, vector=self._vector)
+        """A function that reads from a store all that `add_units` needs for some units."""
+        return partial(_read_with_rows, wanted=self._wanted)
 
-    def gather(self, units: Iterable[UnitRow]) -> None:
+    def add_units(self, units: Iterable[UnitRow]) -> None:
         """Add the counts of more candidates. Raises OutOfTime, after which the evidence is unusable."""
-        self._store.budget.check()
+        store = self._store
+        store.budget.check()
         new = [unit for unit in units if unit.id not in self.units]
         first = not self.units
         self.units |= {unit.id: unit for unit in new}
         pool = UnitSet(sorted(unit.id for unit in new))
-        documents = {unit.document for unit in new}
-        uncounted = documents - self.files.keys()
-        self._store.foresee(
-            ("occurrences.count_in_units", (pool, self.terms)),
-            *([("vectors.measure_units", (pool, self._vector))] if self._vector else []),
-            ("edges.count_using_files", (pool,)),
-            *([("occurrences.count_in_files", (uncounted, self.asked))] if uncounted else []),
-            *([("messages.weigh", (uncounted, self._in_messages))] if uncounted and self._in_messages else []),
-        )
-        occurrences = self._store.occurrences.count_in_units(pool, self.terms, self._store.budget.check)
+        uncounted = {unit.document for unit in new} - self.files.keys()
+        occurrences, uses, distances, messages, in_files = _read_counts(store, pool, uncounted, self._wanted)
+        store.budget.check()
         self.found |= occurrences
-        if not self._means and any(map(self._store.postings.count_units, self.terms)):
-            rows, tokens = self._store.postings.read_totals()
+        if not self._means and any(map(store.postings.count_units, self.terms)):
+            rows, tokens = store.postings.read_totals()
             self._means = tuple(count / max(1, rows) for count in tokens)
             for scales, mean in zip(self._scales, self._means, strict=False):
                 scales.mean = mean or 1.0
-        self._store.budget.check()
-        self._weigh(occurrences)
-        if self._vector:
-            distances = self._store.vectors.measure_units(pool, self._vector)
-            self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
-        self._store.budget.check()
-        rarity = self._in_messages
-        for document, messages in self._store.messages.weigh(uncounted, rarity).items() if rarity else ():
-            norm = weigh_length(messages.said, self._mean_said, OF_MESSAGES, MESSAGES_LENGTH_SHARE)
-            score = score_text(((rarity[word], weight) for word, weight in messages.terms.items()), norm)
-            self.messages[document] = score / self._of_messages, messages.best
-        if uncounted:
-            self._gather_files(uncounted)
-        self.uses |= self._store.edges.count_using_files([unit.id for unit in new])
+        self._weigh_units(occurrences)
+        self.uses |= uses
+        self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
+        rarity = self._wanted.messages
+        for document, said in messages.items():
+            norm = weigh_length(said.said, self._mean_said, OF_MESSAGES, MESSAGES_LENGTH_SHARE)
+            score = score_text(((rarity[word], weight) for word, weight in said.terms.items()), norm)
+            self.messages[document] = score / self._of_messages, said.best
+        if in_files:
+            self._weigh_files(uncounted, *in_files)
         if first:
             self.best_bm25 = max(self.bm25.values(), default=0.0)
             self.best_related = max(self.related.values(), default=0.0)
@@ -235,12 +221,11 @@ class Evidence:
             self.best_file = max(self.files.values(), default=0.0)
             self.best_found = min(1.0, self.best_bm25 / self.of_words) if self.of_words else 0.0
 
-    def _weigh(self, occurrences: Mapping[UnitId, Occurrences]) -> None:
+    def _weigh_units(self, occurrences: Mapping[UnitId, Occurrences]) -> None:
         """Compute for each unit BM25F of the query's terms and of related terms, and the shares of the query's words, by rarity,
         in the unit and in its name. A word counts in part if only a related word occurs.
 
-        BM25F is Σ idf · tf / (k1 + tf), tf = Σ over fields of weight · count / (1 - b + b · length / mean length).
-        """
+        BM25F is Σ idf · tf / (k1 + tf), tf = Σ over fields of weight · count / (1 - b + b · length / mean length)."""
         rarity, scales, stands_for = self.rarity, self._scales, self._stands_for
         for unit, in_unit in occurrences.items():
             lengths = in_unit.lengths
@@ -277,8 +262,12 @@ class Evidence:
         """Find the commit with the best message among those that changed a file, which must be in `messages`."""
         return self._store.messages.commit(self.messages[document][1])[1]
 
-    def _gather_files(self, documents: set[DocumentId]) -> None:
-        lengths, holding = self._store.occurrences.count_in_files(documents, self.asked, self._store.budget.check)
+    def _weigh_files(
+        self,
+        documents: Iterable[DocumentId],
+        lengths: Mapping[DocumentId, int],
+        holding: Sequence[Mapping[DocumentId, int]],
+    ) -> None:
         mean = self._store.units.count() / max(1, self._store.occurrences.count_files())
         counts: dict[DocumentId, list[tuple[int, int]]] = {document: [] for document in documents}
         for place, of_term in enumerate(holding):
@@ -288,29 +277,22 @@ class Evidence:
             norm = weigh_length(lengths.get(document, 1), mean, SATURATION, IN_FILE_LENGTH_SHARE)
             self.files[document] = score_text(((self.rarity[place], count) for place, count in counts_in_file), norm)
             rarity = math.fsum([self.rarity[place] for place, _ in counts_in_file if place < self.words])
-            self._said_in_files[document] = rarity / self.of_words if self.of_words else 0.0
+            self.share_in_file[document] = rarity / self.of_words if self.of_words else 0.0
 
-    # What features ask
-
-    def holds_instead(self, unit: UnitId) -> bool:
+    def has_stand_in(self, unit: UnitId) -> bool:
         """Decide if the unit contains an abbreviation or alias of one of the query's words."""
         in_unit = self.found.get(unit)
         return in_unit is not None and any(self.terms[place] in self._instead for place in in_unit.counts)
 
-    def share_in_scope(self, unit: UnitRow) -> float:
+    def compute_scope_share(self, unit: UnitRow) -> float:
         """Compute the share of the words before the query's colon (`fix(parser): …`) that occur in path or qualified name."""
         if not self.scope:
             return 0.0
         if unit.path not in self._path_words:
-            self._path_words[unit.path] = frozenset(
-                strip_ending(w) for part in unit.path.split("/") for w in split_identifier(part)
-            )
-        name_words = frozenset(strip_ending(w) for w in split_identifier(unit.qualified_name))
-        return sum(w in name_words or w in self._path_words[unit.path] for w in self.scope) / len(self.scope)
-
-    def share_in_file(self, document: DocumentId) -> float:
-        """Look up the share of the query's words, by rarity, that occur in a file's units."""
-        return self._said_in_files[document]
+            words = (word for part in unit.path.split("/") for word in split_identifier(part))
+            self._path_words[unit.path] = frozenset(map(strip_ending, words))
+        words_here = self._path_words[unit.path].union(map(strip_ending, split_identifier(unit.qualified_name)))
+        return sum(word in words_here for word in self.scope) / len(self.scope)
 
     def compute_rarity(self, words: Iterable[str]) -> float:
         """Compute the share of the query's words, by rarity, of which these words of a name are forms."""
@@ -323,20 +305,27 @@ def read_rows(store: Store, units: Iterable[UnitId]) -> object:
     return store.units.read_rows(units)
 
 
-def _read(
-    store: Store,
-    units: Iterable[UnitId],
-    terms: Sequence[str],
-    asked: Sequence[str],
-    messages: Mapping[str, float],
-    vector: bytes,
-) -> None:
+class CandidateReads(NamedTuple):
+    """The data to read about candidates."""
+
+    terms: Sequence[str]
+    asked: Sequence[str]  # The terms that are counted in files
+    messages: Mapping[str, float]  # The words that are looked for in messages of commits; empty to read none
+    vector: bytes  # The vector to measure distances from; empty to measure none
+
+
+def _read_counts(store: Store, pool: UnitSet, documents: Collection[DocumentId], wanted: CandidateReads) -> list[Any]:
+    """Read about units: counts of the terms, files that use each unit, distances; about files: messages, counts of the terms."""
+    terms, asked, messages, vector = wanted
+    return store.at_once(
+        partial(store.occurrences.count_in_units, pool, terms, store.budget.check),
+        partial(store.edges.count_using_files, pool),
+        partial(store.vectors.measure_units, pool, vector) if vector else dict,
+        partial(store.messages.weigh, documents, messages) if messages and documents else dict,
+        partial(store.occurrences.count_in_files, documents, asked, store.budget.check) if documents else tuple,
+    )
+
+
+def _read_with_rows(store: Store, units: Iterable[UnitId], wanted: CandidateReads) -> None:
     pool = UnitSet(sorted(units))
-    documents = {row.document for row in store.units.read_rows(pool).values()}
-    store.occurrences.count_in_units(pool, terms, store.budget.check)
-    store.occurrences.count_in_files(documents, asked, store.budget.check)
-    store.edges.count_using_files(pool)
-    if messages:
-        store.messages.weigh(documents, messages)
-    if vector:
-        store.vectors.measure_units(pool, vector)
+    _read_counts(store, pool, {row.document for row in store.units.read_rows(pool).values()}, wanted)

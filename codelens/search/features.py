@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from typing import TypeVar
 
 from codelens.model.budget import TimeBudget
-from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, TYPE_KINDS, UnitRow
+from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, TYPE_KINDS, UnitId, UnitRow
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.search import Candidate, add_features
 from codelens.search.evidence import Evidence
@@ -49,7 +49,6 @@ class Pool:
         return [known[name] for name in self.names]
 
 
-Key = TypeVar("Key", bound=int)
 Column = Callable[[Pool, Evidence], Sequence[float]]  # The values of all candidates, in order; empty if all are 0
 Sentence = Callable[[UnitRow, Evidence, float], str]
 
@@ -60,25 +59,26 @@ class Feature:
 
     name: str
     column: Column
-    says: Sentence
+    explain: Sentence
     channel: str = ""  # The channel whose evidence it uses; the feature is left out if that channel did not run
 
 
-_ROLE_WORDS = {
-    "test": "test tests testing tested unittest pytest spec specs fixture fixtures mock mocks",
-    "example": "example examples sample samples demo demos",
-    "vendored": "vendor vendored",
-    "docs": "doc docs documentation readme changelog guide tutorial",
-    "generated": "generated",
-}
+ROLE_WORDS: Mapping[str, frozenset[str]] = {
+    role: frozenset(words.split())
+    for role, words in (
+        ("test", "test tests testing tested unittest pytest spec specs fixture fixtures mock mocks"),
+        ("example", "example examples sample samples demo demos"),
+        ("vendored", "vendor vendored"),
+        ("docs", "doc docs documentation readme changelog guide tutorial"),
+        ("generated", "generated"),
+    )
+}  # Role of a path → words of a query that ask for files of this role
 ROLE_SAID = {
     "test": "in tests or benchmarks",
     "example": "in an example",
     "docs": "in documentation",
     "vendored": "in vendored code, a copy of another project's",
 }  # Role of a path that is a feature → its sentence
-ROLE_WORDS: Mapping[str, frozenset[str]] = {role: frozenset(words.split()) for role, words in _ROLE_WORDS.items()}
-"""Role of a path → words of a query that ask for files of this role."""
 FUNCTION_KINDS = ("function", "method")
 OTHER_CONTAINER = 0.5
 """Value of an exact name if the query names another container: for `Class.method`, the method of another class."""
@@ -99,17 +99,35 @@ ALL_BUT = 0.9999  # Shares above this are called the whole
 MOST_PARTS = 6  # Words of a name that count; further ones add nothing. From a fitted prototype.
 
 
-def _look_up(values: Mapping[Key, float], pool: Sequence[Key]) -> Sequence[float]:
-    return [values.get(one, 0.0) for one in pool] if values else ()
+def _look_up_values(find_values: Callable[[Evidence], Mapping[UnitId, float]]) -> Column:
+    """Make a column of the values of units; units without a value have 0."""
+
+    def measure(pool: Pool, e: Evidence) -> Sequence[float]:
+        values = find_values(e)
+        return [values.get(unit, 0.0) for unit in pool.ids] if values else ()
+
+    return measure
 
 
-def _divide(values: Mapping[Key, float], whole: float, pool: Sequence[Key]) -> Sequence[float]:
-    """Divide each value by the whole; empty if the whole is 0."""
-    return [values.get(one, 0.0) / whole for one in pool] if whole else ()
+def _look_up_typed(token: bool) -> Column:
+    return _look_up_values(lambda e: {unit: find.value for unit, find in e.verbatim.items() if find.token == token})
 
 
-def _square_values(column: Sequence[float], factor: float = 1.0) -> Sequence[float]:
-    return [value**2 * factor for value in column]
+def _divide_values(find_values: Callable[[Evidence], tuple[Mapping[UnitId, float], float]]) -> Column:
+    """Make a column of the values of units, divided by a whole; empty if the whole is 0."""
+
+    def measure(pool: Pool, e: Evidence) -> Sequence[float]:
+        values, whole = find_values(e)
+        return [values.get(unit, 0.0) / whole for unit in pool.ids] if whole else ()
+
+    return measure
+
+
+def _square_column(column: Column) -> Column:
+    return lambda pool, e: [value**2 for value in column(pool, e)]
+
+
+_NEARNESS = _divide_values(lambda e: (e.cosine, e.best_cosine))
 
 
 def _measure_exact_name(pool: Pool, e: Evidence) -> Sequence[float]:
@@ -165,7 +183,7 @@ def _explain_whole_name(unit: UnitRow, evidence: Evidence, value: float) -> str:
 def _measure_name_match(pool: Pool, e: Evidence) -> Sequence[float]:
     def score_name(name: str) -> float:
         """Compute the F1 score of a name's words against the query's words."""
-        words, matched = e.words_of_name(name)
+        words, matched = e.split_name(name)
         precision, recall = (len(matched) / len(words), e.compute_rarity(matched)) if matched else (0.0, 0.0)
         return 2 * precision * recall / (precision + recall) if precision and recall else 0.0
 
@@ -174,9 +192,7 @@ def _measure_name_match(pool: Pool, e: Evidence) -> Sequence[float]:
 
 def _measure_name_part(pool: Pool, e: Evidence) -> Sequence[float]:
     """Measure the longest part of each name that the query contains, as a share of the name.
-
-    A whole name counts here only if the query is a single name, as `c.JSON`, so that longer names do not get ahead of it.
-    """
+    A whole name counts here only if the query is a single name, as `c.JSON`, so that longer names do not get ahead of it."""
     parts, alone = [part for part in e.parts if len(part) >= SHORTEST_PART], e.is_one_name
 
     def score_name(folded: str) -> float:
@@ -190,13 +206,17 @@ def _measure_file_name(pool: Pool, e: Evidence) -> Sequence[float]:
     """Measure the share of the words of a file's name that the query contains."""
     shares = {}
     for document, path in {unit.document: unit.path for unit in pool.units}.items():
-        words, matched = e.words_of_name(path.rpartition("/")[2].partition(".")[0])
+        words, matched = e.split_name(path.rpartition("/")[2].partition(".")[0])
         shares[document] = len(matched) / len(words) if matched else 0.0
     return [shares[document] for document in pool.documents]
 
 
+def _count_lines(unit: UnitRow) -> int:
+    return unit.end_line - unit.start_line + 1
+
+
 def _explain_lines(unit: UnitRow, _: Evidence, __: float) -> str:
-    lines = unit.end_line - unit.start_line + 1
+    lines = _count_lines(unit)
     size = "short" if lines <= SHORT else "long" if lines >= LONG else "of medium length"
     return f"{size} ({quantity(lines, 'line')})"
 
@@ -221,11 +241,11 @@ def _explain_nearness(_: UnitRow, __: Evidence, share: float) -> str:
     return "the closest in meaning" if share > ALL_BUT else f"{share:.0%} as close in meaning as the closest"
 
 
-def _say(text: str) -> Sentence:
+def _say_text(text: str) -> Sentence:
     return lambda _, __, ___: text
 
 
-def _compare(what: str, noun: str = "hit") -> Sentence:
+def _say_share(what: str, noun: str = "hit") -> Sentence:
     """Make a sentence that gives the value as a share of the best one."""
     return lambda _, __, v: f"{what} best" if v == 1.0 else f"{what} {v:.0%} as well as the best {noun}"
 
@@ -238,42 +258,36 @@ def _make_role_feature(role: str) -> Feature:
             return ()
         return [1.0 if role in unit.roles else 0.0 for unit in pool.units]
 
-    return Feature(role, measure_role, _say(ROLE_SAID[role]))
+    return Feature(role, measure_role, _say_text(ROLE_SAID[role]))
 
 
-def _make_kind_feature(name: str, kinds: Sequence[str], says: Sentence) -> Feature:
+def _make_kind_feature(name: str, kinds: Sequence[str], explain: Sentence) -> Feature:
     values = dict.fromkeys(kinds, 1.0)
-    return Feature(name, lambda pool, _: [values.get(unit.kind, 0.0) for unit in pool.units], says)
-
-
-def _make_typed_column(token: bool) -> Column:
-    return lambda p, e: _look_up({unit: find.value for unit, find in e.verbatim.items() if find.token == token}, p.ids)
+    return Feature(name, lambda pool, _: [values.get(unit.kind, 0.0) for unit in pool.units], explain)
 
 
 _TABLE = (
     # Words
-    Feature("bm25", lambda p, e: _divide(e.bm25, e.best_bm25, p.ids), _compare("matches the words"), "exact"),
+    Feature("bm25", _divide_values(lambda e: (e.bm25, e.best_bm25)), _say_share("matches the words"), "exact"),
     Feature(
         "related_words",
-        lambda p, e: _divide(e.related, e.best_related, p.ids),
-        _compare("matches related words"),
+        _divide_values(lambda e: (e.related, e.best_related)),
+        _say_share("matches related words"),
         "exact",
     ),
-    Feature(
-        "verbatim", _make_typed_column(token=False), lambda u, e, v: f"has '{e.verbatim[u.id].text}' as typed", "fuzzy"
-    ),
-    Feature("token", _make_typed_column(token=True), lambda u, e, v: f"has {e.verbatim[u.id].text} as typed", "fuzzy"),
+    Feature("verbatim", _look_up_typed(False), lambda u, e, v: f"has '{e.verbatim[u.id].text}' as typed", "fuzzy"),
+    Feature("token", _look_up_typed(True), lambda u, e, v: f"has {e.verbatim[u.id].text} as typed", "fuzzy"),
     Feature(
         "fragment",
-        lambda p, e: _divide({u: m.raw_score for u, m in e.fragments.items()}, MOST_OF_A_PART, p.ids),
+        _divide_values(lambda e: ({unit: match.raw_score for unit, match in e.fragments.items()}, MOST_OF_A_PART)),
         lambda u, e, v: e.fragments[u.id].reason,
         "fuzzy",
     ),
-    Feature("coverage", lambda p, e: _square_values(_look_up(e.said, p.ids)), _explain_coverage, "exact"),
+    Feature("coverage", _square_column(_look_up_values(lambda e: e.said)), _explain_coverage, "exact"),
     Feature(
         "file",
-        lambda p, e: _divide(e.files, e.best_file, p.documents),
-        _compare("its file matches the words", "file"),
+        lambda p, e: [e.files.get(file, 0.0) / e.best_file for file in p.documents] if e.best_file else (),
+        _say_share("its file matches the words", "file"),
         "exact",
     ),
     # Names and paths
@@ -282,65 +296,51 @@ _TABLE = (
     Feature(
         "name_match",
         _measure_name_match,
-        lambda u, e, v: f"its name shares {', '.join(e.words_of_name(u.name)[1])} with the query",
+        lambda u, e, v: f"its name shares {', '.join(e.split_name(u.name)[1])} with the query",
     ),
     Feature(
         "related_name",
-        lambda p, e: _look_up(e.related_names, p.ids),
+        _look_up_values(lambda e: e.related_names),
         lambda u, e, v: f"its name and the names around it have words related to {v:.0%} of the query",
     ),
-    Feature("resemblance", lambda p, e: _look_up(e.resemblance, p.ids), _say("its name is in the query, misspelled")),
+    Feature("resemblance", _look_up_values(lambda e: e.resemblance), _say_text("its name is in the query, misspelled")),
     Feature("name_part", _measure_name_part, lambda u, e, v: f"a part of the query is {v:.0%} of its name"),
     Feature(  # targets of a user's own class are the answer, regardless of words and ranks
         "own_class",
-        lambda p, e: _look_up({u: 1.0 for u, m in e.concepts.items() if m.raw_score >= CERTAIN_CLASS}, p.ids),
+        _look_up_values(
+            lambda e: {unit: 1.0 for unit, match in e.concepts.items() if match.raw_score >= CERTAIN_CLASS}
+        ),
         lambda u, e, v: e.concepts[u.id].reason,
     ),
     Feature("file_name", _measure_file_name, lambda u, e, v: f"the query has {v:.0%} of the words of its file's name"),
     Feature(
         "scope",
-        lambda p, e: [e.share_in_scope(unit) for unit in p.units] if e.scope else (),
+        lambda p, e: [e.compute_scope_share(unit) for unit in p.units] if e.scope else (),
         lambda u, e, v: f"its place and name have {v:.0%} of {' '.join(e.scope)}",
     ),
     *map(_make_role_feature, ROLE_SAID),
     # Vectors; the last one counts as far as no candidate contains the query's words
-    Feature("nearness", lambda p, e: _divide(e.cosine, e.best_cosine, p.ids), _explain_nearness, "vector"),
-    Feature(
-        "nearest",
-        lambda p, e: _square_values(_divide(e.cosine, e.best_cosine, p.ids)),
-        lambda u, e, v: _explain_nearness(u, e, math.sqrt(v)),
-        "vector",
-    ),
+    Feature("nearness", _NEARNESS, _explain_nearness, "vector"),
+    Feature("nearest", _square_column(_NEARNESS), lambda u, e, v: _explain_nearness(u, e, math.sqrt(v)), "vector"),
     Feature(
         "near_unmet",
-        lambda p, e: _square_values(_divide(e.cosine, e.best_cosine, p.ids), 1.0 - e.best_found),
+        lambda p, e: [square * (1.0 - e.best_found) for square in _square_column(_NEARNESS)(p, e)],
         lambda u, e, v: f"meaning counts more, because the best match of words is {e.best_found:.0%} of a perfect one",
         "vector",
     ),
     # Kinds of units
     _make_kind_feature("type", TYPE_KINDS, lambda u, e, v: u.kind),
     _make_kind_feature("function", FUNCTION_KINDS, lambda u, e, v: u.kind),
-    _make_kind_feature("chunk", ("toplevel", "text"), _say("text outside of definitions")),
+    _make_kind_feature("chunk", ("toplevel", "text"), _say_text("text outside of definitions")),
     _make_kind_feature(
         "section",
         ("section", *NOTE_KINDS, TODO),
         lambda u, e, v: "a section of a document" if u.kind == "section" else f"a {u.kind}",
     ),
-    Feature(
-        "local",
-        lambda p, e: [1.0 if unit.local else 0.0 for unit in p.units],
-        lambda u, e, v: f"local to {u.container}",
-    ),
-    Feature(  # a definition in the code that a document quotes
-        "quoted",
-        lambda p, e: [1.0 if unit.local and unit.is_quoted else 0.0 for unit in p.units],
-        _say("quoted by a document"),
-    ),
-    Feature(
-        "lines",
-        lambda p, e: [math.log1p(unit.end_line - unit.start_line + 1) / 5 for unit in p.units],
-        _explain_lines,
-    ),
+    Feature("local", lambda p, e: [float(unit.local) for unit in p.units], lambda u, e, v: f"local to {u.container}"),
+    # A definition in the code that a document quotes
+    Feature("quoted", lambda p, e: [float(unit.is_quoted) for unit in p.units], _say_text("quoted by a document")),
+    Feature("lines", lambda p, e: [math.log1p(_count_lines(unit)) / 5 for unit in p.units], _explain_lines),
     Feature(
         "parts",
         lambda p, e: p.map_names(lambda name: min(len(split_cached(name)), MOST_PARTS) / MOST_PARTS),
@@ -349,12 +349,12 @@ _TABLE = (
     # History, and the rest of the code
     Feature(
         "messages",
-        lambda p, e: _look_up({document: share for document, (share, _) in e.messages.items()}, p.documents),
+        lambda p, e: [e.messages[file][0] if file in e.messages else 0.0 for file in p.documents],
         _explain_messages,
     ),
     Feature(
         "uses",
-        lambda p, e: _look_up({unit: min(1.0, math.log1p(files) / 4) for unit, files in e.uses.items()}, p.ids),
+        _look_up_values(lambda e: {UnitId(unit): min(1.0, math.log1p(files) / 4) for unit, files in e.uses.items()}),
         lambda u, e, v: f"connected with {quantity(e.uses[int(u.id)], 'other file')}, not counting tests",
     ),
 )
@@ -362,7 +362,7 @@ FEATURES: Mapping[str, Feature] = {feature.name: feature for feature in _TABLE}
 """Name → feature. search/walk.py adds the feature of the walk over the graph, then search/company.py adds its features."""
 
 
-def measure(
+def measure_features(
     candidates: Sequence[Candidate],
     evidence: Evidence,
     weights: Mapping[str, float],
@@ -370,21 +370,17 @@ def measure(
     explainers: Mapping[str, Callable[[UnitRow], str]] = {},
 ) -> None:
     """Add to these candidates, in place, the features that have a weight and whose channel ran.
-
-    `explainers` explain features that are measured elsewhere. Raises OutOfTime before any feature is added.
-    """
+    `explainers` explain features that are measured elsewhere. Raises OutOfTime before any feature is added."""
     pool = Pool([candidate.unit for candidate in candidates])
 
-    def says(unit: UnitRow, name: str, value: float) -> str:
-        return FEATURES[name].says(unit, evidence, value) if name in FEATURES else explainers[name](unit)
+    def explain(unit: UnitRow, name: str, value: float) -> str:
+        return FEATURES[name].explain(unit, evidence, value) if name in FEATURES else explainers[name](unit)
 
     for candidate in candidates:
-        candidate.write_reason = says
+        candidate.write_reason = explain
     columns: list[tuple[str, float, Sequence[float]]] = []
     for name, feature in FEATURES.items():
-        weight = weights.get(name)
-        if not weight or (feature.channel and feature.channel not in evidence.channels):
-            continue
-        budget.check()
-        columns.append((name, weight, feature.column(pool, evidence)))
+        if (weight := weights.get(name)) and (not feature.channel or feature.channel in evidence.channels):
+            budget.check()
+            columns.append((name, weight, feature.column(pool, evidence)))
     add_features(candidates, columns)

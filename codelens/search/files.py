@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
@@ -20,19 +20,20 @@ from codelens.model.fast_dataclass import replace
 from codelens.model.graph import make_document_node
 from codelens.model.request import OPTIONS, UNITS, SearchOptions
 from codelens.model.search import Candidate, ExpandedQuery, Match, rank_candidates
+from codelens.query.conditions import demands_text
 from codelens.query.nodes import Query
 from codelens.search.channels import Channel, ChannelResult, Findings
-from codelens.search.channels.vector import find_by_meaning, query_vector
+from codelens.search.channels.vector import compute_query_vector, find_by_meaning
 from codelens.search.evidence import OF_AN_EXTRA
 from codelens.search.fuse import fuse_rankings, normalise_weights
 from codelens.search.lexicon import LETTERS_PER_SLIP, add_related_words, load_aliases
-from codelens.search.order import add_factors, drop_below, finish_ranking, sort
+from codelens.search.order import add_factors, drop_below, finish_ranking, sort_candidates
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import Ranking
 from codelens.search.retrieve import retrieve
 from codelens.search.run import SearchRun
 from codelens.search.scope import list_documents_in_scope, make_file_unit
-from codelens.search.terms import expand, list_plain_texts
+from codelens.search.terms import expand_query, list_plain_texts
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Part, Store
 from codelens.store.vectors import cosine
@@ -49,14 +50,9 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, tuple[
     """Map each file with a word of the query to (BM25F, reason such as 'BM25 4.20: name config; defines load, read')."""
     documents, names = store.files.read_totals()
     weights = dict.fromkeys((t.text for t in query.extra), OF_AN_EXTRA) | {t.text: 1.0 for t in query.words}
-    store.foresee(
-        *((f"files.{field}", (term,)) for term in weights for field in ("find_imports", "count_named")),
-        *(("files.find_on_path", (term, field)) for term in weights for field in ("concepts", "path")),
-    )
-    counts_of = {term: _count_in_fields(term, store) for term in weights}
-    lengths = store.files.count_definitions(
-        {d for fields in counts_of.values() for in_field in fields.values() for d in in_field}
-    )
+    counted = store.at_once(*(partial(_count_in_fields, term, store) for term in weights))
+    counts_of: dict[str, Mapping[str, Mapping[DocumentId, int]]] = dict(zip(weights, counted, strict=True))
+    lengths = store.files.count_definitions({d for of in counts_of.values() for field in of.values() for d in field})
     mean = names / documents if documents else 1.0
     parts: dict[DocumentId, list[tuple[float, float]]] = {}
     matched: dict[DocumentId, dict[str, list[str]]] = {}
@@ -82,13 +78,14 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, tuple[
 def _count_in_fields(term: str, store: Store) -> Mapping[str, Mapping[DocumentId, int]]:
     """Count a term's occurrences: field → document → count."""
     store.budget.check()
-    importing = [document for document, text in store.files.find_imports(term) if term in index_terms(text).split()]
-    return {
-        "concepts": dict.fromkeys(store.files.find_on_path(term, "concepts"), 1),
-        "path": dict.fromkeys(store.files.find_on_path(term, "path"), 1),
-        "names": store.files.count_named(term),
-        "imports": dict.fromkeys(importing, 1),
-    }
+    imports, concepts, folders, names = store.at_once(
+        partial(store.files.find_imports, term),
+        *(partial(store.files.find_on_path, term, field) for field in ("concepts", "path")),
+        partial(store.files.count_named, term),
+    )
+    importing = [document for document, text in imports if term in index_terms(text).split()]
+    found = {"concepts": concepts, "path": folders, "imports": importing}
+    return {"names": names} | {field: dict.fromkeys(documents, 1) for field, documents in found.items()}
 
 
 MODES = ("hybrid", "keyword", "vector", "fuzzy")
@@ -106,9 +103,7 @@ MOST_OUTLINED = 12  # Most names of a file's definitions that its hit shows; the
 
 def rank_files(query: str | Query, store: Store, options: SearchOptions, settings: Settings) -> Ranking:
     """Find and rank the files that match a query, as candidates of the kind `file`.
-
-    Raises the errors of `rank`, and UsageError for options and modes that do not apply to files.
-    """
+    Raises the errors of `rank`, and UsageError for options and modes that do not apply to files."""
     for name, row in OPTIONS.items():
         if row.applies == (UNITS,) and getattr(options, name) != row.default:
             raise UsageError(f"{row.spelling} does not apply to --files-only", "leave out one of the two")
@@ -116,7 +111,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     run = SearchRun.start(query, store, options, settings, profile)
     query, files = run.query, FilesInScope(run)
     run.trace.count_lap("scope")
-    terms = expand(list_plain_texts(query), query.identifiers, query.text)
+    terms = expand_query(list_plain_texts(query), query.identifiers, query.text)
     terms = add_related_words(terms, store, load_aliases(settings.aliases) if settings.aliases else {}, {})
     run = replace(run, terms=terms, abilities=run.find_abilities())
     run.budget.limits += terms.left_out
@@ -134,7 +129,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     names = list(_find_possible_names(query))
     findings, named = store.at_once(
         partial(retrieve, run, chosen, lambda name, _: int(cuts[name])),
-        partial(files.compare, names, _compare_endings),
+        partial(files.compare_names, names, _compare_endings),
     )
     if options.mode == "fuzzy":  # then all words are compared by their letters
         names = [*dict.fromkeys([*names, *query.words, *query.identifiers])]
@@ -144,18 +139,19 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
         unknown = {term.text for term in terms.words if not store.files.find_on_path(term.text, "concepts")}
         names = [name for name in names if unknown & set(index_terms(name.rpartition("/")[2]).split())]
     if names:
-        named |= files.compare(names, _compare_letters)
-    if run.scope.demands_text or not (terms.words or terms.names):  # files are found for the conditions alone
-        findings = findings._replace(literal=frozenset(map(_number_as_unit, files.find_rows())))
+        named |= files.compare_names(names, _compare_letters)
+    if demands_text(run.query.node) or not (terms.words or terms.names):  # files are found for the conditions alone
+        findings = findings._replace(literal=frozenset(map(_convert_to_unit, files.find_rows())))
 
     candidates = _score_files(run, files, findings, named, weights)
     best, given = candidates[0].score if candidates else 0.0, options.min_score
-    least = best * (weights["minimum"] if given is None else given)
-    spared = findings.literal if given is None else ()
-    candidates = drop_below(
-        run.trace, candidates, lambda c: c.score, lambda c: -math.inf if c.unit.id in spared else least, best
-    )
-    ranking = finish_ranking(Ranking(run, findings, candidates), sort(run, candidates))
+    spared, least = (findings.literal, weights["minimum"]) if given is None else ((), given)
+
+    def find_least(candidate: Candidate) -> float:
+        return -math.inf if candidate.unit.id in spared else best * least
+
+    candidates = drop_below(run.trace, candidates, lambda c: c.score, find_least, best)
+    ranking = finish_ranking(Ranking(run, findings, candidates), sort_candidates(run, candidates))
     run.trace.count_lap("order")
     return ranking
 
@@ -186,21 +182,19 @@ def _read_weights(options: SearchOptions) -> dict[str, Any]:
     profiles = load_weights()
     row = profiles.get(options.profile, {}).get("files") or profiles["codelens"]["files"]
     if unknown := sorted(set(options.weights) - set(row["channels"])):
-        raise UsageError(
-            f"--files-only has no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}"
-        )
+        channels = f"channels: {', '.join(sorted(row['channels']))}"
+        raise UsageError(f"--files-only has no channel '{unknown[0]}'", channels)
     return {**row, "channels": {**row["channels"], **options.weights}}
 
 
-NamesFound: TypeAlias = "dict[DocumentId, tuple[float, str]]"  # File → (how well its name fits, from 0 to 1; reason)
-NameComparison: TypeAlias = "Callable[[Sequence[str], Iterable[tuple[DocumentId, str]]], NamesFound]"
+NamesFound = dict[DocumentId, tuple[float, str]]  # File → (how well its name fits, from 0 to 1; reason)
+NameComparison = Callable[[Sequence[str], Iterable[tuple[DocumentId, str]]], NamesFound]
 """A function that compares names with the paths of files."""
 
 
 class FilesInScope:
     """The files that may be found: those that the options allow, with a unit that satisfies the query's conditions. If nothing
-    restricts them, all files may be found, and none is read in advance.
-    """
+    restricts them, all files may be found, and none is read in advance."""
 
     def __init__(self, run: SearchRun) -> None:
         self._store, self._options = run.store, run.options
@@ -222,27 +216,25 @@ class FilesInScope:
 
     def read_units(self, units: Collection[UnitId]) -> dict[UnitId, UnitRow]:
         """Read files as units that hits can show: each is its whole file, with the names of its definitions as doc."""
-        store, ids, rows = self._store, [DocumentId(-unit) for unit in units], {}
-        store.foresee(
-            ("documents.read_rows", (ids,)),
-            *(("files.read_outline", (d, MOST_OUTLINED)) for d in ids),
-            *(("files.read_extent", (d,)) for d in ids),
-        )
-        names = {r.id: r.name for r in store.documents.list_repositories()}
-        documents = self.find_rows(ids)
-        for unit in sorted(units, reverse=True):
-            document = documents[DocumentId(-unit)]
-            outline = [name for _, name in store.files.read_outline(document.id, MOST_OUTLINED)]
-            rows[unit] = make_file_unit(document, names[document.repository], store, ", ".join(outline))
-        return rows
+        store, ids = self._store, [DocumentId(-unit) for unit in sorted(units, reverse=True)]
+        names, documents = {r.id: r.name for r in store.documents.list_repositories()}, self.find_rows(ids)
 
-    def select_best(self, scores: Mapping[DocumentId, float], limit: int) -> list[DocumentId]:
+        def make_unit(document: DocumentRow) -> UnitRow:
+            outline = ", ".join(name for _, name in store.files.read_outline(document.id, MOST_OUTLINED))
+            return make_file_unit(document, names[document.repository], store, outline)
+
+        rows = store.at_once(*(partial(make_unit, documents[document]) for document in ids))
+        return {row.id: row for row in rows}
+
+    def select_best(self, matches: Mapping[DocumentId, Match], limit: int) -> ChannelResult:
         """Select the `limit` best of these files that may be found, best first, ties by repository and path."""
+        scores = {document: match.raw_score for document, match in matches.items()}
         if self._chosen is None and len(scores) > limit:
             least = sorted(scores.values())[-limit]
             scores = {document: score for document, score in scores.items() if score >= least}
         rows = self.find_rows(scores)
-        return sorted(rows, key=lambda d: (-scores[d], rows[d].repository, rows[d].path))[:limit]
+        order = sorted(rows, key=lambda d: (-scores[d], rows[d].repository, rows[d].path))[:limit]
+        return ChannelResult([matches[document] for document in order])
 
     def measure_distances(self, vector: bytes, limit: int) -> dict[DocumentId, float]:
         """Measure the distances of the files' vectors from a vector, at least of the `limit` nearest files."""
@@ -250,19 +242,21 @@ class FilesInScope:
             return self._store.vectors.find_nearest_files(vector, limit)
         return self._store.vectors.measure_files(vector, self._chosen)
 
-    def compare(self, names: Sequence[str], comparison: NameComparison) -> dict[UnitId, tuple[float, str]]:
+    def compare_names(self, names: Sequence[str], comparison: NameComparison) -> dict[UnitId, tuple[float, str]]:
         """Map each file whose path fits one of these names to (value, reason)."""
         named: NamesFound = {}
         if self._chosen is not None:
             named = comparison(names, ((row.id, row.path) for row in self._chosen.values()))
         else:
             with self._store.budget.part(CHANNELS, "names of files were not compared with the query"):
-                parts = self._store.in_parts(partial(_compare_all, comparison, names))
+                parts = self._store.in_parts(partial(_compare_with_index, comparison, names))
                 named = {DocumentId(unit): found for part in parts for unit, found in part.of.items()}
-        return {_number_as_unit(document): found for document, found in named.items()}
+        return {_convert_to_unit(document): found for document, found in named.items()}
 
 
-def _compare_all(comparison: NameComparison, names: Sequence[str], store: Store, _: None) -> Part[tuple[float, str]]:
+def _compare_with_index(
+    comparison: NameComparison, names: Sequence[str], store: Store, _: None
+) -> Part[tuple[float, str]]:
     """Compare the names with every file of one index; the result holds documents in place of units."""
     named = comparison(names, store.documents.list_paths())
     return Part(of={UnitId(document): found for document, found in named.items()})
@@ -271,19 +265,17 @@ def _compare_all(comparison: NameComparison, names: Sequence[str], store: Store,
 def find_files_by_words(files: FilesInScope, run: SearchRun, limit: int) -> ChannelResult:
     """Find files by the query's words, best first, ties by path. The raw score is BM25F."""
     scores = rank_by_words(run.terms, run.store)
-    order = files.select_best({document: score for document, (score, _) in scores.items()}, limit)
-    return ChannelResult([Match(_number_as_unit(document), *scores[document]) for document in order])
+    return files.select_best({d: Match(_convert_to_unit(d), *score) for d, score in scores.items()}, limit)
 
 
 def find_files_by_meaning(files: FilesInScope, most_units: int, run: SearchRun, limit: int) -> ChannelResult:
     """Find files by their own vectors (of path, exports and imports), or by the vector of a unit if that is nearer; the
-    `most_units` nearest units count. Nearest first, ties by path. The raw score is the cosine.
-    """
-    vector, least = query_vector(run)
+    `most_units` nearest units count. Nearest first, ties by path. The raw score is the cosine."""
+    vector, least = compute_query_vector(run)
     if not vector:
         return ChannelResult([])
     near = {d: cosine(far) for d, far in files.measure_distances(vector, limit).items()}
-    matches = {d: Match(_number_as_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
+    matches = {d: Match(_convert_to_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
     units = find_by_meaning(run, most_units).matches if most_units else ()
     rows = run.store.units.read_rows([match.unit for match in units])
     in_scope = files.find_rows({row.document for row in rows.values()})
@@ -292,26 +284,22 @@ def find_files_by_meaning(files: FilesInScope, most_units: int, run: SearchRun, 
         if row.document in in_scope and match.raw_score > near.get(row.document, least):
             near[row.document] = match.raw_score
             reason = f"{match.reason} of {row.qualified_name}"
-            matches[row.document] = Match(_number_as_unit(row.document), match.raw_score, reason)
-    order = files.select_best({document: match.raw_score for document, match in matches.items()}, limit)
-    return ChannelResult([matches[document] for document in order])
+            matches[row.document] = Match(_convert_to_unit(row.document), match.raw_score, reason)
+    return files.select_best(matches, limit)
 
 
 def _find_possible_names(query: Query) -> Iterator[str]:
     """Find texts that may name a file: the whole query, and words with a dot or slash, without a line number at the end."""
-    words = [
-        w for w in (*query.words, *query.identifiers, *query.phrases) if "." in w.strip(".") or "/" in w.strip("/")
-    ]
+    texts = (*query.words, *query.identifiers, *query.phrases)
+    words = [text for text in texts if "." in text.strip(".") or "/" in text.strip("/")]
     for text in dict.fromkeys([query.text.strip(' `"'), *words]):
         if name := _LINE.sub("", text.strip().removeprefix("./").strip("/")):
             yield name
 
 
-def _compare_endings(
-    names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]
-) -> dict[DocumentId, tuple[float, str]]:
+def _compare_endings(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) -> NamesFound:
     """Map each document whose path ends in a name to (value, reason). A single word may leave out the file's ending."""
-    named: dict[DocumentId, tuple[float, str]] = {}
+    named: NamesFound = {}
     ends_sought = [(name, f"/{name}", f"/{name}".casefold(), " " not in name) for name in names]
     for document, below in paths:
         path = f"/{below}"
@@ -326,14 +314,12 @@ def _compare_endings(
     return named
 
 
-def _compare_letters(
-    names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]
-) -> dict[DocumentId, tuple[float, str]]:
+def _compare_letters(names: Sequence[str], paths: Iterable[tuple[DocumentId, str]]) -> NamesFound:
     """Map each document whose name is like one of these to (value, reason). File endings do not count."""
     from rapidfuzz.distance import OSA  # 27 ms, and most queries have no mistake
 
     sought = [(name, part) for name in names if len(part := _fold_file_stem(name)) >= SHORTEST_LIKE]
-    named: dict[DocumentId, tuple[float, str]] = {}
+    named: NamesFound = {}
     for document, path in paths:
         stem = _fold_file_stem(path)
         for name, part in sought if stem else ():
@@ -353,6 +339,6 @@ def _fold_file_stem(path: str) -> str:
     return fold_identifier(path.rpartition("/")[2].lstrip(".").partition(".")[0])
 
 
-def _number_as_unit(document: int) -> UnitId:
+def _convert_to_unit(document: int) -> UnitId:
     """Make the unit id that stands for a file: the number of its node in the graph."""
     return UnitId(make_document_node(document))

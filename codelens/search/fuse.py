@@ -40,12 +40,8 @@ def fuse_rankings(
     units: Mapping[UnitId, UnitRow],
     fusion: str = "rrf",
 ) -> list[Candidate]:
-    """Make a candidate for each unit that a channel found, with a contribution from each of these channels.
-
-    `fusion` is one of FUSIONS.
-
-    The order of the channels does not matter: sums are exact (fsum), and contributions are in order of the channels' names.
-    """
+    """Make a candidate for each unit that a channel found, with a contribution from each of these channels, by name; their order
+    does not matter, because sums are exact (fsum). `fusion` is one of FUSIONS."""
     candidates: dict[UnitId, Candidate] = {}
     for channel in sorted(rankings):
         weight, matches = weights.get(channel, 0.0), rankings[channel]
@@ -63,8 +59,8 @@ def fuse_rankings(
 
 def _describe_part(channel: str, weight: float, k: int, rank: int, share: float | None, said: str) -> Contribution:
     if share is None:
-        operands: dict[str, float] = {"weight": weight, "k": k, "rank": rank}
-        return Contribution(channel, weight / (k + rank), f"rank {rank}: {said}", "rrf", operands)
+        ranks = {"weight": weight, "k": k, "rank": rank}
+        return Contribution(channel, weight / (k + rank), f"rank {rank}: {said}", "rrf", ranks)
     reason, operands = f"{share:.1%} of the channel's best: {said}", {"weight": weight, "share": share, "k": k}
     return Contribution(channel, weight * share / (k + 1), reason, "share", operands)
 

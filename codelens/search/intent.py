@@ -20,12 +20,8 @@ SHAPES = ("identifier", "change", "task", "question", EVERYDAY)
 """The sets of weights, by kind of query: the name of a definition, a commit's subject, a task of several sentences, a sentence of
 documentation, and a question whose words no candidate contains."""
 INTENTS: Mapping[str, Mapping[str, float]] = {
-    "identifier": {"identifier": 1.0},
-    "path": {"identifier": 1.0},
-    "regex": {"identifier": 1.0},
-    "change": {"change": 1.0},
-    "task": {"task": 1.0},
-    "question": {"question": 1.0},
+    **{name: {"identifier": 1.0} for name in ("identifier", "path", "regex")},
+    **{shape: {shape: 1.0} for shape in ("change", "task", "question")},
 }  # Value of --intent → share of each set. Paths and patterns name what they look for, as identifiers do.
 UNMET, ALL_UNMET = 0.75, 0.9
 """Share of the words' BM25F that no candidate reaches: above the first, a query counts partly as one in everyday words, above the
@@ -40,10 +36,9 @@ _ASKING = frozenset(("how", "what", "where", "which", "why", "when", "who", "doe
 _PREFIX = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+")
 """The prefix of a commit's subject before the change, such as `fix(parser):` or `lib/parse.c:`."""
 _ARTICLES = frozenset(("a", "an", "the"))
-_LINKING_WORDS = (
+_LINKING = (
     "a an the of to is are be that this it its if for in on by with from as and or which when was has have not can will"
 )
-_LINKING = frozenset(_LINKING_WORDS.split())
 OF_DESCRIPTION = {
     "always": -1.2,
     "words": 0.057,
@@ -56,8 +51,7 @@ OF_DESCRIPTION = {
 """Sign → log odds that a text is a description and not a change: a logistic regression on 3,293 commit subjects and 2,032 first
 sentences of documentation, from 56 repositories that no benchmark uses; it classifies 87 % correctly."""
 SHARPNESS = 2.5
-"""Factor on the log odds. With a factor of 1 the sets are mixed too evenly: commits .393, with 2.5 .396; documentation .515 and
-.514 (on repositories that were left out)."""
+"""Factor on the log odds; 1 mixes the sets too evenly. Commits .393 with 1, .396 with 2.5; documentation .515, .514 (held out)."""
 
 
 def detect_intent(query: Query, chosen: str = "") -> Intent | None:
@@ -70,16 +64,14 @@ def detect_intent(query: Query, chosen: str = "") -> Intent | None:
     words = text.split()
     if any(isinstance(leaf, Pattern) for leaf in find_positive_leaves(query.node)):
         return Intent("regex", "it holds a pattern", INTENTS["regex"])
-    if len(words) == 1 and "/" in text and _PATH.fullmatch(text):
+    if len(words) != 1:
+        return _classify_prose(text, len(words)) if words else None
+    if "/" in text and _PATH.fullmatch(text):
         return Intent("path", "it is written like a path", INTENTS["path"])
-    if not words:
-        return None
-    if len(words) == 1:
-        return Intent("identifier", "it is one name", INTENTS["identifier"])
-    return _tell_prose(text, len(words))
+    return Intent("identifier", "it is one name", INTENTS["identifier"])
 
 
-def _tell_prose(text: str, count: int) -> Intent:
+def _classify_prose(text: str, count: int) -> Intent:
     """Tell sentences from commit subjects by signs such as articles; a sentence that begins with an imperative is a task."""
     words = [word.casefold() for word in _WORD.findall(_PREFIX.sub("", text))] or [""]
     first, long = words[0], min(1.0, max(0.0, (count - SHORT) / (LONG - SHORT)))
@@ -89,7 +81,7 @@ def _tell_prose(text: str, count: int) -> Intent:
         "always": 1.0,
         "words": count,
         "articles": sum(word in _ARTICLES for word in words) / len(words),
-        "linking words": sum(word in _LINKING for word in words) / len(words),
+        "linking words": sum(map(words.count, _LINKING.split())) / len(words),
         "third person": len(first) > SHORTEST_VERB and first.endswith("s") and not first.endswith("ss"),
         "verb of change": first in load_words().action,
         "prefix": _PREFIX.match(text) is not None,
@@ -107,15 +99,11 @@ def _tell_prose(text: str, count: int) -> Intent:
 
 
 def add_everyday_share(intent: Intent, found: float) -> Intent:
-    """Add the share of everyday words to an intent; `found` is the best share of the words' BM25F that a candidate has.
-
-    The intent of a single name is not changed.
-    """
+    """Add the share of everyday words to an intent, unless it is a name's; `found`: the best share of BM25F of a candidate."""
     share = min(1.0, max(0.0, (1.0 - found - UNMET) / (ALL_UNMET - UNMET)))
     if share < LEAST_SHARE or "identifier" in intent.shares:
         return intent
     shares = {name: rest for name, value in intent.shares.items() if (rest := value * (1.0 - share)) >= LEAST_SHARE}
+    shares[EVERYDAY] = 1.0 - math.fsum(shares.values())
     reason = f"{intent.reason}; no candidate has more than {found:.0%} of the words"
-    return Intent(
-        EVERYDAY if share > 0.5 else intent.name, reason, {**shares, EVERYDAY: 1.0 - math.fsum(shares.values())}
-    )
+    return Intent(EVERYDAY if share > 0.5 else intent.name, reason, shares)

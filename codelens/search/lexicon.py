@@ -17,7 +17,6 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 
 from codelens.errors import SettingsError
-from codelens.model.code import UnitId
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.search import ExpandedQuery, Term
 from codelens.store.postings import build_plain_phrases
@@ -35,7 +34,6 @@ FEW_UNITS = 10  # Units that may contain a word of the lexicon in any index, eve
 LONGEST_PHRASE = 4  # Most words of a phrase
 _SKIPPED = "a an the of its it to my our your their his her this that these those is are be was were am been being"
 SKIPPED = frozenset(_SKIPPED.split())  # Words that the phrases of the lexicon leave out
-
 
 Aliases = Mapping[str, tuple[str, ...]]
 """Word or phrase, case folded → words that it stands for, as written; empty to remove the lexicon's entry."""
@@ -102,7 +100,7 @@ def add_related_words(
 
 def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> Iterator[LexiconEntry]:
     """Find the entries for phrases of the query, longest first, then for words outside of these phrases."""
-    terms, taken = {term.text for term in query.words}, set[str]()
+    terms, taken, stems = {term.text for term in query.words}, set[str](), set[str]()
 
     def look_up(words: Sequence[str]) -> tuple[tuple[str, str], ...]:
         words_of_alias = aliases.get(" ".join(words))
@@ -117,7 +115,6 @@ def find_entries(query: ExpandedQuery, aliases: Aliases, lexicon: Lexicon) -> It
                     asked = tuple(word for word in phrase if word in terms)
                     taken.update(asked)
                     yield LexiconEntry(" ".join(phrase), asked, related)
-    stems = set[str]()
     for term in query.words:
         word = term.text.removesuffix(BEGINNING)
         if word in taken or (stem := lexicon.stem(word)) in stems:
@@ -132,9 +129,8 @@ def select_related_terms(
 ) -> tuple[Term, ...]:
     """Select as terms the related words that are likeliest to help, at most `weights["most"]`.
 
-    The strength of a term depends on its relation and its place in the entry, and grows if several entries contain it. Terms
-    that occur in too many units, or in none, are left out.
-    """
+    The strength of a term depends on its relation and its place in the entry, and grows with the number of entries that contain
+    it. Terms that occur in too many units, or in none, are left out."""
     asked = {term.text for term in (*query.words, *query.extra)}
     doubts, origins, stands_for = dict[str, float](), dict[str, list[str]](), dict[str, list[str]]()
     for entry in entries:
@@ -144,10 +140,11 @@ def select_related_terms(
                 origins.setdefault(word, []).append(f"{entry.phrase} → {word}")
                 stands_for.setdefault(word, []).extend(entry.words)
     likely = sorted(doubts, key=lambda word: (doubts[word], word))[: int(weights["considered"])]
-    store.foresee(*(("postings.count_units", (word,)) for word in (*likely, *(t.text for t in query.extra))))
+    # Those of extra terms are counted with them, for later stages
+    frequencies = store.postings.count_units_by_term((*likely, *(term.text for term in query.extra)))
     total, ordered = store.units.count(), list[tuple[float, Term]]()
-    for word in likely:
-        if 0 < (units := store.postings.count_units(word)) <= max(weights["common"] * total, FEW_UNITS):
+    for word, units in frequencies.items():
+        if word in doubts and 0 < units <= max(weights["common"] * total, FEW_UNITS):
             strength, share = 1.0 - doubts[word], units / total
             worth = strength * math.sqrt(share) * math.log(1.0 / share)
             origin, words = "; ".join(origins[word]), tuple(dict.fromkeys(stands_for[word]))
@@ -158,8 +155,7 @@ def select_related_terms(
 
 MIN_WORD_LETTERS = 5  # Fewest letters of a word that is corrected; shorter words have too many neighbours
 MOST_UNKNOWN = 200
-"""Most unknown words, and most unknown names, that are compared with those of the index: .7 ms each on Redis. In a pasted page
-with more of them, typing mistakes do not matter."""
+"""Most unknown words, and names, that are compared with the index, .7 ms each on Redis; a page with more has no typing mistakes."""
 LETTERS_PER_SLIP = 4  # One typing mistake is allowed for this many letters of a word, or of a name in the fuzzy channel
 MOST_SLIPS_IN_A_WORD = 2
 """Most typing mistakes in a word, one fewer than in a name, because more words of prose resemble each other."""
@@ -173,24 +169,18 @@ def add_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     unknown = [t.text for t in query.words if len(t.text) >= MIN_WORD_LETTERS and t.text.isalpha()]
     unknown = [word for word in unknown if not store.postings.count_units(word)]
     if len(unknown) > MOST_UNKNOWN:
-        store.budget.limits.append(
-            f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown words were checked for typing mistakes"
-        )
-    stems = [(word, stem) for word in unknown[:MOST_UNKNOWN] for stem in _find_stems_like(word, store)]
-    store.foresee(*(("postings.bm25", ([stem + BEGINNING], {}, None, MOST_READ)) for _, stem in stems))
-    corrections = []
-    for word, stem in stems:
-        units = [unit for unit, _ in store.postings.bm25([stem + BEGINNING], {}, None, MOST_READ)]
-        correction = _find_whole_word(stem, word, units, store)
-        corrections.append(Term(correction, "spelling", f"{word} ~ {correction}"))
-    return replace(query, extra=(*query.extra, *corrections)) if corrections else query
+        checked = f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown words"
+        store.budget.limits.append(f"{checked} were checked for typing mistakes")
+    alike = store.at_once(*(partial(_find_stems_like, word, store) for word in unknown[:MOST_UNKNOWN]))
+    stems = [(word, stem) for word, stems in zip(unknown, alike, strict=False) for stem in stems]
+    found = store.at_once(*(partial(_find_whole_word, stem, word, store) for word, stem in stems))
+    corrections = [Term(one, "spelling", f"{word} ~ {one}") for (word, _), one in zip(stems, found, strict=True)]
+    return replace(query, extra=(*query.extra, *corrections))
 
 
 def _find_stems_like(word: str, store: Store) -> list[str]:
     """Find stems of the index like an unknown word, with fewest typing mistakes first, then the commonest first.
-
-    The stem of the word is compared, and the word itself in case its ending is mistyped.
-    """
+    The stem of the word is compared, and the word itself in case its ending is mistyped."""
     from rapidfuzz import process  # 27 ms, and most queries have no mistake
     from rapidfuzz.distance import OSA
 
@@ -212,12 +202,10 @@ def _find_stems_like(word: str, store: Store) -> list[str]:
     return sorted(near, key=lambda term: (near[term], -units_of[term], term))[:MOST_CORRECTIONS]
 
 
-def _find_whole_word(stem: str, typed: str, units: Iterable[UnitId], store: Store) -> str:
-    """Find in the names and texts of these units the word with this stem whose length is nearest to the typed word's."""
-    rows = store.units.read_rows(units)
-    documents = {
-        document.id: document for document in store.documents.read_rows({row.document for row in rows.values()})
-    }
+def _find_whole_word(stem: str, typed: str, store: Store) -> str:
+    """Find in the names and texts of the best units the word with this stem whose length is nearest to the typed word's."""
+    rows = store.units.read_rows([unit for unit, _ in store.postings.bm25([stem + BEGINNING], {}, None, MOST_READ)])
+    documents = {d.id: d for d in store.documents.read_rows({row.document for row in rows.values()})}
     texts, words = Texts(store), set[str]()
     for row in rows.values():
         text = f"{row.qualified_name} {row.path} {texts.read(documents[row.document]).slice(row.span)}"

@@ -9,6 +9,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from textwrap import dedent
 
 from codelens.embed.base import EmbeddedFields, Embedder, sum_vectors
@@ -21,7 +22,7 @@ from codelens.model.extraction import LITERAL_KINDS, Extraction, Unit
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.request import SearchOptions
 from codelens.model.search import ExpandedQuery, Notice, Original, Term
-from codelens.search.terms import expand, load_words
+from codelens.search.terms import expand_query, load_words
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
@@ -48,38 +49,32 @@ class Likeness:
 
 def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | None) -> Likeness:
     """Make the query for the target of --like. `embedder` is the index's; None to ignore vectors.
-
-    Raises TargetError if the target is not indexed, or names several things.
-    """
-    notices = list[Notice]()
-    itself: Sequence[UnitRow] = ()
+    Raises TargetError if the target is not indexed, or names several things."""
+    notices, itself = list[Notice](), list[UnitRow]()
     if options.like == SNIPPET:
-        snippet = read_snippet(options.snippet, options.snippet_language, store, embedder)
-        original = Original(SNIPPET, "", "snippet", snippet.language)
-        query = _make_query(snippet.names, "", snippet.uses, snippet.vector, store, least=1)
+        language, names, uses, vector = read_snippet(options.snippet, options.snippet_language, store, embedder)
+        original, query = (
+            Original(SNIPPET, "", "snippet", language),
+            _make_query(names, "", uses, vector, store, least=1),
+        )
     else:
         target = resolve_target(options.like, store)
         document, unit = _find_indexed(target, store)
-        methods = "units.list_in_document", "units.list_piece_counts", "references.list_in_document"
-        store.foresee(*((method, (document.id,)) for method in methods))
-        units = store.units.list_in_document(document.id)
+        readers = store.units.list_in_document, store.units.list_piece_counts, store.references.list_in_document
+        units, piece_counts, references = store.at_once(*(partial(read, document.id) for read in readers))
         inside, itself, whole = units, units, Span(0, sys.maxsize)
         if unit is not None:
             whole = unit.span
             inside = [u for u in units if whole.start <= u.span.start and u.span.end <= whole.end]
             itself = [u for u in units if u.span.start < whole.end and whole.start < u.span.end]
-        named = [
-            u for u in inside if u.kind not in CHUNK_KINDS and not u.local
-        ]  # types and functions, the outermost, first
+        named = [u for u in inside if u.kind not in CHUNK_KINDS and not u.local]
         named.sort(key=lambda u: (u.kind in MINOR_KINDS, u.qualified_name.count("."), u.span.start))
         names = list(dict.fromkeys(u.name for u in named))[:MOST_NAMES]
         # Only sections have headings; other chunks of text are named after their file
         heading = inside[0].name if inside and inside[0].kind == "section" else ""
-        uses: Counter[str] = Counter()
-        for reference in store.references.list_in_document(document.id):
-            if whole.start <= reference.start < whole.end and reference.kind not in LITERAL_KINDS:
-                uses.update(tokens(reference.name))
-        pieces = dict(store.units.list_piece_counts(document.id))
+        used = [r for r in references if whole.start <= r.start < whole.end and r.kind not in LITERAL_KINDS]
+        uses = Counter(token for reference in used for token in tokens(reference.name))
+        pieces = dict(piece_counts)
         vectors = store.vectors.read_vectors([(u.id, pieces[u.id]) for u in inside]) if embedder else []
         query = _make_query(names, heading, uses, sum_vectors(vectors), store, least=2)
         home = next(row for row in store.documents.list_repositories() if row.id == document.repository)
@@ -99,22 +94,17 @@ def _make_query(
     names: Sequence[str], text: str, uses: Mapping[str, int], vector: bytes, store: Store, least: int
 ) -> ExpandedQuery:
     """Make a query of the names, the text, and the terms of used names with the highest √times · idf, at most MOST_USES.
-
-    A term must occur in at least `least` units, since a term that only the original contains finds nothing else.
-    """
-    query = expand([text] if text else [], names, names[0] if len(names) == 1 else text)
-    counts: Counter[str] = Counter()
-    origin: dict[str, str] = {}
+    A term must occur in at least `least` units, since a term that only the original contains finds nothing else."""
+    query = expand_query([text] if text else [], names, names[0] if len(names) == 1 else text)
+    counts, origin = Counter[str](), dict[str, str]()
     for name, times in uses.items():
         for term in split_token(name):
             counts[term] += times
             origin.setdefault(term, name)
-    total = store.units.count()
-    weights: dict[str, float] = {}
     terms = counts.keys() - {t.text for t in query.words} - load_words().stop
-    for term, units in store.postings.count_units_by_term([term for term in terms if len(term) > 1]).items():
-        if units >= least:
-            weights[term] = math.sqrt(counts[term]) * math.log(1.0 + total / units)
+    units_of = store.postings.count_units_by_term([term for term in terms if len(term) > 1])
+    idf = {term: math.log(1.0 + store.units.count() / units) for term, units in units_of.items() if units >= least}
+    weights = {term: math.sqrt(counts[term]) * rarity for term, rarity in idf.items()}
     chosen = sorted(weights, key=lambda t: (-weights[t], t))[:MOST_USES]
     return replace(query, extra=tuple(Term(t, "uses", origin[t]) for t in chosen), vector=vector)
 
@@ -137,37 +127,29 @@ MOST_PARSED = 100_000
 """Most bytes that are parsed. Longer text is not a snippet, and the parser runs without a worker process that could be killed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snippet:
-    """The language, names and vector of a given text."""
+def read_snippet(
+    text: str, language: str, store: Store, embedder: Embedder | None
+) -> tuple[str, list[str], Mapping[str, int], bytes]:
+    """Parse and embed a text: (its language; names of its definitions; name → number of uses; vector, empty without `embedder`).
 
-    language: str
-    names: Sequence[str]  # Names of its definitions, in order
-    uses: Mapping[str, int]  # Name → number of its uses; if no grammar fits, every token counts as a name
-    vector: bytes  # Empty if there is no embedder, or nothing to embed
-
-
-def read_snippet(text: str, language: str, store: Store, embedder: Embedder | None) -> Snippet:
-    """Parse and embed a text. `embedder` is the index's; None to make no vector.
-
-    An empty `language` is guessed: the first whose grammar parses the text without errors and finds a definition in it.
-    """
+    An empty `language` is guessed: the first whose grammar parses the text without errors and finds a definition in it. If no
+    grammar fits, every token counts as a name that is used."""
     text, tried = dedent(text), [language]  # dedented, because it may be a method copied from a class
     if not language:
         counts = Counter(d.language for d in store.documents.read_rows())
         known = [name for name in counts if (row := languages().get(name)) is not None and row.grammar]
         tried = sorted(known, key=lambda name: (-counts[name], name))[:MOST_GUESSES]
-    language, extraction = _extract(text, tried)
+    language, extraction = _extract_symbols(text, tried)
     units = extraction.units if extraction else ()
     entries = _list_entries(text.encode(), units)
     vectors = embedder.embed_code(entries or [EmbeddedFields("", "", "", text)]) if embedder else []
     references = (r for r in (extraction.references if extraction else ()) if r.kind not in LITERAL_KINDS)
     used = Counter(token for reference in references for token in tokens(reference.name))
-    names = dict.fromkeys(unit.name for unit in units if not unit.local)
-    return Snippet(language, list(names), used or Counter(tokens(text)), sum_vectors([v for v in vectors if any(v)]))
+    names = list(dict.fromkeys(unit.name for unit in units if not unit.local))
+    return language, names, used or Counter(tokens(text)), sum_vectors([vector for vector in vectors if any(vector)])
 
 
-def _extract(text: str, tried: Sequence[str]) -> tuple[str, Extraction | None]:
+def _extract_symbols(text: str, tried: Sequence[str]) -> tuple[str, Extraction | None]:
     """Parse a text: (language that fits, what its grammar found). A single language is taken even if parsing has errors."""
     utf8 = text.encode()
     if len(utf8) > MOST_PARSED:
@@ -188,13 +170,10 @@ def _extract(text: str, tried: Sequence[str]) -> tuple[str, Extraction | None]:
 def _list_entries(utf8: bytes, units: Sequence[Unit]) -> list[EmbeddedFields]:
     """List the fields to embed for each definition; one that contains others has no body, since they contain it."""
     holding = {unit.parent for unit in units if not unit.local}
-    return [
-        EmbeddedFields(
-            unit.name,
-            unit.container,
-            f"{unit.signature}\n{unit.doc}",
-            "" if place in holding else utf8[unit.body_start : unit.span.end].decode("utf-8", "replace"),
-        )
-        for place, unit in enumerate(units)
-        if not unit.local
-    ]
+    entries = []
+    for place, unit in enumerate(units):
+        if not unit.local:
+            body = b"" if place in holding else utf8[unit.body_start : unit.span.end]
+            fields = unit.name, unit.container, f"{unit.signature}\n{unit.doc}", body.decode("utf-8", "replace")
+            entries.append(EmbeddedFields(*fields))
+    return entries

@@ -9,30 +9,24 @@ from __future__ import annotations
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
-from pathlib import Path
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, count
 from typing import NamedTuple
 
 from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
-from codelens.model.code import DocumentId, Freshness, IndexInfo, RepositoryId, UnitRow
-from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.code import DocumentId, Freshness, IndexInfo, UnitRow
+from codelens.model.fast_dataclass import replace
 from codelens.model.history import MOST_LINE_COMMITS
 from codelens.model.request import SearchOptions
-from codelens.model.search import FileLines, Hit, MatchedLine, Notice, SearchResult, SnippetLine, Trace
-from codelens.query.conditions import Conditions, evaluate_node
-from codelens.query.lines import FoundLine, LineQuery, find_lines, make_line_query
+from codelens.model.search import FileLines, Hit, MatchedLine, SearchResult, SnippetLine, Trace
+from codelens.query.conditions import evaluate_node
+from codelens.query.lines import FoundLine, find_lines, make_line_query
 from codelens.query.nodes import Node, Query, asks_for_todos
+from codelens.search import scope
 from codelens.search.run import AUTHORS_CUT, find_absences, read_query
-from codelens.search.scope import (
-    format_trigrams,
-    has_condition_on,
-    list_documents_in_scope,
-    make_file_unit,
-    read_conditions,
-)
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts, text_of
@@ -53,57 +47,28 @@ class Block(NamedTuple):
     found: list[FoundLine]
 
 
-@dataclass(slots=True)
 class LineSearch:
     """One search for lines; iterating over its files does the work."""
 
-    store: Store
-    options: SearchOptions
-    settings: Settings
-    query: Query
-    wanted: LineQuery
-    notices: list[Notice]
-    roots: Mapping[RepositoryId, Path]
-    conditions: Conditions
-    skip: int  # Number of matching lines still to skip
-    left: int  # Number of matching lines that may still be returned
-    reads: Sequence[str] = ("documents.read_snapshot",)  # Methods of the store to prefetch for each file
-    parts: Mapping[DocumentId, Collection[int]] = field(default_factory=dict)
-    """Document → numbers of the parts of a large file that may contain a match; empty if all may."""
-
-    @classmethod
-    def start(
-        cls, query: str | Query, store: Store, options: SearchOptions, settings: Settings, marked: bool = True
-    ) -> LineSearch:
-        """Prepare a search, and parse the query if it is a string. Without `marked`, each line has only its first match.
-
-        Raises QueryError and UsageError.
-        """
-        query = read_query(query, options)
-        conditions = read_conditions(store, query, options, Texts(store), settings)
-        wanted = make_line_query(
-            query.node,
-            case=conditions.matching.case,
-            whole_word=options.word,
-            whole_line=options.whole_line,
-            invert=options.invert,
-        )
-        repositories = store.documents.list_repositories()
-        cut = has_condition_on(query.node, "author") and any(
-            len(store.lines.commits(row.id)) >= MOST_LINE_COMMITS for row in repositories
-        )
-        return cls(
-            store=store,
-            options=options,
-            settings=settings,
-            query=query,
-            wanted=replace(wanted, every_match=marked),
-            notices=[*query.notices, *find_absences(store), *([AUTHORS_CUT] if cut else [])],
-            roots={row.id: row.root for row in repositories},
-            conditions=replace(conditions, matching=replace(conditions.matching, budget=TimeBudget())),
-            skip=options.offset,
-            left=options.limit,
-        )
+    def __init__(
+        self, query: str | Query, store: Store, options: SearchOptions, settings: Settings, marked: bool = True
+    ) -> None:
+        """Prepare a search. Without `marked`, each line has only its first match. Raises QueryError and UsageError."""
+        self.store, self.options, self.settings, self.query = store, options, settings, read_query(query, options)
+        conditions = scope.read_conditions(store, self.query, options, Texts(store), settings)
+        self.conditions = replace(conditions, matching=replace(conditions.matching, budget=TimeBudget()))
+        case, word, line, invert = conditions.matching.case, options.word, options.whole_line, options.invert
+        wanted = make_line_query(self.query.node, case=case, whole_word=word, whole_line=line, invert=invert)
+        self.wanted = replace(wanted, every_match=marked)
+        self.roots = {row.id: row.root for row in store.documents.list_repositories()}
+        self.notices = [*self.query.notices, *find_absences(store)]
+        if scope.has_condition_on(self.query.node, "author"):
+            cut = any(len(store.lines.commits(repository)) >= MOST_LINE_COMMITS for repository in self.roots)
+            self.notices += [AUTHORS_CUT] if cut else []
+        self.skip, self.left = options.offset, options.limit  # Numbers of matching lines to skip, and then to return
+        self.reads: Sequence[str] = ("documents.read_snapshot",)  # Methods of the store to prefetch for each file
+        self.parts: Mapping[DocumentId, Collection[int]] = {}
+        """Document → numbers of the parts of a large file that may contain a match; empty if all may."""
 
     def find_files(self) -> Iterator[FileLines]:
         """Find the files with a match, in order, each with its matching lines and the lines around them."""
@@ -116,7 +81,7 @@ class LineSearch:
             for block in blocks:
                 if block.found:
                     blocks = chain([previous] if previous else [], [block], blocks)
-                    yield self._describe(document, _add_context(blocks, before, after))
+                    yield self._describe_file(document, _add_context(blocks, before, after))
                     break
                 previous = block
 
@@ -124,24 +89,24 @@ class LineSearch:
         """Find the files without a match, in order."""
         matching = {file.document for file in self.find_files()}
         for document in self._list_documents(None):
-            if document.id not in matching and _Places(self, document).holds_for_file() is not False:
-                yield self._describe(document, iter(()))
+            if document.id not in matching and not _FileConditions(self, document).exclude_file():
+                yield self._describe_file(document, iter(()))
 
     def _list_candidates(self) -> Sequence[DocumentRow]:
         """List the files that may contain a match, in order."""
-        expression = format_trigrams(self.wanted.plan()) if self.store.features().fuzzy else ""
+        expression = scope.format_trigrams(self.wanted.plan()) if self.store.features().fuzzy else ""
         allowed = self.store.postings.find_documents(expression) if expression else None
         self.parts = allowed or {}
         return self._list_documents(allowed)
 
     def _list_documents(self, among: Collection[DocumentId] | None) -> Sequence[DocumentRow]:
         """List the documents in scope by path, or the last modified first; `among` restricts them, None allows all."""
-        documents = list_documents_in_scope(self.store, self.options, among)
+        documents = scope.list_documents_in_scope(self.store, self.options, among)
         if self.options.sort == "modified":
             documents = sorted(documents, key=lambda d: -d.stamp.mtime_ns)
         return documents[::-1] if self.options.reverse else documents
 
-    def _describe(self, document: DocumentRow, lines: Iterator[MatchedLine]) -> FileLines:
+    def _describe_file(self, document: DocumentRow, lines: Iterator[MatchedLine]) -> FileLines:
         root = self.roots[document.repository]
         return FileLines(
             document=document.id,
@@ -156,17 +121,21 @@ class LineSearch:
 
     def _read_blocks(self, document: DocumentRow) -> Iterator[Block]:
         """Read a file's text in blocks with the lines that match. Raises UsageError for a pattern that takes too long."""
-        places = _Places(self, document)
-        if places.holds_for_file() is False:
+        conditions = _FileConditions(self, document)
+        if conditions.exclude_file():
             return
         seconds = self.settings.query_seconds
         budget = TimeBudget(seconds) if seconds else TimeBudget()
         try:
             for first, text in _read_texts(document, self.store, self.parts.get(document.id, ())):
-                lines = find_lines(text, self.wanted, places.make_range_finder(first), budget) if self.left > 0 else []
+                find_ranges = partial(conditions.find_ranges, first)
+                lines = find_lines(text, self.wanted, find_ranges, budget) if self.left > 0 else []
                 if self.wanted.text is None:
-                    lines = [places.mark_name(line, first, text) for line in lines]
-                yield Block(first, text, self._take_lines(lines))
+                    lines = [conditions.mark_name(line, first, text) for line in lines]
+                taken = lines[self.skip : self.skip + self.left]  # those within --offset and -m
+                self.skip -= min(self.skip, len(lines))
+                self.left -= len(taken)
+                yield Block(first, text, taken)
                 if self.left <= 0 and not self.options.context_after:
                     return
         except OutOfTime:
@@ -174,14 +143,7 @@ class LineSearch:
             hint = "nested repetitions such as (a+)+ are slow; the setting query_seconds allows more time"
             raise UsageError(fault, hint) from None
 
-    def _take_lines(self, lines: list[FoundLine]) -> list[FoundLine]:
-        """Take from the next matching lines those within --offset and -m, and update `skip` and `left`."""
-        taken = lines[self.skip : self.skip + self.left]
-        self.skip -= min(self.skip, len(lines))
-        self.left -= len(taken)
-        return taken
-
-    def answer(self, info: IndexInfo) -> SearchResult:
+    def make_result(self, info: IndexInfo) -> SearchResult:
         """Make one result of all lines, for formats that show units: each hit has the innermost unit around it and no score."""
         skip, left = self.options.offset, self.options.limit
         self.skip, self.left = 0, sys.maxsize
@@ -201,17 +163,16 @@ class LineSearch:
 
     def _find_hits(self) -> Iterator[Hit]:
         before, after = self.options.context_before, self.options.context_after
-        rank = 0
+        ranks = count(1)
         for file in self.find_files():
             lines = list(file.lines)
             shown = {line.number: SnippetLine(line.number, line.text.rstrip("\r"), line.ranges) for line in lines}
             matched = [line for line in lines if line.matched]
             for line, unit in zip(matched, self._find_units_around(file, matched), strict=True):
-                rank += 1
                 around = (shown.get(number) for number in range(line.number - before, line.number + after + 1))
                 column = to_column_utf8(line.text, line.ranges[0][0] if line.ranges else 0)
                 yield Hit(
-                    rank=rank,
+                    rank=next(ranks),
                     unit=unit,
                     score=0.0,
                     channels={},
@@ -227,18 +188,16 @@ class LineSearch:
 
     def _find_units_around(self, file: FileLines, lines: Sequence[MatchedLine]) -> Iterator[UnitRow]:
         """Find the innermost unit around each line; outside of all units, the file itself as a unit."""
-        units = iter(self.store.units.list_in_document(file.document))
-        coming, around = next(units, None), list[UnitRow]()
+        coming, around = deque(self.store.units.list_in_document(file.document)), list[UnitRow]()
         for line in lines:
-            while coming is not None and coming.start_line <= line.number:
-                around.append(coming)
-                coming = next(units, None)
+            while coming and coming[0].start_line <= line.number:
+                around.append(coming.popleft())
             around = [unit for unit in around if unit.end_line >= line.number]
             if around:
                 yield around[-1]
             else:
                 (document,) = self.store.documents.read_rows([file.document])
-                yield make_file_unit(document, file.repository, self.store)
+                yield scope.make_file_unit(document, file.repository, self.store)
 
 
 def _read_texts(document: DocumentRow, store: Store, parts: Collection[int]) -> Iterator[tuple[int, str]]:
@@ -285,29 +244,25 @@ def _add_context(blocks: Iterable[Block], before: int, after: int) -> Iterator[M
             passed.append(shown)
 
 
-class _Places:
-    """The places in one file where conditions on files and units hold."""
+class _FileConditions:
+    """Decides for one file where conditions on files and units hold."""
 
     def __init__(self, search: LineSearch, document: DocumentRow) -> None:
         self.search, self.document = search, document
         self.spans: dict[int, Sequence[tuple[int, int]] | None] = {}
         self.named: dict[int, str] = {}  # Line, from 0 → name of the unit on it, for a query without text
 
-    def holds_for_file(self) -> bool | None:
-        """Decide if the conditions of the whole query hold for this file; None if that depends on the part of the file."""
+    def exclude_file(self) -> bool:
+        """Decide if the conditions of the query exclude the whole file."""
         wanted = self.search.wanted.file
-        return True if wanted is None else self.search.conditions.decide(self.document, wanted).value
+        return wanted is not None and self.search.conditions.decide(self.document, wanted).value is False
 
-    def make_range_finder(self, first: int) -> Callable[[Node], Sequence[tuple[int, int]] | None]:
-        """Make a function that finds the ranges of lines, relative to line `first`, where a condition holds; None for all."""
-
-        def find_ranges(condition: Node) -> Sequence[tuple[int, int]] | None:
-            if id(condition) not in self.spans:
-                self.spans[id(condition)] = self._find_spans(condition)
-            spans = self.spans[id(condition)]
-            return None if spans is None else [(begin - first, end - first) for begin, end in spans]
-
-        return find_ranges
+    def find_ranges(self, first: int, condition: Node) -> Sequence[tuple[int, int]] | None:
+        """Find the ranges of lines, relative to line `first`, where a condition holds; None for all lines."""
+        if id(condition) not in self.spans:
+            self.spans[id(condition)] = self._find_spans(condition)
+        spans = self.spans[id(condition)]
+        return None if spans is None else [(begin - first, end - first) for begin, end in spans]
 
     def mark_name(self, line: FoundLine, first: int, text: str) -> FoundLine:
         """Set the range of a line to the unit's name on it, if a unit that satisfies the query is named there."""
@@ -334,8 +289,8 @@ class _Places:
             units += store.units.list_todos(self.document.id)
         facts, matchings = conditions.collect_facts(self.document), conditions.make_unit_matchings(self.document, units)
 
-        def satisfies(unit: UnitRow) -> bool:
+        def is_satisfied(unit: UnitRow) -> bool:
             known = facts.narrow_to_unit(unit.kind, unit.name, unit.qualified_name)
             return bool(evaluate_node(condition, known, matchings.get(unit.id, conditions.matching)).value)
 
-        return [unit for unit in units if satisfies(unit)]
+        return list(filter(is_satisfied, units))

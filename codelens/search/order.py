@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from codelens.errors import EmbedderFault, UsageError
@@ -34,7 +35,7 @@ def adjust_scores(ranking: Ranking) -> Ranking:
     """Apply memory, factors of paths, places, the penalty for further hits of a file, and the expansion; best first."""
     run, candidates, profile = ranking.run, ranking.candidates, ranking.run.profile
     if profile.memory and (recollection := run.recollection):
-        recollection.add(candidates, run.terms, profile.of_memory)
+        recollection.add_to_scores(candidates, run.terms, profile.of_memory)
     add_factors(candidates, run.terms, profile.factors)
     targets = ranking.findings.targets  # these go above all others, regardless of their words
     weight = PLACE * max((c.score for c in candidates), default=0.0) if targets else 0.0
@@ -42,7 +43,7 @@ def adjust_scores(ranking: Ranking) -> Ranking:
         if target := targets.get(candidate.unit.id):
             candidate.add_bonus("place", weight, target.value, target.reason)
             candidate.judge = candidate.judge and (lambda _: 1.0)
-    candidates = spread_files(candidates, run.weights.get("further", 0.0))
+    candidates = penalize_further_hits(candidates, run.weights.get("further", 0.0))
     if profile.expansion:
         run.trace.count_lap("order")
         with run.budget.part(ORDER, "the expansion was left out"):
@@ -63,14 +64,13 @@ def put_in_order(ranking: Ranking) -> Ranking:
     if run.options.rerank:
         with run.budget.part(ORDER, "hits were not ranked again"):
             run.budget.check()
-            candidates = rerank(run, candidates)
+            candidates = order_by_cosine(run, candidates)
     candidates = drop_low_scores(replace(ranking, candidates=candidates))
     chance = estimate_chance_of_none(replace(ranking, candidates=candidates))
     if chance is not None and chance >= run.profile.weakness["least"]:
-        run.notice(
-            WEAK, "probably none of these hits is what you mean: few of your words occur here, even with synonyms"
-        )
-    return finish_ranking(ranking, sort(run, candidates))
+        text = "probably none of these hits is what you mean: few of your words occur here, even with synonyms"
+        run.add_notice(WEAK, text)
+    return finish_ranking(ranking, sort_candidates(run, candidates))
 
 
 def finish_ranking(ranking: Ranking, candidates: list[Candidate]) -> Ranking:
@@ -85,13 +85,9 @@ def estimate_chance_of_none(ranking: Ranking) -> float | None:
     """Estimate the probability that no candidate answers a query in prose; None for other queries."""
     run, candidates, findings = ranking.run, ranking.candidates, ranking.findings
     weights, intent = run.profile.weakness, run.trace.intent
-    if (
-        not (weights and candidates and ranking.evidence and intent)
-        or run.options.mode != "hybrid"
-        or run.options.rerank
-    ):
+    if not (weights and candidates and ranking.evidence and intent and run.options.mode == "hybrid"):
         return None
-    if findings.literal or findings.targets or run.likeness or "identifier" in intent.shares:
+    if run.options.rerank or findings.literal or findings.targets or run.likeness or "identifier" in intent.shares:
         return None
     if "vector" not in findings.matches or (run.within is not None and candidates[0].unit.kind in PROSE):
         return None  # scores of documents, which conditions may ask for, are lower than those of code
@@ -100,48 +96,43 @@ def estimate_chance_of_none(ranking: Ranking) -> float | None:
 
 def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: Mapping[str, float]) -> None:
     """Multiply each score so far by the factor of each role of its path, unless the query asks for that role.
-
-    This suits scores that are never negative, such as sums of ranks; other profiles have features for the roles.
-    """
+    This suits scores that are never negative, such as sums of ranks; other profiles have features for the roles."""
     words = collect_words(terms) if factors else frozenset()
-    for candidate in candidates if factors else ():
-        for role, asking in ROLE_WORDS.items():
-            if role in factors and role in candidate.unit.roles and not asking & words:
-                score, factor = candidate.score, factors[role]
-                operands = {"factor": factor, "of": score}
-                part = Contribution(role, (factor - 1.0) * score, f"{role} path", "factor", operands)
-                candidate.recorded.append(part)
+    counting = [role for role, asking in ROLE_WORDS.items() if role in factors and not asking & words]
+    for candidate in candidates if counting else ():
+        for role in counting:
+            if role in candidate.unit.roles:
+                operands = {"factor": factors[role], "of": candidate.score}
+                amount = (factors[role] - 1.0) * candidate.score
+                candidate.recorded.append(Contribution(role, amount, f"{role} path", "factor", operands))
 
 
-def spread_files(candidates: Sequence[Candidate], further: float) -> list[Candidate]:
+def penalize_further_hits(candidates: Sequence[Candidate], further: float) -> list[Candidate]:
     """Rank the candidates, with `further` (below 0) added for each earlier hit of the file, so that no file fills the page."""
     ordered = rank_candidates(candidates)
     if not further:
         return ordered
-    seen: dict[tuple[str, str], int] = {}
+    hits_of_file = Counter[tuple[str, str]]()
     for candidate in ordered:
         file = (candidate.unit.repository, candidate.unit.path)
-        before = seen.get(file, 0)
-        seen[file] = before + 1
-        if before:
+        if before := hits_of_file[file]:
             candidate.add_bonus("further", further, min(before, MOST_FURTHER), f"hit {before + 1} of its file")
+        hits_of_file[file] += 1
     return rank_candidates(ordered)
 
 
-def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
+def order_by_cosine(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Order the best POOL candidates by their cosine with the query; the others follow.
-
-    The score becomes best · (1 + cosine), so that these stay first. Without vectors, keep the order and add a notice.
-    """
+    The score becomes best · (1 + cosine), so that these stay first. Without vectors, keep the order and add a notice."""
     ordered = rank_candidates(candidates)
     best = ordered[:POOL]
+    vector, why = b"", "the query has no vector"
     try:
-        vector = run.query_vector() if "vector" in run.abilities and best else b""
+        vector = run.embed_query() if "vector" in run.abilities and best else b""
     except EmbedderFault as fault:
-        run.notice("no-rerank", f"not reranked: {fault}")
-        return ordered
+        why = str(fault)
     if not vector:
-        run.notice("no-rerank", "not reranked: the query has no vector")
+        run.add_notice("no-rerank", f"not reranked: {why}")
         return ordered
     distances = run.store.vectors.measure_units(UnitSet(sorted(candidate.unit.id for candidate in best)), vector)
     most = best[0].score
@@ -160,15 +151,13 @@ def rerank(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
 def drop_low_scores(ranking: Ranking) -> list[Candidate]:
     """Drop candidates below --min-score by their confidence, or in profiles without confidence by their share of the best score.
 
-    Without the option, drop all if none reaches the profile's floor, or in other profiles those below its minimum; matches that
-    were found for satisfying the conditions stay.
-    """
+    Without the option, drop all if none reaches the profile's floor, or those below its minimum; literal matches stay."""
     run, candidates, given = ranking.run, ranking.candidates, ranking.run.options.min_score
     if any(candidate.judge for candidate in candidates):
         least = 0.0 if given is None else given
         if given is None and is_unlikely(ranking):
             many = f"the nearest {len(candidates)}" if len(candidates) > 1 else "the nearest"
-            run.notice("nothing-likely", f"no hit is likely to be relevant; --min-score 0 shows {many}")
+            run.add_notice("nothing-likely", f"no hit is likely to be relevant; --min-score 0 shows {many}")
             least = run.profile.confidence[FLOOR]
         return drop_below(run.trace, candidates, lambda c: c.confidence or 0.0, lambda _: least)
     minimum = {"text": given, "code": given} if given is not None else run.profile.minimum
@@ -213,7 +202,7 @@ def drop_below(
     return kept
 
 
-def sort(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
+def sort_candidates(run: SearchRun, candidates: list[Candidate]) -> list[Candidate]:
     """Order the candidates, given by descending score, as --sort and --reverse demand. Raises UsageError."""
     options = run.options
     if options.sort == "path":

@@ -32,7 +32,7 @@ SCANNED_CHARACTERS = 400  # Most characters of a line in which words are marked;
 FEW_WORDS = 40
 """Most words of a query for which each word is first searched for in the lines. With 80, splitting into tokens is as fast."""
 
-MOST_QUOTED = 0.6  # Least share of the query's words that a unit contains as a run for the query to be a quoted text, as a message
+LEAST_QUOTED = 0.6  # Least share of the query's words that a unit contains as a run for the query to be a quoted text
 MOST_MOVED = 10  # Most moved places of notes that are reported; `codelens note list --lost` reports all
 
 _TOKEN = re.compile(r"\w+")
@@ -41,7 +41,7 @@ _COMMENT = re.compile(r"\s*(?://|/?\*|#|--|;|%|<!--|\"\"\"|'''|$)")
 _LICENCE = re.compile(r"copyright|licen[sc]e|SPDX-|all rights reserved", re.IGNORECASE)
 
 
-def answer(ranking: Ranking, info: IndexInfo) -> SearchResult:
+def make_result(ranking: Ranking, info: IndexInfo) -> SearchResult:
     """Make the result from the page of the final order that --offset and --limit select."""
     run, options = ranking.run, ranking.run.options
     page = ranking.candidates[options.offset : options.offset + options.limit]
@@ -62,18 +62,17 @@ def answer(ranking: Ranking, info: IndexInfo) -> SearchResult:
 def _make_hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     """Make the hits of a page. Hits for which time runs out have no lines, and point to the unit's name or first line."""
     run = ranking.run
-    store, options, first = run.store, run.options, run.options.offset + 1
-    shown = sorted({c.unit.document for c in page})
-    evidence, ways = (ranking.evidence, ranking.ways) if options.reasons else (None, None)
-    said_of = {evidence.messages[one][1]: None for one in shown if one in evidence.messages} if evidence else ()
+    store, options, shown = run.store, run.options, sorted({c.unit.document for c in page})
+    evidence, walk = (ranking.evidence, ranking.walk) if options.reasons else (None, None)
+    numbers = {evidence.messages[one][1]: None for one in shown if one in evidence.messages} if evidence else ()
     units = [c.unit.id for c in page if c.unit.id > 0]
     of_page: list[Expected] = [("documents.read_rows", (shown,)), (_read_rows_inside, units)]
     of_page += [("documents.read_snapshot", (document,)) for document in shown]
-    of_page += [("messages.commit", (number,)) for number in said_of]
-    said, *_ = store.at_once(
+    of_page += [("messages.commit", (number,)) for number in numbers]
+    query_words, *_ = store.at_once(
         partial(QueryWords, run),
         partial(store.foresee, *of_page),
-        *([partial(ways.find, [c.unit for c in page])] if ways else []),
+        *([partial(walk.find_paths, [c.unit for c in page])] if walk else []),
     )
     pairs, rows = _read_rows_inside(store, units)
     inside: dict[UnitId, list[UnitRow]] = {}
@@ -81,13 +80,12 @@ def _make_hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
         inside.setdefault(outer, []).append(rows[inner])
     documents = {d.id: d for d in store.documents.read_rows(shown)}
     roots = {r.id: r.root for r in store.documents.list_repositories()}
-    hits: list[Hit] = []
-    brief = 0
-    for place, candidate in enumerate(page):
+    hits, brief = list[Hit](), 0
+    for rank, candidate in enumerate(page, start=options.offset + 1):
         unit, document = candidate.unit, documents[candidate.unit.document]
         root = roots[document.repository]
         hit = Hit(
-            rank=first + place,
+            rank=rank,
             unit=unit,
             score=candidate.score,
             confidence=candidate.confidence,
@@ -101,12 +99,12 @@ def _make_hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
             snippet=(),
             path_bytes=os.fsencode(document.os_path) if document.os_path != document.path else None,
         )
+        brief += 1
         with store.budget.part(SHOWN):
             store.budget.check()
-            hits.append(_add_lines(ranking, hit, document, said, inside.get(unit.id, ())))
-        if len(hits) == place:
-            hits.append(hit)
-            brief += 1
+            hit = _add_lines(ranking, hit, document, query_words, inside.get(unit.id, ()))
+            brief -= 1
+        hits.append(hit)
     if brief:
         store.budget.cut.append(f"{brief} of {quantity(len(page), 'hit')} shown without lines")
     return tuple(hits)
@@ -119,17 +117,19 @@ def _read_rows_inside(
     return pairs, store.units.read_rows([inner for _, inner in pairs])
 
 
-def _add_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWords, inner: Sequence[UnitRow]) -> Hit:
+def _add_lines(
+    ranking: Ranking, hit: Hit, document: DocumentRow, query_words: QueryWords, inner: Sequence[UnitRow]
+) -> Hit:
     """Add to a hit the exact place to jump to, and a snippet: the context that the options ask for, or the place and the unit's
     best lines. Lines of the units in `inner`, which lie inside the unit, do not count."""
     run, findings = ranking.run, ranking.findings
     unit, options, lines = hit.unit, run.options, run.texts.lines(document)
-    places = run.scope.find_places(unit, document)
+    places = run.scope.find_matches_by_line(unit, document)
     marks: dict[int, Ranges] = dict(places)
     shares: dict[int, float] = {}
     if not (options.literal or options.regex):
         inner_lines = {n for row in inner for n in range(row.start_line, row.end_line + 1)}
-        for number, (ranges, share) in said.mark_lines(unit, lines).items():
+        for number, (ranges, share) in query_words.mark_lines(unit, lines).items():
             marks[number] = tuple(sorted({*marks.get(number, ()), *ranges}))
             if number not in inner_lines:
                 shares[number] = share
@@ -143,9 +143,9 @@ def _add_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWor
             if (start := lines[number - 1].casefold().find(text.casefold())) >= 0:
                 places = {number: ((start, start + len(text)),)}
                 break
-    quoted = find is not None and not find.token and len(find.text.split()) >= MOST_QUOTED * words
+    quoted = find is not None and not find.token and len(find.text.split()) >= LEAST_QUOTED * words
     quoted |= options.mode in ALONE and bool(shares) and unit.name_line not in shares
-    line, column = _place(unit, lines, marks, shares, places, quoted)
+    line, column = _choose_place(unit, lines, marks, shares, places, quoted)
     if (asked := findings.targets.get(unit.id)) and unit.start_line <= asked.line <= min(unit.end_line, len(lines)):
         line, column = asked.line, asked.column or 1
     if options.context_before or options.context_after:
@@ -163,8 +163,7 @@ def _add_lines(ranking: Ranking, hit: Hit, document: DocumentRow, said: QueryWor
 
 
 class QueryWords(dict[str, frozenset[str]]):
-    """A cache: token of a line → words of the query that it contains, alone or within a name, in any form (in the mode `exact`
-    as written)."""
+    """A cache: token of a line → words of the query in it, alone or within a name, in any form (in the mode `exact` as written)."""
 
     def __init__(self, run: SearchRun) -> None:
         words = [t.text for t in run.terms.words]
@@ -191,25 +190,23 @@ class QueryWords(dict[str, frozenset[str]]):
                 at = folded.find(word, end + 1) if end >= 0 else -1
         for at in sorted(numbers) if self._few else range(len(scanned)):
             line = scanned[at]
-            said = [(m.span(), words) for m in _TOKEN.finditer(line) if (words := self[m[0]])]
-            if said:
-                words = said[0][1].union(*[words for _, words in said[1:]])
-                rarity = math.fsum([self._stems.get(word, 1.0) for word in words])
-                lines_found[unit.start_line + at] = tuple([span for span, _ in said]), rarity
+            if spans := {match.span(): words for match in _TOKEN.finditer(line) if (words := self[match[0]])}:
+                rarity = math.fsum([self._stems.get(word, 1.0) for word in frozenset().union(*spans.values())])
+                lines_found[unit.start_line + at] = tuple(spans), rarity
         return lines_found
 
     def __missing__(self, token: str) -> frozenset[str]:
-        said: set[str] = set()
+        contained: set[str] = set()
         folded = token.casefold()
         if not self._few or not token.isascii() or any(map(folded.__contains__, self._few)):
             parts = {folded.strip("_"), *split_identifier(token)}
-            said = {self._stem(part) for part in parts} & self._stems.keys()
-            said |= {begun for begun in self._begun if any(part.startswith(begun) for part in parts)}
-        self[token] = words = frozenset(said)
+            contained = {self._stem(part) for part in parts} & self._stems.keys()
+            contained |= {begun for begun in self._begun if any(part.startswith(begun) for part in parts)}
+        self[token] = words = frozenset(contained)
         return words
 
 
-def _place(
+def _choose_place(
     unit: UnitRow,
     lines: Sequence[str],
     marks: Mapping[int, Ranges],
@@ -218,9 +215,7 @@ def _place(
     quoted: bool,
 ) -> tuple[int, int]:
     """Choose (line, column) to jump to: a text that was asked for, else a definition's name, else the best line.
-
-    If the unit contains the query as typed (`quoted`), as a message, the best line goes before the definition's name.
-    """
+    If the unit contains the query as typed (`quoted`), as a message, the best line goes before the definition's name."""
     if not places and not quoted and unit.name_line and unit.kind not in CHUNK_KINDS:
         return unit.name_line, unit.name_column
     beginning = unit.start_line

@@ -21,15 +21,12 @@ from codelens.search.walk import WALK
 from codelens.text.notation import parse_toml, read_own_file
 
 SECTION = "features"
-FURTHER = (
-    "further"  # Weight of further hits of one file; no feature, since it depends on other candidates (search/order.py)
-)
+FURTHER = "further"
+"""Weight of further hits of one file; no feature, since it depends on other candidates (search/order.py)."""
 NAMES = (*FEATURES, WALK, *COMPANY, FURTHER)
 STAGES = ("seeds", "walk", "composite")  # Tables of a profile with a composite score
 WHAT_IF = ("keywords", *STAGES)  # Tables of such a profile whose values a user's file may change one by one
-PROFILE_FIELDS = frozenset(
-    Profile.__annotations__
-)  # Tables and values of weights.toml that become fields of a profile unchanged
+PROFILE_FIELDS = frozenset(Profile.__annotations__)  # Tables and values of weights.toml that become fields of a profile
 SIZES, KINDS_TABLE = "seeds.seeds", "kinds"
 EDGE_KINDS = frozenset((*KINDS, *IMPLIED_KINDS, UNKNOWN))
 MOST_SETTING = 1e9
@@ -40,16 +37,13 @@ HINT = "the setting `weights` names a file as `codelens eval tune --keep FILE` w
 
 
 def load_all_profiles(own: str = "") -> Mapping[str, Any]:
-    """Load profile → section → number. The user's table of features replaces the shipped one; other tables are merged, value
-    by value. Raises SettingsError.
-    """
-    replaced = read_own_weights(own)
-
-    def replace_tables(row: Mapping[str, Any], tables: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Load profile → section → number. The user's features replace the shipped ones, other tables merge. Raises SettingsError."""
+    profiles = dict(load_weights())
+    for profile, tables in read_own_weights(own).items():
+        row = profiles[profile]
         merged = {n: table if n == SECTION else _merge_table(row.get(n, {}), table) for n, table in tables.items()}
-        return {**row, **merged}
-
-    return {name: replace_tables(row, replaced.get(name, {})) for name, row in load_weights().items()}
+        profiles[profile] = {**row, **merged}
+    return profiles
 
 
 def read_own_weights(own: str) -> Mapping[str, Mapping[str, Any]]:
@@ -92,13 +86,13 @@ def _check_profile(name: str, row: Any) -> Mapping[str, Any]:
         for feature, weight in values.items():
             if feature not in NAMES:
                 raise ValueError(f"there is no feature '{feature}'")
-            if unknown := [shape for shape in weight if shape not in SHAPES] if isinstance(weight, dict) else []:
+            if not isinstance(weight, dict):
+                weights[feature] = _check_weight(feature, weight)
+                continue
+            if unknown := [shape for shape in weight if shape not in SHAPES]:
                 sets = ", ".join(SHAPES)
                 raise ValueError(f"'{feature}': there is no set of weights '{unknown[0]}'; there are {sets}")
-            if isinstance(weight, dict):
-                weights[feature] = {shape: _check_weight(feature, value) for shape, value in weight.items()}
-            else:
-                weights[feature] = _check_weight(feature, weight)
+            weights[feature] = {shape: _check_weight(feature, value) for shape, value in weight.items()}
     return checked
 
 
@@ -106,16 +100,13 @@ def _check_setting(key: str, shipped: Any, value: Any) -> Any:
     """Check that a value is of the same type as the shipped one, and return it. Raises ValueError."""
     if shipped is None:
         raise ValueError(f"there is no '{key}'")
-    if isinstance(shipped, bool) or isinstance(value, bool):
-        if isinstance(shipped, bool) and isinstance(value, bool):
-            return value
-        raise ValueError(
-            f"'{key}' must be {'true or false' if isinstance(shipped, bool) else 'a number'}, not {value!r}"
-        )
-    if key == SIZES and not isinstance(value, dict):
+    if key == SIZES and not isinstance(value, dict | bool):
         value = {"0": value}
-    if isinstance(shipped, dict) != isinstance(value, dict):
-        raise ValueError(f"'{key}' must be {'a table' if isinstance(shipped, dict) else 'a number'}, not {value!r}")
+    for kind, what in ((bool, "true or false"), (dict, "a table")):
+        if isinstance(shipped, kind) != isinstance(value, kind):
+            raise ValueError(f"'{key}' must be {what if isinstance(shipped, kind) else 'a number'}, not {value!r}")
+    if isinstance(value, bool):
+        return value
     if isinstance(value, dict):
         known = str.isdecimal if key == SIZES else EDGE_KINDS.__contains__
         if unknown := [name for name in value if not known(name)]:
@@ -148,20 +139,16 @@ EXPANDS_LIKE = "graph-memory"
 
 def load_profile(options: SearchOptions, own: str = "") -> Profile:
     """Load the profile that the options name, and change it by the other options; `own` is the setting `weights`.
-
-    Raises UsageError for unknown names, and SettingsError for a faulty file of weights.
-    """
+    Raises UsageError for unknown names, and SettingsError for a faulty file of weights."""
     profiles = load_all_profiles(own)
     if options.profile not in profiles:
         raise UsageError(f"no profile '{options.profile}'", f"profiles: {', '.join(profiles)}")
     row: Mapping[str, Any] = profiles[options.profile]
     if unknown := sorted(set(options.weights) - set(row["channels"])):
         raise UsageError(f"no channel '{unknown[0]}'", f"channels: {', '.join(sorted(row['channels']))}")
-    if unasked := sorted(name for name in options.weights if not row["cuts"].get(name)):
-        channels = sorted(name for name, cut in row["cuts"].items() if cut)
-        raise UsageError(
-            f"profile {options.profile} does not use the channel '{unasked[0]}'", f"channels: {', '.join(channels)}"
-        )
+    if unused := sorted(name for name in options.weights if not row["cuts"].get(name)):
+        channels = f"channels: {', '.join(sorted(name for name, cut in row['cuts'].items() if cut))}"
+        raise UsageError(f"profile {options.profile} does not use the channel '{unused[0]}'", channels)
     if options.fusion not in FUSIONS:
         raise UsageError(f"no fusion '{options.fusion}'", f"fusions: {', '.join(FUSIONS)}")
     if "quality" in row and options.fusion != "rrf":
@@ -190,28 +177,29 @@ def _set_expansion(profile: Profile, way: str, profiles: Mapping[str, Any]) -> P
             of_walk = {WALK: walking["features"][WALK]}
             profile = replace(profile, graph=walking["graph"], features={**profile.features, **of_walk})
         return replace(profile, expansion={})
-    still = replace(profile, graph={})
-    if profile.composite:
-        walk = {**profile.composite["walk"], "hops": 0, "steps": 0}
-        still = replace(still, composite={**profile.composite, "walk": walk})
+    still = replace(_change_walk(profile, hops=0, steps=0) if profile.composite else profile, graph={})
     if way == "none":
         return replace(still, expansion={})
     return replace(still, expansion=profile.expansion or {**profiles[EXPANDS_LIKE]["expansion"], "closed": False})
 
 
+def _change_walk(profile: Profile, **settings: int) -> Profile:
+    """Change settings of the walk of a composite score."""
+    return replace(profile, composite={**profile.composite, "walk": {**profile.composite["walk"], **settings}})
+
+
 def _set_depth(profile: Profile, options: SearchOptions) -> Profile:
     """Apply --depth, --decay and --min-score to the profile's expansion or walk. Raises UsageError if it has none."""
+    given: dict[str, Any] = {"decay": options.decay, "depth": options.depth}
+    if profile.expansion.get("closed"):
+        given["minimum"] = options.min_score
+    if profile.expansion:
+        changes = {name: value for name, value in given.items() if value is not None}
+        return replace(profile, expansion={**profile.expansion, **changes})
     if options.decay is not None:
-        if not profile.expansion:
-            raise UsageError("--decay needs an expansion", "add --expand bfs")
-        profile = replace(profile, expansion={**profile.expansion, "decay": options.decay})
-    if options.min_score is not None and profile.expansion.get("closed"):
-        profile = replace(profile, expansion={**profile.expansion, "minimum": options.min_score})
+        raise UsageError("--decay needs an expansion", "add --expand bfs")
     if options.depth is None:
         return profile
-    if profile.expansion:
-        return replace(profile, expansion={**profile.expansion, "depth": options.depth})
     if profile.composite and profile.composite["walk"]["steps"]:
-        walk = {**profile.composite["walk"], "hops": options.depth}
-        return replace(profile, composite={**profile.composite, "walk": walk})
+        return _change_walk(profile, hops=options.depth)
     raise UsageError("--depth does not apply to this profile", "add --expand bfs")

@@ -26,7 +26,7 @@ FADING = 0.005  # Recency is exp(-.005 days), half after 139 days, as in the mar
 
 
 class ExplainedValue(NamedTuple):
-    """A value from 0 to 1 with the reason for it in words."""
+    """A value with the reason for it in words."""
 
     value: float
     reason: str
@@ -34,9 +34,7 @@ class ExplainedValue(NamedTuple):
 
 def measure_recency(history: History | None, present: int, named: bool = False) -> ExplainedValue | None:
     """Compute exp(-.005 days) from the last commit to the present (unix seconds); 1 if the commit is later.
-
-    None if no known commit changed the file. `named` is true if the present comes from --now.
-    """
+    None if no known commit changed the file. `named` is true if the present comes from --now."""
     if history is None:
         return None
     days = max(0, present - history.changed) / SECONDS_A_DAY
@@ -47,26 +45,20 @@ def measure_recency(history: History | None, present: int, named: bool = False) 
 
 def measure_recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[UnitId, ExplainedValue]:
     """Map each unit to the recency of the last change of its lines, or of its file if the lines' history is unknown.
-
-    Units of repositories whose history was not read are left out. Raises OutOfTime.
-    """
+    Units of repositories whose history was not read are left out. Raises OutOfTime."""
     changes, store, now = LastChanges(run.store, run.texts), run.store, run.options.now
     by_file: dict[DocumentId, list[UnitRow]] = {}
     for unit in units:
         by_file.setdefault(unit.document, []).append(unit)
-    repositories = store.documents.list_repositories()
-    store.foresee(*(("history.read", (row.id,)) for row in repositories))
-    read = {row.id: store.history.read(row.id) for row in repositories}
     values: dict[UnitId, ExplainedValue] = {}
-    documents = store.documents.read_rows(by_file)
+    read, documents = store.history.read_all(), store.documents.read_rows(by_file)
     store.foresee(
         *(("lines.by_path", (document.repository, [document.path])) for document in documents),
         *(("lines.commits", (document.repository,)) for document in documents),
         *(("documents.read_snapshot", (document.id,)) for document in documents),
     )
     for document in documents:
-        known = read[document.repository]
-        if known is None or not known.commits:
+        if (known := read.get(document.repository)) is None:
             continue
         run.budget.check()
         for unit_id, last in changes.find_for_units(document, by_file[document.id]).items():
@@ -112,10 +104,8 @@ def read_runtime_signals(
 def summarize_runs(seen: ObservedRuns, present: int, named: bool = False) -> RuntimeSignals:
     """Compute recency (1 within a day, .8 within 7, .5 within 30, then .2) and confidence (.2 to .95) of observed runs."""
     days = max(0, present - seen.last) / SECONDS_A_DAY
-    recency = next((value for most, value in BANDS if days <= most), OLD)
-    whole = int(days)
-    before = f"{quantity(whole, 'day')} before" if whole else "within a day of"
+    before = f"{quantity(int(days), 'day')} before" if days >= 1 else "within a day of"
     reason = f"last seen to run {before} {'the present as named' if named else 'the newest trace'}"
-    share = min(1.0, math.log(seen.times) / math.log(MANY))
-    times = f"seen to run {quantity(seen.times, 'time')}"
-    return RuntimeSignals(ExplainedValue(recency, reason), ExplainedValue(LEAST + (MOST - LEAST) * share, times))
+    recency = ExplainedValue(next((value for most, value in BANDS if days <= most), OLD), reason)
+    sure = LEAST + (MOST - LEAST) * min(1.0, math.log(seen.times) / math.log(MANY))
+    return RuntimeSignals(recency, ExplainedValue(sure, f"seen to run {quantity(seen.times, 'time')}"))

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from codelens.errors import MemoryFault
@@ -34,9 +33,7 @@ LEAST_OBSERVED, MOST_OBSERVED = 2, 10
 """Number of a unit's uses for a word from which it is found by the word, and above which the weight no longer grows."""
 FIRST_WEIGHT, LAST_WEIGHT = 0.3, 0.8  # Weight of a unit with LEAST_OBSERVED uses, and with MOST_OBSERVED or more
 SHORTEST_WORD = 3  # Fewest letters of a word that is learned; shorter words are mostly noise
-_UNEXPECTED = frozenset(
-    ("bug", "case", "code", "error", "feature", "file", "function", "issue", "method", "way", "work")
-)
+_GENERAL = "bug case code error feature file function issue method way work"
 """Words of requests that are too general to learn, in addition to the lists of words.toml; chosen after knowing's example."""
 
 T = TypeVar("T")
@@ -45,7 +42,7 @@ T = TypeVar("T")
 def find_learnable_words(texts: Iterable[str]) -> tuple[str, ...]:
     """Find the words of a query's plain texts that can be learned: their stems in order, each once, without noise."""
     lists = load_words()
-    noise = lists.stop | lists.action | lists.generic | _UNEXPECTED
+    noise = lists.stop | lists.action | lists.generic | frozenset(_GENERAL.split())
     words = (word for text in texts for token in tokens(text) for word in split_identifier(token))
     stems = (strip_ending(w) for w in words if len(w) >= SHORTEST_WORD and w not in noise and not w.isdigit())
     return tuple(dict.fromkeys(stems))
@@ -58,10 +55,7 @@ def weigh_uses(times: int) -> float:
 
 
 def weigh_session(stamps: Iterable[int], now: int) -> float:
-    """Compute Σ exp(-age · ln 2 / 180 s) over the stamps, at most 2, divided by 2; 0 if the sum is under .01.
-
-    Stamps later than `now` are ignored.
-    """
+    """Compute Σ exp(-age · ln 2 / 180 s) over the stamps until `now`, at most 2, divided by 2; 0 if the sum is under .01."""
     ages = [now - at for at in stamps if at <= now]
     boost = min(MOST_BOOST, math.fsum(math.exp(-age * math.log(2) / HALF_LIFE) for age in ages))
     return boost / MOST_BOOST if boost >= FAINT_BOOST else 0.0
@@ -71,15 +65,11 @@ class Recollection:
     """The memory of one index as one search uses it, at one time."""
 
     def __init__(self, store: Store, options: SearchOptions, notices: list[Notice]) -> None:
-        self._store, self._notices = store, notices
-        self._path: Path = locate_memory(store.path)
-        self._now = options.now
+        self._store, self._notices, self._now = store, notices, options.now
+        self._path = locate_memory(store.path)
 
     def find_learned(self, texts: Sequence[str], allowed: Collection[UnitId] | None) -> tuple[Match, ...]:
-        """Find the units that were used for these words before, heaviest first; None for `allowed` allows all units.
-
-        The raw score is the weight of the number of uses.
-        """
+        """Find the units, all or those `allowed`, that were used for these words before, by weight, which is the raw score."""
         words = find_learnable_words(texts)
         learned: list[LearnedWord] = self._read(lambda memory: memory.find_learned_words(words, LEAST_OBSERVED), [])
         rows = find_units_at([one.place for one in learned], self._store)
@@ -91,21 +81,25 @@ class Recollection:
                     matches.setdefault(unit.id, Match(unit.id, weigh_uses(one.times), reason))
         return tuple(matches.values())
 
-    def add(self, candidates: Sequence[Candidate], terms: ExpandedQuery, weights: Mapping[str, float]) -> None:
+    def add_to_scores(
+        self, candidates: Sequence[Candidate], terms: ExpandedQuery, weights: Mapping[str, float]
+    ) -> None:
         """Add contributions for the candidates' records, in place. Signals without a weight in `weights` are ignored."""
-        known = self.recall([candidate.unit for candidate in candidates])
+        known = self.find_records([candidate.unit for candidate in candidates])
         judged = [c.unit for c in candidates if c.unit.id in known and known[c.unit.id].feedback]
         current = compute_digests(judged, self._store, Texts(self._store)) if judged else {}
         words = frozenset(find_learnable_words(terms.texts))
         now = self._now if self._now is not None else int(time.time())
         for candidate in candidates:
-            unit = candidate.unit
-            if unit.id in known:
-                _add_recorded(candidate, known[unit.id], weights, now)
-                valid = [one for one in known[unit.id].feedback if one.digest == current.get(unit.id, "")]
-                _add_feedback(candidate, valid, len(known[unit.id].feedback) - len(valid), words, weights)
+            if (record := known.get(candidate.unit.id)) is None:
+                continue
+            valid = [one for one in record.feedback if one.digest == current.get(candidate.unit.id, "")]
+            signals = *_read_signals(record, now), *_weigh_feedback(valid, len(record.feedback) - len(valid), words)
+            for source, value, reason in signals:
+                if value and weights.get(source):
+                    candidate.add_bonus(source, weights[source], value, reason)
 
-    def recall(self, units: Iterable[UnitRow]) -> dict[UnitId, PlaceRecord]:
+    def find_records(self, units: Iterable[UnitRow]) -> dict[UnitId, PlaceRecord]:
         """Map each unit to its records; empty if no unit has any."""
         wanted = list(units)
         recalled = self._read(lambda memory: memory.recall({unit.path for unit in wanted}), None)
@@ -125,12 +119,21 @@ class Recollection:
             return nothing
 
 
-def _add_feedback(
-    candidate: Candidate, valid: Sequence[Feedback], expired: int, words: frozenset[str], weights: Mapping[str, float]
-) -> None:
-    """Add a contribution for feedback. Each judgement counts by the squared likeness of its query to this one (`words`), because
-    a single word that two queries share says little.
-    """
+Signal = tuple[str, float, str]  # (source of the contribution, value, reason)
+
+
+def _read_signals(record: PlaceRecord, now: int) -> Iterator[Signal]:
+    if boost := weigh_session(record.stamps, now):
+        past = [at for at in record.stamps if at <= now]
+        yield "session", boost, f"in {quantity(len(past), 'recorded answer')}, the last {now - past[-1]} s ago"
+    if record.pinned:
+        yield "pin", 1.0, "pinned"
+    if record.rating is not None:
+        yield "rating", (record.rating - 5.0) / 5.0, f"rated {record.rating:g} of 10"
+
+
+def _weigh_feedback(valid: Sequence[Feedback], expired: int, words: frozenset[str]) -> Iterator[Signal]:
+    """Weigh each judgement by the squared likeness of its query to this one (`words`), as a single common word says little."""
     judged = []
     for one in valid:
         asked = frozenset(find_learnable_words([one.query]))
@@ -142,26 +145,9 @@ def _add_feedback(
     useful, closest = sum(useful for _, useful in judged), max(likeness for likeness, _ in judged)
     share = math.fsum(likeness for likeness, useful in judged if useful) / math.fsum(one for one, _ in judged)
     reason = f"useful {useful} of {quantity(len(judged), 'time')}"
-    reason += (
-        f" for queries that share up to {math.sqrt(closest):.0%} of their words with this one" if closest < 1.0 else ""
-    )
-    reason += f", {others} more for other queries" if (others := len(valid) - len(judged)) else ""
+    if closest < 1.0:
+        reason += f" for queries that share up to {math.sqrt(closest):.0%} of their words with this one"
+    if others := len(valid) - len(judged):
+        reason += f", {others} more for other queries"
     reason += f", {expired} more expired as the code changed" if expired else ""
-    source, value = ("useful" if share > 0.5 else "useless"), (2.0 * share - 1.0) * closest
-    if value and weights.get(source):
-        candidate.add_bonus(source, weights[source], value, reason)
-
-
-def _add_recorded(candidate: Candidate, known: PlaceRecord, weights: Mapping[str, float], now: int) -> None:
-    def add(source: str, value: float, reason: str) -> None:
-        if value and weights.get(source):
-            candidate.add_bonus(source, weights[source], value, reason)
-
-    if boost := weigh_session(known.stamps, now):
-        past = [at for at in known.stamps if at <= now]
-        answers = quantity(len(past), "recorded answer")
-        add("session", boost, f"in {answers}, the last {now - past[-1]} s ago")
-    if known.pinned:
-        add("pin", 1.0, "pinned")
-    if known.rating is not None:
-        add("rating", (known.rating - 5.0) / 5.0, f"rated {known.rating:g} of 10")
+    yield "useful" if share > 0.5 else "useless", (2.0 * share - 1.0) * closest, reason

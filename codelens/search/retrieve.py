@@ -9,6 +9,7 @@ from codelens.errors import EmbedderFault, UsageError
 from codelens.model.budget import CHANNELS as CHANNELS_SHARE
 from codelens.model.budget import TERMS
 from codelens.model.search import Match, QueryTarget
+from codelens.query.conditions import demands_text
 from codelens.query.nodes import find_todo_mark
 from codelens.search.channels import Channel, ChannelResult, Findings, TextEvidence
 from codelens.search.channels.equivalence import find_by_concept
@@ -40,8 +41,7 @@ OPTIONAL = frozenset({"fuzzy", "vector"})  # Channels that an index or a machine
 MOST_WITHOUT = 1000
 """Most extra matches fetched to replace excluded units; sqlite-vec gives at most 4096, and `vector` fetches up to three a match."""
 LITERAL_POOL = 5000
-"""Most units that are ranked only because they satisfy the conditions; the first of each file always is, so that no file is lost.
-Each becomes a candidate, which takes time."""
+"""Most units that become candidates only because they satisfy the conditions; the first of each file always does."""
 OTHER_MARK = 0.9  # Value of a comment with another mark, such as FIXME for the query `TODO`; only the order counts
 
 MostMatches = Callable[[str, Mapping[str, Sequence[Match]]], int]
@@ -64,12 +64,10 @@ def choose_channels(run: SearchRun) -> list[Channel]:
     if mode not in MODES:
         raise UsageError(f"no mode '{mode}'", f"modes: {', '.join(MODES)}")
     idle = set() if profile.channels.get("equivalence") or run.settings.classes else {"equivalence"}
-    chosen = [select_channels(profile)[name] for name in MODES[mode] if profile.takes(name) and name not in idle]
+    chosen = [select_channels(profile)[name] for name in MODES[mode] if profile.uses_channel(name) and name not in idle]
     if not chosen:
-        fitting = [mode for mode, names in MODES.items() if any(map(profile.takes, names))]
-        raise UsageError(
-            f"profile {run.options.profile} has no channel for mode {mode}", f"modes: {', '.join(fitting)}"
-        )
+        modes = f"modes: {', '.join(mode for mode, names in MODES.items() if any(map(profile.uses_channel, names)))}"
+        raise UsageError(f"profile {run.options.profile} has no channel for mode {mode}", modes)
     return chosen
 
 
@@ -81,9 +79,7 @@ def limit_matches(cuts: Mapping[str, int], channel: str, matches: Mapping[str, S
 
 def retrieve(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> Findings:
     """Run the channels, which are independent, and cut the matches of each as `most` allows.
-
-    Channels that this index or machine lacks do not run. A channel for which there is no time is left out, with a notice.
-    """
+    Channels that this index or machine lacks do not run. A channel for which there is no time is left out, with a notice."""
 
     def find(channel: Channel, share: float) -> ChannelResult | EmbedderFault | None:
         """Run a channel; returns None if there is no time for it."""
@@ -107,11 +103,10 @@ def retrieve(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> 
         if channel.name in run.abilities or channel.name not in OPTIONAL
     }
     results = [task() for task in tasks.values()] if run.store.is_one else run.store.at_once(*tasks.values())
-    matches: dict[str, Sequence[Match]] = {}
-    evidence = TextEvidence()
+    matches, evidence = dict[str, Sequence[Match]](), TextEvidence()
     for name, result in zip(tasks, results, strict=True):
         if isinstance(result, EmbedderFault):
-            run.notice("no-embedding", f"no vector results: {result}")
+            run.add_notice("no-embedding", f"no vector results: {result}")
         elif result is not None:
             limit = most(name, matches)
             matches[name] = result.matches[:limit] if limit < most(name, {}) else result.matches
@@ -128,10 +123,8 @@ def add_todos(run: SearchRun, findings: Findings) -> Findings:
         return findings
     rows = run.store.units.read_rows(run.store.units.select_todos(run.within, LITERAL_POOL)).values()
     ordered = sorted(rows, key=lambda row: (not row.name.startswith(mark), "test" in row.roles, row.content_order()))
-    targets = {
-        row.id: QueryTarget(1.0 if row.name.startswith(mark) else OTHER_MARK, "a comment about something to be done")
-        for row in ordered
-    }
+    values = {row.id: 1.0 if row.name.startswith(mark) else OTHER_MARK for row in ordered}
+    targets = {u: QueryTarget(value, "a comment about something to be done") for u, value in values.items()}
     others = [match for match in findings.matches["exact"] if match.unit not in targets]
     todos = [Match(unit, 0.0, target.reason) for unit, target in targets.items()]
     run.trace.rankings["exact"] = (*others, *todos)
@@ -144,11 +137,10 @@ def add_literal_matches(run: SearchRun, findings: Findings) -> Findings:
 
     This applies if the query demands a text or consists only of conditions. The units come after matches of words, inner ones
     before outer ones, and no minimum score removes a match of such a query. If there are too many, the first of each file
-    stays, so that no file is lost.
-    """
+    stays, so that no file is lost."""
     if run.within is None or run.likeness:
         return findings
-    if (run.terms.words or run.terms.names) and (run.options.mode == "vector" or not run.scope.demands_text):
+    if (run.terms.words or run.terms.names) and (run.options.mode == "vector" or not demands_text(run.query.node)):
         return findings
     known = findings.units
     rows = run.store.units.read_rows([unit for unit in run.within if unit not in known])
@@ -162,11 +154,9 @@ def add_literal_matches(run: SearchRun, findings: Findings) -> Findings:
         left_out = {row.id: place for place, row in enumerate(ordered, start=len(known) + 1) if row.id not in chosen}
         ordered = [row for row in ordered if row.id in chosen]
         text = f"{len(rows)} places satisfy the query; {len(ordered)} of them are ranked, some of each file"
-        run.notice("many-literal", text)
+        run.add_notice("many-literal", text)
     fuzzy = (*findings.matches.get("fuzzy", ()), *(Match(row.id, 1.0, "satisfies every condition") for row in ordered))
     run.trace.rankings["fuzzy"] = fuzzy
     run.trace.cuts["fuzzy"] = max(run.trace.cuts.get("fuzzy", 0) + LITERAL_POOL, len(fuzzy))
-    literal = known.union(row.id for row in ordered)
-    return findings._replace(
-        matches={**findings.matches, "fuzzy": fuzzy}, literal=frozenset(literal), left_out=left_out
-    )
+    literal, matches = frozenset(known.union(row.id for row in ordered)), {**findings.matches, "fuzzy": fuzzy}
+    return findings._replace(matches=matches, literal=literal, left_out=left_out)

@@ -35,10 +35,8 @@ LONGEST = 50_000  # Most characters of a query that are read, ten pages of a sta
 OUT_OF_TIME = "out-of-time"  # Code of the notice that lists what was left out for lack of time
 BELOW_MINIMUM = "below minimum"  # Stage of the trace's events for candidates that --min-score removed
 NOT_REACHED = "not reached"  # Stage for candidates that an expansion did not reach, in a profile that shows no others
-AUTHORS_CUT = Notice(
-    "history",
-    f"author: covers the last {MOST_LINE_COMMITS:,} commits; older lines match no author (`git log --author` knows them)",
-)
+_CUT = f"author: covers the last {MOST_LINE_COMMITS:,} commits; older lines match no author (`git log --author` knows them)"
+AUTHORS_CUT = Notice("history", _CUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ class Profile:
     own: str = ""  # The user's file with its weights; empty for shipped weights
 
     @property
-    def by_intent(self) -> bool:
+    def depends_on_intent(self) -> bool:
         """True if the weights depend on the kind of query."""
         return any(not isinstance(weight, float | int) for weight in self.features.values())
 
@@ -98,26 +96,17 @@ class Profile:
                 weights[name] = weight * unit
         return weights
 
-    def takes(self, channel: str) -> bool:
+    def uses_channel(self, channel: str) -> bool:
         """Decide if matches of a channel can become candidates: it has a weight, or another part of the profile uses it.
-
-        A composite score also uses channels without weight for its seeds, and the user's own classes have a feature.
-        """
-        if not self.cuts.get(channel):
-            return False
+        A composite score also uses channels without weight for its seeds, and the user's own classes have a feature."""
         by_feature = channel == "equivalence" and bool(self.features.get("own_class"))
-        return by_feature or bool(self.composite) or self.channels[channel] > 0
+        return bool(self.cuts.get(channel)) and (by_feature or bool(self.composite) or self.channels[channel] > 0)
 
     @property
     def of_memory(self) -> Mapping[str, float]:
         """Signal of memory → its weight in this profile's scores."""
         unit = 1.0 if self.composite else 1.0 / (self.rrf_k + 1)
         return {name: weight * unit for name, weight in self.memory.items()}
-
-    @property
-    def asks_graph(self) -> bool:
-        """True if an index without edges changes more than a bonus: the profile has a composite score or an expansion."""
-        return bool(self.composite or self.expansion)
 
 
 def ignore_units(units: Iterable[UnitId]) -> None:
@@ -159,10 +148,8 @@ class SearchRun:
         scope = build_scope(store, query, options, texts, settings)
         if scope.units == () and not options.strict_query and (loose := split_phrases(query)):
             quoted = ", ".join(f'"{phrase}"' for phrase in query.phrases)
-            notice = Notice(
-                "phrase", f"nothing contains {quoted} and meets all other conditions; its words are searched instead"
-            )
-            query = replace(loose, notices=(*query.notices, notice))
+            text = f"nothing contains {quoted} and meets all other conditions; its words are searched instead"
+            query = replace(loose, notices=(*query.notices, Notice("phrase", text)))
             scope = build_scope(store, query, options, texts, settings)
         notices = [*query.notices, *find_absences(store), *find_unknown_repositories(query, scope)]
         notices += [AUTHORS_CUT] if scope.lacks_authors else []
@@ -201,33 +188,30 @@ class SearchRun:
         """Make a predicate that is true for units that may be found."""
         return (lambda _: True) if self.within is None else frozenset(self.within).__contains__
 
-    def notice(self, code: str, text: str) -> None:
+    def add_notice(self, code: str, text: str) -> None:
         """Add a notice about the answer."""
         self.notices.append(Notice(code, text))
 
     def find_abilities(self) -> frozenset[str]:
         """Find the optional abilities of this index and machine, and add a notice for each that is missing."""
-        features, abilities, store, settings = self.store.features(), set[str](), self.store, self.settings
-        if features.fuzzy:
-            abilities.add("fuzzy")
-        else:
-            self.notice("no-fuzzy", "the index was built without trigrams: no substrings, no typo correction")
+        features, store, settings = self.store.features(), self.store, self.settings
+        missing: dict[str, tuple[str, str]] = {}
+        if not features.fuzzy:
+            missing["fuzzy"] = "no-fuzzy", "the index was built without trigrams: no substrings, no typo correction"
         if not features.vector:
-            self.notice("no-vector", "the index was built without vectors")
+            missing["vector"] = "no-vector", "the index was built without vectors"
         elif self.find_embedder() is None:
-            other = store.meta("embedder")
-            code, text = "other-embedder", f"the vectors come from another embedder ({other}): run `codelens index`"
+            text = f"the vectors come from another embedder ({store.meta('embedder')}): run `codelens index`"
+            missing["vector"] = "other-embedder", text
             if resolve_setting(settings.model) == store.meta("embedder_setting"):
                 try:
                     open_embedder(settings.model, settings.allow_network)
                 except UsageError as fault:
-                    code, text = "no-model", f"no vector results: {fault}; {fault.hint}"
-            self.notice(code, text)
+                    missing["vector"] = "no-model", f"no vector results: {fault}; {fault.hint}"
         elif not store.load_vectors():
-            self.notice("no-sqlite-vec", "no vector results: sqlite-vec cannot be loaded")
-        else:
-            abilities.add("vector")
-        return frozenset(abilities)
+            missing["vector"] = "no-sqlite-vec", "no vector results: sqlite-vec cannot be loaded"
+        self.notices.extend(Notice(*notice) for notice in missing.values())
+        return frozenset({"fuzzy", "vector"} - missing.keys())
 
     def find_likeness(self) -> Likeness | None:
         """Find the code that `--like` names, which replaces the query's words; only the query's conditions remain."""
@@ -239,13 +223,13 @@ class SearchRun:
         try:
             likeness = find_likeness(self.options, self.store, embedder)
         except EmbedderFault as fault:
-            self.notice("no-embedding", f"no vector results: {fault}")
+            self.add_notice("no-embedding", f"no vector results: {fault}")
             likeness = find_likeness(self.options, self.store, None)
         self.trace.original = likeness.original
         self.notices.extend(likeness.notices)
         if words := self.query.loose_words:
             text = f"with --like, words rank nothing: {', '.join(words)}"
-            self.notice("loose-words", f'{text}; put them in "quotes" to demand them')
+            self.add_notice("loose-words", f'{text}; put them in "quotes" to demand them')
         return likeness
 
     def find_embedder(self) -> Embedder | None:
@@ -261,11 +245,9 @@ class SearchRun:
                     return embedder
         return None
 
-    def query_vector(self) -> bytes:
+    def embed_query(self) -> bytes:
         """Compute the query's embedding; empty without an embedder, or if nothing can be embedded. Raises EmbedderFault.
-
-        The result is kept, because a model may be slow or on the network.
-        """
+        The result is kept, because a model may be slow or on the network."""
         embedder = self.find_embedder()
         if self.terms.vector or embedder is None:
             return self.terms.vector
@@ -286,20 +268,13 @@ def limit_notices(budget: TimeBudget) -> list[Notice]:
 
 def read_query(text: str | Query, options: SearchOptions) -> Query:
     """Parse a query as the options demand, and add the conditions of --meta and --kind. A parsed query is returned unchanged.
-
-    Only the first LONGEST characters are read, unless the query is a literal text or a pattern as a whole.
-    """
+    Only the first LONGEST characters are read, unless the query is a literal text or a pattern as a whole."""
     if isinstance(text, Query):
         return text
     read = text if options.literal or options.regex else text[:LONGEST]
-    query = parse_query(
-        read,
-        strict=options.strict_query,
-        literal=options.literal,
-        regex=options.regex,
-        case=options.case,
-        known_languages=map_accepted_names() if "lang:" in text else (),
-    )
+    flags = {"strict": options.strict_query, "literal": options.literal, "regex": options.regex}
+    languages = map_accepted_names() if "lang:" in text else ()
+    query = parse_query(read, case=options.case, known_languages=languages, **flags)
     if len(read) < len(text):
         notice = Notice("limit", f"only the first {LONGEST} of the query's {len(text)} characters are read")
         query = replace(query, text=text, notices=(*query.notices, notice))
@@ -309,9 +284,9 @@ def read_query(text: str | Query, options: SearchOptions) -> Query:
     except BadValueError as fault:
         raise UsageError(f"--meta: {fault}".rstrip(";"), "as in --meta category=cli --meta 'stars>=100'") from None
     kinds = make_kinds_filter(options.kinds)
-    if not meta and kinds is None:
-        return replace(query, node=node)
-    return replace(query, node=join_parts([*([kinds] if kinds else []), *list_required_parts(node), *meta]))
+    if meta or kinds is not None:
+        node = join_parts([*([kinds] if kinds else []), *list_required_parts(node), *meta])
+    return replace(query, node=node)
 
 
 def find_absences(store: Store) -> list[Notice]:

@@ -21,11 +21,11 @@ from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.graph import FILE, make_document_node
 from codelens.model.request import SearchOptions
 from codelens.model.search import Notice
+from codelens.query import nodes
 from codelens.query.conditions import (
     Conditions,
     SatisfyingUnits,
     add_satisfying,
-    demands_text,
     evaluate_node,
     find_demanded_words,
     join_alternatives,
@@ -33,21 +33,6 @@ from codelens.query.conditions import (
 )
 from codelens.query.facts import EMPTY, LastChanges, Matching, find_occurrences, find_pattern, load_metadata, occurs
 from codelens.query.filters import CHANGE_FIELDS, COMPARISON, find_repositories, make_kinds_filter, path_matches_glob
-from codelens.query.nodes import (
-    Filter,
-    Leaf,
-    Node,
-    Pattern,
-    Phrase,
-    Query,
-    asks_for_todos,
-    find_positive_leaves,
-    format_node,
-    is_exact,
-    list_leaves,
-    list_required_parts,
-    remove_node,
-)
 from codelens.query.patterns import AllOf, AnyOf, Plan, Ranges, Substring
 from codelens.store.documents import DocumentRow, RootNames
 from codelens.store.postings import build_trigram_query
@@ -78,7 +63,7 @@ class Blame:
 class SearchScope:
     """The units that may be found, with the conditions that exclude the others."""
 
-    query: Query
+    query: nodes.Query
     options: SearchOptions
     texts: Texts
     conditions: Conditions
@@ -86,11 +71,6 @@ class SearchScope:
     reach: Mapping[UnitId, Span] = field(default_factory=dict)
     """Unit → the span that satisfies the query for it, if larger than the unit; see `SatisfyingUnits`."""
     lacks_authors: bool = False  # True if the query asks for authors, and those of old lines are unknown
-
-    @property
-    def demands_text(self) -> bool:
-        """True if the query demands that a unit contains a text."""
-        return demands_text(self.query.node)
 
     def find_blame(self, unit: UnitRow) -> Blame | None:
         """Find the conditions that exclude this unit; None if it may be found."""
@@ -106,53 +86,61 @@ class SearchScope:
         if verdict.value is not False or verdict.blame is None:
             return None
         text = f"{unit.kind} {unit.qualified_name} in {unit.path} ({document.language})"
-        blamed, rest = [verdict.blame], remove_node(self.query.node, verdict.blame)
+        blamed, rest = [verdict.blame], nodes.remove_node(self.query.node, verdict.blame)
         while rest is not None and (more := evaluate_node(rest, facts, matching)).blame is not None:
             blamed.append(more.blame)
-            rest = remove_node(rest, more.blame)
+            rest = nodes.remove_node(rest, more.blame)
         kinds = make_kinds_filter(self.options.kinds)
         if kinds is not None and kinds in blamed:
             return Blame(f"--kind {','.join(self.options.kinds)}", text, ())
         if kinds is not None:  # --kind put it first into the tree
-            rest = remove_node(rest, next(part for part in list_required_parts(self.query.node) if part == kinds))
+            parts = nodes.list_required_parts(self.query.node)
+            rest = nodes.remove_node(rest, next(part for part in parts if part == kinds))
         case = f" case:{self.query.case}" if self.query.case != self.options.case else ""
-        return Blame(", ".join(map(format_node, blamed)), text, [format_node(rest) + case] if rest is not None else [])
+        without = [nodes.format_node(rest) + case] if rest is not None else []
+        return Blame(", ".join(map(nodes.format_node, blamed)), text, without)
 
-    def find_places(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
+    def find_matches_by_line(self, unit: UnitRow, document: DocumentRow) -> Mapping[int, Ranges]:
         """Map each line of the unit to the character ranges where the query's phrases and patterns match."""
-        leaves = [leaf for leaf in find_positive_leaves(self.query.node) if is_exact(leaf)]
+        leaves = [leaf for leaf in nodes.find_positive_leaves(self.query.node) if nodes.is_exact(leaf)]
         if not leaves:
             return {}
         whole, span, matching = self.texts.read(document), self.reach.get(unit.id, unit.span), self.conditions.matching
-        by_line: dict[int, Ranges] = {}
+        by_line: dict[int, list[tuple[int, int]]] = {}
         for piece in whole.pieces(span):
             text, (first, indent) = whole.stored(piece), whole.line_and_indent(piece.start)
             ranges = list[tuple[int, int]]()
             for leaf in leaves:
-                if isinstance(leaf, Pattern):
+                if isinstance(leaf, nodes.Pattern):
                     ranges += find_pattern(text, leaf.source, matching)
-                for one in (
-                    leaf.values if isinstance(leaf, Filter) else (leaf.text,) if isinstance(leaf, Phrase) else ()
-                ):
-                    ranges += find_occurrences(text, one, matching)
-            for line, parts in _split_by_line(text, first, indent, ranges).items():
-                by_line[line] = by_line.get(line, ()) + parts
-        return by_line
+                elif isinstance(leaf, nodes.Phrase):
+                    ranges += find_occurrences(text, leaf.text, matching)
+                for value in leaf.values if isinstance(leaf, nodes.Filter) else ():
+                    ranges += find_occurrences(text, value, matching)
+            starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
+            for start, end in sorted(ranges):  # a range over several lines is cut to its first
+                row = bisect_right(starts, start) - 1
+                shift = (indent if row == 0 else 0) - starts[row]
+                line_end = (starts[row + 1] - 1 if row + 1 < len(starts) else len(text)) + shift
+                by_line.setdefault(first + row, []).append((start + shift, min(end + shift, line_end)))
+        return {line: tuple(parts) for line, parts in by_line.items()}
 
 
-def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> SearchScope:
+def build_scope(
+    store: Store, query: nodes.Query, options: SearchOptions, texts: Texts, settings: Settings
+) -> SearchScope:
     """Find the units that satisfy the conditions, within the budget. Raises UsageError for options with unknown names."""
     conditions = read_conditions(store, query, options, texts, settings)
     scope = SearchScope(query, options, texts, conditions)
     restricting = options.repositories, options.languages, options.languages_not, options.globs, options.paths
     if query.plain and not any(restricting):
         return scope
-    for value in _list_asked_repositories(list_leaves(query.node)):
+    for value in _list_values("repo", nodes.list_leaves(query.node)):
         find_repositories(value, conditions.matching)  # found once here, so that no index has to know the roots of all
     units, reach, lacks_authors = UnitSet(), dict[UnitId, Span](), False
     sent = replace(conditions, matching=replace(conditions.matching, roots={}), changes=None)
     with store.budget.part(CONDITIONS, "conditions were not decided"):
-        satisfy = partial(_satisfy_conditions, conditions=sent, options=options, texts=texts)
+        satisfy = partial(_find_satisfying_units, conditions=sent, options=options, texts=texts)
         parts = store.in_parts(satisfy, store.names_by_root())
         units = UnitSet(chain.from_iterable(part.units for part in parts))
         reach = {unit: span for part in parts for unit, span in part.of.items()}
@@ -164,7 +152,9 @@ def build_scope(store: Store, query: Query, options: SearchOptions, texts: Texts
     return replace(scope, units=units, reach=reach, lacks_authors=lacks_authors)
 
 
-def read_conditions(store: Store, query: Query, options: SearchOptions, texts: Texts, settings: Settings) -> Conditions:
+def read_conditions(
+    store: Store, query: nodes.Query, options: SearchOptions, texts: Texts, settings: Settings
+) -> Conditions:
     """Collect the conditions of a query with the data that is needed to decide them."""
     rows = store.documents.list_repositories()
     case = options.case if query.case == "auto" else query.case
@@ -177,7 +167,7 @@ def read_conditions(store: Store, query: Query, options: SearchOptions, texts: T
     )
 
 
-def _satisfy_conditions(
+def _find_satisfying_units(
     store: Store, roots: RootNames, conditions: Conditions, options: SearchOptions, texts: Texts
 ) -> Part[Span]:
     """Find the units of one index that satisfy the conditions, with `SatisfyingUnits.reach`. The counts are (files, files for
@@ -214,32 +204,32 @@ def _satisfy_conditions(
             parts = {document: numbers for document, numbers in allowed.items() if document not in named}
         left = len(undecided)
         add_satisfying(undecided, conditions, parts, texts, satisfying)
-    units = [*store.units.list_ids(whole, asks_for_todos(node)), *satisfying.units]
+    units = [*store.units.list_ids(whole, nodes.asks_for_todos(node)), *satisfying.units]
     cut = conditions.changes is not None and conditions.changes.is_cut
     return Part(units, satisfying.reach, (len(documents), left - satisfying.files, int(cut)))
 
 
-def find_unknown_repositories(query: Query, scope: SearchScope) -> list[Notice]:
+def find_unknown_repositories(query: nodes.Query, scope: SearchScope) -> list[Notice]:
     """Make a notice for each `repo:` value that fits no repository of the index."""
     names = list(scope.conditions.repositories.values())
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return [
         Notice("repository", f"no repository fits repo:{value}; there are {', '.join(names[:NAMES_SHOWN])}{more}")
-        for value in _list_asked_repositories(find_positive_leaves(query.node))
+        for value in _list_values("repo", nodes.find_positive_leaves(query.node))
         if not find_repositories(value, scope.conditions.matching)
     ]
 
 
-def _list_asked_repositories(leaves: Iterable[Leaf]) -> list[str]:
-    """List the values of `repo:` conditions, each once."""
-    filters = [leaf for leaf in leaves if isinstance(leaf, Filter) and leaf.field == "repo"]
-    return list(dict.fromkeys(value for one in filters for value in one.values))
+def _list_values(field: str, leaves: Iterable[nodes.Leaf]) -> list[str]:
+    """List the values of the conditions on a field, each once."""
+    filters = [leaf for leaf in leaves if isinstance(leaf, nodes.Filter) and leaf.field == field]
+    return list(dict.fromkeys(value for condition in filters for value in condition.values))
 
 
-def note_missing_metadata(query: Query, scope: SearchScope) -> list[Notice]:
+def note_missing_metadata(query: nodes.Query, scope: SearchScope) -> list[Notice]:
     """Make a notice if `meta:` asks for a column that the user's table lacks."""
-    leaves = [f for f in find_positive_leaves(query.node) if isinstance(f, Filter) and f.field == "meta"]
-    names = [compared[1] for leaf in leaves for value in leaf.values if (compared := COMPARISON.fullmatch(value))]
+    values = _list_values("meta", nodes.find_positive_leaves(query.node))
+    names = [compared[1] for value in values if (compared := COMPARISON.fullmatch(value))]
     columns = {column.lower(): column for column in scope.conditions.metadata.columns}
     if not names or set(names) <= columns.keys():
         return []
@@ -255,17 +245,11 @@ def list_documents_in_scope(
     names: Mapping[int, str] | None = None,
 ) -> list[DocumentRow]:
     """List the documents, of all or `among` these, that the options allow, by repository and path.
-
-    `names` are names of repositories to use instead of the store's.
-    """
+    `names` are names of repositories to use instead of the store's."""
     if options.repositories and names is None:
         names = {row.id: row.name for row in store.documents.list_repositories()}
-    named = names or {}
-    return [
-        d
-        for d in store.documents.read_rows(among)
-        if not _find_excluding_option(d, named.get(d.repository, ""), options)
-    ]
+    rows, named = store.documents.read_rows(among), names or {}
+    return [row for row in rows if not _find_excluding_option(row, named.get(row.repository, ""), options)]
 
 
 def _find_excluding_option(document: DocumentRow, repository: str, options: SearchOptions) -> str:
@@ -287,9 +271,9 @@ def _find_excluding_option(document: DocumentRow, repository: str, options: Sear
     return "" if passes else reason
 
 
-def has_condition_on(node: Node | None, *fields: str) -> bool:
+def has_condition_on(node: nodes.Node | None, *fields: str) -> bool:
     """Decide if any condition is on one of these fields."""
-    return any(isinstance(leaf, Filter) and leaf.field in fields for leaf in list_leaves(node))
+    return any(isinstance(leaf, nodes.Filter) and leaf.field in fields for leaf in nodes.list_leaves(node))
 
 
 def format_trigrams(plan: Plan) -> str:
@@ -303,18 +287,6 @@ def format_trigrams(plan: Plan) -> str:
     if isinstance(plan, AllOf):
         return " AND ".join(filter(None, parts))
     return " OR ".join(parts) if all(parts) else ""  # one alternative that demands nothing lets everything through
-
-
-def _split_by_line(text: str, first: int, indent: int, ranges: Sequence[tuple[int, int]]) -> dict[int, Ranges]:
-    """Map ranges in a unit's text to ranges in the lines of its document. A range over several lines is cut to its first."""
-    starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
-    by_line: dict[int, list[tuple[int, int]]] = {}
-    for start, end in sorted(ranges):
-        row = bisect_right(starts, start) - 1
-        shift = (indent if row == 0 else 0) - starts[row]
-        line_end = (starts[row + 1] - 1 if row + 1 < len(starts) else len(text)) + shift
-        by_line.setdefault(first + row, []).append((start + shift, min(end + shift, line_end)))
-    return {line: tuple(parts) for line, parts in by_line.items()}
 
 
 def make_file_unit(document: DocumentRow, repository: str, store: Store, doc: str = "") -> UnitRow:

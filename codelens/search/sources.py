@@ -35,10 +35,7 @@ def read_source(store: Store, path: str, repository: str = "") -> SourceFile:
 
 
 def find_passage(store: Store, target: str) -> tuple[SourceFile, UnitRow | None, int]:
-    """Find a PATH, PATH:LINE or name: (file, symbol of that name or around the line, first line of the symbol or that line).
-
-    Raises TargetError.
-    """
+    """Find a PATH, PATH:LINE or name: (file, symbol named so or at the line, its first line or that line). Raises TargetError."""
     meant = resolve_target(target, store)
     unit = None if meant.path and meant.line is None else meant.unit
     documents = [meant.document] if meant.document else list(store.documents.read_rows({unit.document} if unit else ()))
@@ -59,11 +56,5 @@ def _read_source(store: Store, document: DocumentRow, home: RepositoryRow) -> So
 
 
 def _describe_file(document: DocumentRow, repository: RepositoryRow) -> IndexedFile:
-    return IndexedFile(
-        repository=repository.name,
-        root=str(repository.root),
-        path=document.path,
-        language=document.language,
-        bytes=document.stamp.size,
-        roles=tuple(sorted(document.roles)),
-    )
+    size, roles = document.stamp.size, tuple(sorted(document.roles))
+    return IndexedFile(repository.name, str(repository.root), document.path, document.language, size, roles)

@@ -49,11 +49,9 @@ def load_words() -> Words:
     return Words(*(frozenset(table[name].split()) for name in ("stop", "action", "generic")))
 
 
-def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> ExpandedQuery:
+def expand_query(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> ExpandedQuery:
     """Expand a query into terms, from its plain `texts` in order, its `identifiers` in back-ticks, and the `whole` as written."""
-    lists = load_words()
-    names: dict[str, Term] = {}
-    words: dict[str, Term] = {}
+    lists, names, words = load_words(), dict[str, Term](), dict[str, Term]()
     for identifier in identifiers:
         _add_identifier(identifier, "exact", f"`{identifier}`", names, words)
     beginnings = 0
@@ -81,10 +79,9 @@ def expand(texts: Sequence[str], identifiers: Sequence[str], whole: str) -> Expa
                 names.setdefault(pair, Term(pair, "pair", f"{previous} {token}"))
             previous = "" if word in lists.action else word
     if not words and not names:  # a question of stop words alone asks for just these
-        for text in texts:
-            for token in tokens(text):
-                for term in split_token(token):
-                    words.setdefault(term, Term(term, "component", token))
+        for token in (token for text in texts for token in tokens(text)):
+            for term in split_token(token):
+                words.setdefault(term, Term(term, "component", token))
     left_out = []
     if beginnings > MOST_BEGINNINGS:
         left_out.append(f"only the first {MOST_BEGINNINGS} of {beginnings} words with a star stand for what begins so")
@@ -196,7 +193,7 @@ def describe_name(term: Term) -> str:
     return f"'{origin}' in one word" if term.tier == "pair" else f"'{letters}', a part of {origin}"
 
 
-def name_lookup(term: Term, within: UnitSet | None) -> tuple[str, str, UnitSet | None, int]:
+def make_name_lookup(term: Term, within: UnitSet | None) -> tuple[str, str, UnitSet | None, int]:
     """Make the arguments of the store's `units.find_likeliest` for a term: (name, holder, units allowed, most units)."""
     holder, name = split_qualified(term.origin.removesuffix(BEGINNING))
     if fold_identifier(name) != term.text:  # a word of a name, or two words joined

@@ -35,10 +35,7 @@ MOST_DOCUMENTS = 20
 MOST_OF_PASTED = 60  # Most documents that are read for a text that is searched as a whole
 MOST_NAMED = 50  # Most definitions of a name that are read
 MOST_FINDS = 20  # Most places of one text in one document that count
-PARTLY_READ, PARTLY_FOUND = (
-    20,
-    5,
-)  # Most documents and places if the query's words may be parts of others, which is frequent
+PARTLY_READ, PARTLY_FOUND = 20, 5  # Most documents and places if words may be parts of others, which is frequent
 LONGEST_FRAGMENT = 200  # Most characters of a query that may be a part of a line
 PASTED_WORDS, PASTED_CODE = 4, 15  # Fewest words of a pasted message, and fewest characters of a pasted line of code
 SHORTEST = 3  # Fewest characters of a token, as trigrams require
@@ -95,10 +92,9 @@ def find_verbatim(run: SearchRun) -> VerbatimMatches:
     best: dict[UnitId, VerbatimMatch] = {}
     if typed and words == [fragment] and _is_token(fragment, run):
         best |= of_fragment
-    for matches in finds:
-        for unit, find in matches.items():
-            if unit not in best or find.value > best[unit].value:
-                best[unit] = find
+    for unit, find in chain.from_iterable(matches.items() for matches in finds):
+        if unit not in best or find.value > best[unit].value:
+            best[unit] = find
     return VerbatimMatches(best, fragment, of_fragment)
 
 
@@ -110,24 +106,17 @@ def split_as_typed(run: SearchRun) -> list[str]:
 
 def find_fragment(run: SearchRun) -> str:
     """Return the query if it may be a part of a line: it is long, looks like code, or has a word that no unit contains.
-
-    Empty otherwise, or if the index has no trigrams.
-    """
+    Empty otherwise, or if the index has no trigrams."""
     texts = run.terms.texts if not run.options.literal else ()
     filtered = any(isinstance(leaf, Filter) for leaf in list_leaves(run.query.node))
     whole = run.query.plain or (not filtered and is_pasted(run.query.text))
     text = run.query.text if texts and whole else texts[0] if len(texts) == 1 else ""
     text = text.strip().encode("utf-8", "replace").decode()
-    pasted = is_pasted(text)
     words = [term.text for term in run.terms.words]
-    if (
-        not SHORTEST <= len(text) <= LONGEST_FRAGMENT
-        or any(word.endswith(BEGINNING) for word in words)
-        or not (pasted or not all(map(run.store.postings.count_units, words)))
-        or not run.store.features().fuzzy
-    ):
+    fits = SHORTEST <= len(text) <= LONGEST_FRAGMENT and not any(word.endswith(BEGINNING) for word in words)
+    if not fits or not (is_pasted(text) or not all(map(run.store.postings.count_units, words))):
         return ""
-    return text
+    return text if run.store.features().fuzzy else ""
 
 
 def is_pasted(text: str) -> bool:
@@ -159,12 +148,9 @@ def find_tokens(words: Sequence[str], run: SearchRun) -> list[str]:
     """Find the words to search as typed: with digits or marks inside, such as 4.17.1, --smart-case, /users/:id, X-Request-Id.
 
     A name that is defined outside of tests is left out, because its uses would count as much as its definition. A plain word that
-    occurs in no unit is included, because it may be a part of a longer word.
-    """
-    tokens = dict.fromkeys(
-        word for word in words if len(word) >= SHORTEST and BEGINNING not in word and _is_token(word, run)
-    )
-    return list(tokens)[:MOST_TOKENS]
+    occurs in no unit is included, because it may be a part of a longer word."""
+    long = (word for word in words if len(word) >= SHORTEST and BEGINNING not in word)
+    return list(dict.fromkeys(word for word in long if _is_token(word, run)))[:MOST_TOKENS]
 
 
 def is_like_code(word: str) -> bool:
@@ -190,17 +176,13 @@ def find_windows(words: Sequence[str]) -> list[tuple[int, int]]:
     stop, size = load_words().stop, min(WINDOW, len(words))
     if size < 2:
         return []
-    places = [
-        (at, size)
-        for at in range(len(words) - size + 1)
-        if any(len(word) >= SHORTEST and word.casefold() not in stop for word in words[at : at + size])
-    ]
-    return places[:MOST_WINDOWS]
+    telling = [len(word) >= SHORTEST and word.casefold() not in stop for word in words]
+    starts = (at for at in range(len(words) - size + 1) if any(telling[at : at + size]))
+    return [(at, size) for at in islice(starts, MOST_WINDOWS)]
 
 
-Place = tuple[
-    int, float, str, bool
-]  # (byte in the document, number of words or value of a token, text, True for a token)
+Place = tuple[int, float, str, bool]
+"""(Byte in the document, number of words or value of a token, text, True for a token)."""
 Places = Callable[[Sequence[str], "_Document"], Iterator[Place]]
 """A function that finds the places of texts in a document."""
 
@@ -209,9 +191,7 @@ class Search(NamedTuple):
     """Texts to search for, in the documents that contain most of them."""
 
     texts: Sequence[str]
-    ways: Sequence[
-        tuple[Places, Collection[str]]
-    ]  # (function that finds places, texts to find with it); results stay apart
+    ways: Sequence[tuple[Places, Collection[str]]]  # (function that finds places, texts to find); results stay apart
     most: int = MOST_DOCUMENTS  # Most documents that are read
 
 
@@ -219,11 +199,10 @@ def _find_in_documents(
     run: SearchRun, searches: Sequence[Search], words: int, first: Collection[DocumentId] = ()
 ) -> list[dict[UnitId, VerbatimMatch]]:
     """Run searches; returns for each way of each search: unit → the best find in it, in the order of the documents. Among
-    documents with as many texts, those in `first` are read. Raises OutOfTime.
-    """
+    documents with as many texts, those in `first` are read. Raises OutOfTime."""
     if not searches:
         return []
-    look = partial(_look_for, searches=searches, words=words, texts=run.texts)
+    look = partial(_search_index, searches=searches, words=words, texts=run.texts)
     parts = run.store.in_parts(look, run.within, first)
     keys = sorted((key, number, at) for number, part in enumerate(parts) for at, key in enumerate(part.documents.keys))
     room, places = [search.most for search in searches], dict[tuple[int, int], int]()
@@ -231,12 +210,12 @@ def _find_in_documents(
         if room[search]:
             room[search] -= 1
             places[number, at] = len(places)
-    within = None if run.within is None else frozenset(run.within)
+    may_be_found = run.make_scope_test()
     ordered = sorted(
         (way, places[number, at], order, unit, find)
         for number, part in enumerate(parts)
         for unit, finds in part.of.items()
-        if within is None or unit in within
+        if may_be_found(unit)
         for (at, way, order), find in finds.items()
         if (number, at) in places
     )
@@ -246,7 +225,7 @@ def _find_in_documents(
     return best
 
 
-def _look_for(
+def _search_index(
     store: Store,
     within: UnitSet | None,
     first: Collection[DocumentId],
@@ -254,9 +233,7 @@ def _look_for(
     words: int,
     texts: Texts,
 ) -> Part[dict[tuple[int, int, int], VerbatimMatch]]:
-    """Run searches on one index: the documents that were read, and unit → its best finds by (place of the document among these,
-    way, place of the unit among the document's).
-    """
+    """Run searches on one index: the documents read, and unit → its best finds by (place of document, way, place of unit)."""
     texts, chosen = texts.for_store(store), InOrder[DocumentId]([], [], at=-2)
     allowed, preferred = None if within is None else store.files.find_holding(within), frozenset(first)
     holding: list[dict[str, Mapping[DocumentId, Collection[int]]]] = [{} for _ in searches]
@@ -289,9 +266,9 @@ def _look_for(
         read = _Document(texts.read(rows[document]), sorted(numbers), store.budget)
         if store.filters and not numbers:
             store.filters.keep(document, partial(read.lower_parts, of_ascii=True))
-        for way, (places, looked_for) in enumerate(searches[number].ways, start=ways[number]):
-            matches: dict[UnitId, VerbatimMatch] = {}
-            _add(store, document, places([text for text in own_texts if text in looked_for], read), words, matches)
+        for way, (find_places, looked_for) in enumerate(searches[number].ways, start=ways[number]):
+            places = find_places([text for text in own_texts if text in looked_for], read)
+            matches = _find_units_around(store, document, places, words)
             for order, (unit, find) in enumerate(matches.items()):
                 of.setdefault(unit, {})[at, way, order] = find
     return Part(of=of, documents=chosen)
@@ -317,14 +294,13 @@ class _Document:
             at = -1
             while left and (at := among.find(text, at + 1)) >= 0:
                 end = at + len(text)
-                if not whole or _stands_alone(text, among, at, end):
+                if not whole or _is_whole_word(text, among, at, end):
                     plain = part.isascii() and self._text.encoding == "utf-8"
                     yield start + (at if plain else len(part[:at].encode(self._text.encoding, "replace"))), end, part
                     left -= 1
 
     def lower_parts(self, of_ascii: bool) -> list[str]:
-        """Return the parts in lower case: only ASCII letters if `of_ascii`, else all, which takes ten times as long for texts
-        with others."""
+        """Return the parts in lower case: only ASCII letters if `of_ascii`, else all, which takes ten times as long."""
         if of_ascii not in self._lowered:
             self._lowered[of_ascii] = [_lower(part, of_ascii) for _, part in self._parts]
         return self._lowered[of_ascii]
@@ -339,14 +315,12 @@ def _lower(text: str, of_ascii: bool) -> str:
     )  # the lower case of a few letters is two, which would shift all
 
 
-def _stands_alone(text: str, among: str, at: int, end: int) -> bool:
+def _is_whole_word(text: str, among: str, at: int, end: int) -> bool:
     """Decide if a find at `at` to `end` is a whole word, and no version number continues after it."""
-    if _is_letter(text[0]) and at and _is_letter(among[at - 1]):
+    before, after = among[at - 1 : at] if at else "", among[end : end + 2]
+    if _is_letter(text[0]) and _is_letter(before):
         return False
-    if not _is_letter(text[-1]):
-        return True
-    after = among[end : end + 2]
-    return not (after and (_is_letter(after[0]) or (after[0] == "." and after[1:].isdigit())))
+    return not (_is_letter(text[-1]) and (_is_letter(after[:1]) or (after[:1] == "." and after[1:].isdigit())))
 
 
 def _is_letter(character: str) -> bool:
@@ -370,9 +344,8 @@ def _find_tokens(tokens: Sequence[str], document: _Document) -> Iterator[Place]:
 
 def _find_parts(parts: Sequence[str], document: _Document) -> Iterator[Place]:
     for part in parts:
-        yield from (
-            (place, INSIDE, part, True) for place, _, _ in islice(document.find_places(part, False), PARTLY_FOUND)
-        )
+        for place, _, _ in islice(document.find_places(part, False), PARTLY_FOUND):
+            yield place, INSIDE, part, True
 
 
 def _compile_next_word(word: str) -> re.Pattern[str]:
@@ -399,10 +372,11 @@ def _find_runs(
             yield place, float(last - after + size), " ".join(words[after - size : last]), False
 
 
-def _add(
-    store: Store, document: DocumentId, places: Iterator[Place], words: int, matches: dict[UnitId, VerbatimMatch]
-) -> None:
-    """Add each find to the units around it, if it is better than the unit's best so far."""
+def _find_units_around(
+    store: Store, document: DocumentId, places: Iterator[Place], words: int
+) -> dict[UnitId, VerbatimMatch]:
+    """Map each unit around a find to the best find in it."""
+    matches: dict[UnitId, VerbatimMatch] = {}
     spans: Sequence[tuple[UnitId, int, int, int, int]] | None = None
     for place, count, text, token in places:
         share = count if token else count / words
@@ -417,3 +391,4 @@ def _add(
                 matches[unit] = VerbatimMatch(value, text, token, share)
             if not local:
                 share *= AROUND
+    return matches

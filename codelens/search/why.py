@@ -15,10 +15,10 @@ from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
 from codelens.model.search import Candidate, Explanation, Loss, Match, WhyResult, describe_gap, find_family
 from codelens.query.nodes import KINDS, Filter, Query, asks_for_todos, format_node
-from codelens.search.channels.vector import query_vector
+from codelens.search.channels.vector import compute_query_vector
 from codelens.search.files import rank_files
 from codelens.search.pipeline import rank
-from codelens.search.present import answer
+from codelens.search.present import make_result
 from codelens.search.rankers import Ranking
 from codelens.search.retrieve import select_channels
 from codelens.search.run import BELOW_MINIMUM, OUT_OF_TIME, ignore_units, limit_notices, read_query
@@ -39,7 +39,7 @@ VECTOR_DEEP = 1_300
 """Most matches of `vector` that are searched: sqlite-vec gives at most 4096 neighbours, and the channel fetches three a match."""
 
 
-def explain(
+def explain_targets(
     query: str | Query,
     targets: Sequence[str],
     store: Store,
@@ -48,21 +48,19 @@ def explain(
     settings: Settings,
 ) -> WhyResult:
     """Run a search and explain the place of each target, or of each hit shown. With --files-only a symbol stands for its file.
-
-    Raises TargetError for unknown names and for files that do not exist.
-    """
+    Raises TargetError for unknown names and for files that do not exist."""
     with store.spending(settings.query_seconds):
         query = read_query(query, options)
         todos = asks_for_todos(query.node) and not options.files_only
         resolved = [resolve_target(target, store, todos) for target in targets]
         ranking = (rank_files if options.files_only else rank)(query, store, options, settings)
-        result, candidates = answer(ranking, info), ranking.candidates
+        result, candidates = make_result(ranking, info), ranking.candidates
         if not targets:
             page = range(options.offset, min(len(candidates), options.offset + options.limit))
             names = [c.unit.path if options.files_only else c.unit.qualified_name for c in candidates]
             return WhyResult(result, tuple(explain_place(names[i], candidates, i) for i in page))
-        asker = (_FileExplainer if options.files_only else _Explainer)(store, options, settings, ranking)
-        explanations = tuple(asker.explain(target) for target in resolved)
+        explainer = (_FileExplainer if options.files_only else _Explainer)(ranking)
+        explanations = tuple(explainer.explain(target) for target in resolved)
         notices = limit_notices(store.budget)
     if notices:
         result = replace(result, notices=(*result.notices, *notices))
@@ -71,8 +69,7 @@ def explain(
 
 def explain_place(target: str, order: Sequence[Candidate], place: int) -> Explanation:
     """Explain the candidate at a 0-based position in the ranking."""
-    above = order[place - 1] if place > 0 else None
-    below = order[place + 1] if place + 1 < len(order) else None
+    above, below = order[place - 1] if place > 0 else None, order[place + 1] if place + 1 < len(order) else None
     for candidate in filter(None, (above, order[place], below)):
         candidate.write_reasons()
     return Explanation(target, order[place], place + 1, above, below, None)
@@ -120,18 +117,18 @@ _WAYS_TO_INDEX = {
 class _Explainer:
     """Explains targets of one ranking, by the stages of the pipeline in their order."""
 
-    def __init__(self, store: Store, options: SearchOptions, settings: Settings, ranking: Ranking) -> None:
-        self._store, self._options, self._settings = store, options, settings
+    def __init__(self, ranking: Ranking) -> None:
         self._ranking, self._run = ranking, replace(ranking.run, prefetch=ignore_units)
+        self._store, self._options, self._settings = self._run.store, self._run.options, self._run.settings
 
     def explain(self, target: UserTarget) -> Explanation:
         """Explain the target's place in the ranking, or the stage that lost it."""
         unit, document = target.unit, target.document
         if unit is None and document is not None:
-            return explain_loss(target, self._explain_no_unit(target, document))
+            return explain_loss(target, self._explain_missing_unit(target, document))
         if unit is None:
             return explain_loss(target, explain_not_indexed(target, self._store, self._settings))
-        place = self._ranking.rank_of(unit.id)
+        place = self._ranking.find_rank(unit.id)
         if place is not None:
             return self._explain_candidate(target, place - 1)
         missing = f"there was no time to find out why it is not a candidate: {target.text}"
@@ -145,17 +142,14 @@ class _Explainer:
                 loss = Loss("parse failed", text, MEND, loss.remedy_query)
         return explain_loss(target, loss)
 
-    def _explain_no_unit(self, target: UserTarget, document: DocumentRow) -> Loss:
+    def _explain_missing_unit(self, target: UserTarget, document: DocumentRow) -> Loss:
         """Explain why no unit is at a line of an indexed file, or anywhere in it."""
         if document.fault:
             return Loss("parse failed", f"{target.path}: {document.fault}", MEND)
         what = "it is empty" if target.line is None else f"no unit covers its line {target.line}"
-        line, units = target.line or 1, self._store.units.list_in_document(document.id)
-        nearest = min(
-            units, key=lambda u: (min(abs(u.start_line - line), abs(u.end_line - line)), u.start_line), default=None
-        )
-        remedy = "name a line with text"
-        if nearest:
+        remedy, line = "name a line with text", target.line or 1
+        if units := self._store.units.list_in_document(document.id):
+            nearest = min(units, key=lambda u: (min(abs(u.start_line - line), abs(u.end_line - line)), u.start_line))
             remedy = f"the nearest is {nearest.qualified_name}, line {nearest.name_line or nearest.start_line}"
         return Loss("not a symbol", f"{target.path}: {what}", remedy)
 
@@ -169,10 +163,6 @@ class _Explainer:
             text, remedy = f"rank {place + 1} lies before --offset {before}", f"--offset {place} or less"
             return replace(explained, loss=Loss("offset", text, remedy))
         return replace(explained, loss=self._explain_rank(self._ranking.candidates[place], place + 1))
-
-    # Before the index
-
-    # Between the index and the candidates
 
     def _explain_absence(self, unit: UnitRow) -> Loss:
         if unit.id in self._run.originals:
@@ -195,33 +185,30 @@ class _Explainer:
             return self._add_other_options(loss, unit, replace(options, min_score=float(event.text)))
         query = self._find_first_that_works(unit, self._list_additions(unit, asked))
         if event is not None:
-            loss = Loss(event.stage, event.text, _say(query), query)
+            loss = Loss(event.stage, event.text, _suggest_query(query), query)
         elif cut := self._find_nearest_cut(unit):
             channel, place, most = cut
-            loss = Loss(
-                "cut", f"{channel} ranks it {place}, and gives {quantity(most, 'match', 'matches')}", _say(query), query
-            )
+            text = f"{channel} ranks it {place}, and gives {quantity(most, 'match', 'matches')}"
+            loss = Loss("cut", text, _suggest_query(query), query)
         else:
-            terms = ", ".join(t for _, t, _ in self._run.trace.terms) or "nothing"
             name_words = ", ".join(dict.fromkeys([*split_identifier(unit.name), *split_identifier(unit.container)]))
-            subject = "the original" if options.like else "the query"
-            text = self._describe_distance(unit) or f"{subject} says {terms}; its name says {name_words}"
-            loss = Loss("no channel", text, _say(query), query)
+            text = self._describe_distance(unit) or f"{self._list_terms()}; its name says {name_words}"
+            loss = Loss("no channel", text, _suggest_query(query), query)
         plain = replace(options, min_score=0.0, mode="hybrid", profile="codelens", weights={}, fusion="rrf", expand="")
         return loss if query or options.like else self._add_other_options(loss, unit, plain)
 
+    def _list_terms(self) -> str:
+        terms = ", ".join(term for _, term, _ in self._run.trace.terms) or "nothing"
+        return f"{'the original' if self._options.like else 'the query'} says {terms}"
+
     def _describe_distance(self, unit: UnitRow) -> str:
         """Describe a unit's cosine and the least that the channel `vector` takes; empty unless only this channel ran."""
-        if tuple(self._run.trace.cuts) != ("vector",):
-            return ""
-        try:
-            vector, least = query_vector(self._run)
-        except EmbedderFault:
-            return ""
-        distances = self._store.vectors.measure_units(UnitSet([unit.id]), vector) if vector else {}
-        if unit.id not in distances:
-            return ""
-        return f"its cosine is {cosine(distances[unit.id]):.3f}; nothing below {least:.3f} is near"
+        vector, least = b"", 0.0
+        with suppress(EmbedderFault):
+            if tuple(self._run.trace.cuts) == ("vector",):
+                vector, least = compute_query_vector(self._run)
+        distance = self._store.vectors.measure_units(UnitSet([unit.id]), vector).get(unit.id) if vector else None
+        return "" if distance is None else f"its cosine is {cosine(distance):.3f}; nothing below {least:.3f} is near"
 
     def _add_other_options(self, loss: Loss, unit: UnitRow, options: SearchOptions) -> Loss:
         """Add to a loss a query that shows the unit with these options, if there is one."""
@@ -235,27 +222,24 @@ class _Explainer:
 
     def _find_nearest_cut(self, unit: UnitRow) -> tuple[str, int, int] | None:
         """Find the channel that missed the unit by the fewest ranks: (channel, rank, cut); None if no channel finds it."""
-        best: tuple[str, int, int] | None = None
-        cuts = self._run.trace.cuts
+        cuts, missed = self._run.trace.cuts, list[tuple[str, int, int]]()
         if self._run.within is not None:  # the remedies' searches had other scopes
             self._store.unit_sets.hold(self._run.within)
+
+        def retrieve_all(channel: str) -> Sequence[Match]:
+            with self._store.interrupting():
+                most = VECTOR_DEEP if channel == "vector" else DEEP
+                return select_channels(self._run.profile)[channel].retrieve(self._run, most).matches
+
         names = [name for name in cuts if name != "vector" or len(cuts) == 1]  # it ranks all units, which tells nothing
-        rankings = self._store.at_once(*(partial(self._retrieve_all, name) for name in names))
+        rankings = self._store.at_once(*(partial(retrieve_all, name) for name in names))
         for name, matches in zip(names, rankings, strict=True):
-            others = (m for m in matches if m.unit not in self._run.originals)
-            place = next((i for i, m in enumerate(others, start=1) if m.unit == unit.id), None)
-            if place and place > cuts[name] and (best is None or place - cuts[name] < best[1] - best[2]):
-                best = (name, place, cuts[name])
-        if best is None and (place := self._ranking.findings.left_out.get(unit.id)):
+            others = (match.unit for match in matches if match.unit not in self._run.originals)
+            place = next((place for place, other in enumerate(others, start=1) if other == unit.id), 0)
+            missed += [(name, place, cuts[name])] if place > cuts[name] else []
+        if not missed and (place := self._ranking.findings.left_out.get(unit.id, 0)):
             return "fuzzy", place, cuts["fuzzy"]
-        return best
-
-    def _retrieve_all(self, channel: str) -> Sequence[Match]:
-        depth = VECTOR_DEEP if channel == "vector" else DEEP
-        with self._store.interrupting():
-            return select_channels(self._run.profile)[channel].retrieve(self._run, depth).matches
-
-    # Between the candidates and the page
+        return min(missed, key=lambda cut: cut[1] - cut[2], default=None)
 
     def _explain_rank(self, candidate: Candidate, rank: int) -> Loss:
         options, order = self._options, self._ranking.candidates
@@ -269,20 +253,16 @@ class _Explainer:
             text += f": {gap} {'ahead of' if options.reverse else 'behind'} the last one shown: {parts}"
         else:
             text += f" by --sort {options.sort}{' --reverse' * options.reverse}"
-        query = self._find_first_that_works(
-            candidate.unit, self._list_additions(candidate.unit, [self._run.query.text], rank)
-        )
+        additions = self._list_additions(candidate.unit, [self._run.query.text], rank)
+        query = self._find_first_that_works(candidate.unit, additions)
         remedy = f"-m {rank - options.offset}" + (f", or ask: {query}" if query else "")
         return Loss("beaten", text, remedy, query)
-
-    # Remedies
 
     def _list_additions(self, unit: UnitRow, queries: Sequence[str], rank: int | None = None) -> list[str]:
         """List changed queries in the order in which a user would try them; `rank` is the unit's if it is a candidate.
 
         For a candidate, filters are added first: `-is:test` if tests are above it, its kind, its folder. Then words of its name
-        are added, and then the name as written. No query repeats a word. With --like, no words are added, since none rank.
-        """
+        are added, and then the name as written. No query repeats a word. With --like, no words are added, since none rank."""
         if self._options.like:
             return []
         if self._options.literal or self._options.regex:
@@ -312,9 +292,7 @@ class _Explainer:
         return [*dict.fromkeys(query.strip() for query in changed), exact, f"{exact} {here}", here]
 
     def _find_first_that_works(self, unit: UnitRow, queries: Sequence[str], other: SearchOptions | None = None) -> str:
-        """Find the first of these queries that shows the unit, with the same or the other options; empty if none does or time
-        runs out.
-        """
+        """Find the first of these queries that shows the unit, with the same or other options; empty if none does in time."""
         options, store = other or self._options, self._store
         first, last = options.offset + 1, options.offset + options.limit
 
@@ -327,15 +305,14 @@ class _Explainer:
         most = 1 if store.is_one else MOST_AT_ONCE
         for begin in range(0, len(queries), most):
             tried = queries[begin : begin + most]
-            for query, ranking in zip(
-                tried, store.at_once(*(partial(rank_changed_query, query) for query in tried)), strict=True
-            ):
+            rankings = store.at_once(*(partial(rank_changed_query, query) for query in tried))
+            for query, ranking in zip(tried, rankings, strict=True):
                 if ranking is None:
                     continue
                 if any(notice.code == OUT_OF_TIME for notice in ranking.run.notices):
                     store.budget.cut.append("not every remedy was tried")
                     return ""
-                place = ranking.rank_of(unit.id)
+                place = ranking.find_rank(unit.id)
                 if place is not None and first <= place <= last:
                     return query
         return ""
@@ -355,7 +332,7 @@ def _drop_option(options: SearchOptions, condition: str) -> SearchOptions:
     return replace(options, **{names[flag]: ()}) if flag in names else options
 
 
-def _say(query: str) -> str:
+def _suggest_query(query: str) -> str:
     return f"ask: {query}" if query else ""
 
 
@@ -367,8 +344,8 @@ class _FileExplainer(_Explainer):
         document = target.unit.document if target.unit else target.document.id if target.document else None
         if document is None:
             return explain_loss(target, explain_not_indexed(target, self._store, self._settings))
-        order = self._ranking.candidates
-        place = next((i for i, c in enumerate(order) if c.unit.document == document), None)
+        candidates = self._ranking.candidates
+        place = next((place for place, c in enumerate(candidates) if c.unit.document == document), None)
         if place is None:
             return explain_loss(target, self._explain_lost_file(document))
         return self._explain_candidate(target, place)
@@ -379,9 +356,8 @@ class _FileExplainer(_Explainer):
     def _explain_lost_file(self, document: DocumentId) -> Loss:
         event = next((e for e in self._run.trace.events if e.unit.document == document), None)
         if event is not None and event.stage == BELOW_MINIMUM:
-            return Loss(
-                event.stage, f"its share of the best score is {event.text}", f"--min-score {event.text} or less"
-            )
+            text = f"its share of the best score is {event.text}"
+            return Loss(event.stage, text, f"--min-score {event.text} or less")
         (row,) = self._store.documents.read_rows([document])
         if not list_documents_in_scope(self._store, self._options, [document]):
             remedy = "--root-scope, or without -t, -g, PATH and the like"
@@ -389,6 +365,5 @@ class _FileExplainer(_Explainer):
         if self._run.within is not None and document not in self._store.files.find_holding(self._run.within):
             text = f"nothing in {row.path} satisfies the conditions of the query"
             return Loss("filtered", text, "leave a condition out")
-        terms = ", ".join(term for _, term, _ in self._run.trace.terms) or "nothing"
-        text = f"the query says {terms}; no word of it is {row.path}'s, and none of its units lies near"
+        text = f"{self._list_terms()}; no word of it is {row.path}'s, and none of its units lies near"
         return Loss("no channel", text, "")

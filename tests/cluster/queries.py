@@ -12,8 +12,8 @@ from codelens.model.request import SearchOptions
 from codelens.render.records import build_candidate_record, build_search_record, to_json
 from codelens.search.files import rank_files
 from codelens.search.pipeline import rank
-from codelens.search.present import answer
-from codelens.search.why import explain
+from codelens.search.present import make_result
+from codelens.search.why import explain_targets
 from codelens.store.store import Store
 
 NOWHERE = IndexInfo("index", 1, "", "", ())
@@ -26,7 +26,7 @@ def answer_bytes(question: Question, store: Store, settings: Settings) -> str:
     order = rank_files if options.files_only else rank
     try:
         with store.reading(), store.spending(settings.query_seconds):
-            return to_json(build_search_record(answer(order(text, store, options, settings), NOWHERE), 0), 1)
+            return to_json(build_search_record(make_result(order(text, store, options, settings), NOWHERE), 0), 1)
     except (UsageError, TargetError, QueryError) as fault:
         return f"{type(fault).__name__}: {fault}; {fault.hint}"
 
@@ -36,7 +36,7 @@ def why_bytes(question: Question, target: str, store: Store, settings: Settings)
     text, options = question
     try:
         with store.reading():
-            found = explain(text, [target], store, NOWHERE, options, settings)
+            found = explain_targets(text, [target], store, NOWHERE, options, settings)
     except CodelensError as fault:
         return f"{type(fault).__name__}: {fault}; {fault.hint}; {getattr(fault, 'candidates', '')}"
     parts = [to_json(build_search_record(found.search, 0), 1)]

@@ -160,13 +160,13 @@ def test_lines_are_read_many_files_in_a_round_and_forgotten(both: Both, larger: 
     for stores in (both, larger):
         stores.many.ask.forget()  # what searches of other tests asked for
         before = stores.measured.traffic.rounds
-        search = LineSearch.start(text, stores.many, options, UNLIMITED)
+        search = LineSearch(text, stores.many, options, UNLIMITED)
         found = [(file.repository, file.path, list(file.lines)) for file in search.find_files()]
         rounds.append(stores.measured.traffic.rounds - before)
         kept += [
             d.path for d in stores.many.documents.read_rows() if stores.many.ask.knows("documents.read_snapshot", d.id)
         ]
-        wanted = LineSearch.start(text, stores.one, options, UNLIMITED).find_files()
+        wanted = LineSearch(text, stores.one, options, UNLIMITED).find_files()
         assert found == [(file.repository, file.path, list(file.lines)) for file in wanted] != []
     assert rounds[1] <= rounds[0] + 3, "six times as many files are some batches more"
     assert kept == []

@@ -180,7 +180,7 @@ def test_errors_are_not_cached(tree: Tree) -> None:
 def test_nobody_reads_half_a_pack(tmp_path: Path) -> None:
     folder = PackCache(tmp_path / "p")
     made = PackedText("text", 0, 1, 1, 1, (), ())
-    folder.keep("a" * 64, made, (("tree", "a.py", "fresh"),))
+    folder.store_pack("a" * 64, made, (("tree", "a.py", "fresh"),))
     assert [p.name for p in (tmp_path / "p").iterdir()] == ["a" * 64 + ".pack.json"]
-    assert folder.find("a" * 64, REQUEST) == (replace(made, cached=True), (("tree", "a.py", "fresh"),))
-    assert folder.find("b" * 64, REQUEST) is None
+    assert folder.find_pack("a" * 64, REQUEST) == (replace(made, cached=True), (("tree", "a.py", "fresh"),))
+    assert folder.find_pack("b" * 64, REQUEST) is None

@@ -10,10 +10,10 @@ from types import ModuleType
 import pytest
 
 from codelens.context import counters
-from codelens.context.counters import VOCABULARIES, open_counter
+from codelens.context.counters import ADDRESS, open_counter
 from codelens.errors import UsageError
 
-ADDRESS, DIGEST = VOCABULARIES[0][1:]
+NAMED = hashlib.sha1(ADDRESS.format("o200k_base").encode()).hexdigest()  # The cached file
 
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("ü" * 8, 2)])
@@ -44,7 +44,7 @@ def test_without_a_vocabulary_nothing_is_fetched(installed: Path) -> None:
 
 
 def test_a_vocabulary_with_another_digest_is_not_used_since_it_would_be_fetched_again(installed: Path) -> None:
-    (installed / hashlib.sha1(ADDRESS.encode()).hexdigest()).write_bytes(b"not the vocabulary")
+    (installed / NAMED).write_bytes(b"not the vocabulary")
     assert open_counter("auto").name == "chars/4"
 
 
@@ -55,8 +55,8 @@ def test_a_tokenizer_without_a_vocabulary_is_not_used(installed: Path, monkeypat
 
 def test_a_vocabulary_that_is_there_counts(installed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     raw = b"a vocabulary"
-    (installed / hashlib.sha1(ADDRESS.encode()).hexdigest()).write_bytes(raw)
-    monkeypatch.setattr(counters, "VOCABULARIES", (("o200k_base", ADDRESS, hashlib.sha256(raw).hexdigest()),))
+    (installed / NAMED).write_bytes(raw)
+    monkeypatch.setattr(counters, "VOCABULARIES", {"o200k_base": hashlib.sha256(raw).hexdigest()})
 
     class Encoding:
         def encode_ordinary(self, text: str) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from codelens.context.pack import Item, Offer, Packing, fit, lies_within
+from codelens.context.pack import Item, Offer, Packing, fit_pack, is_within
 from codelens.errors import UsageError
 from codelens.model.context import Counter, Form, Forms, Pack
 from codelens.render.context import FORMATS
@@ -122,7 +122,7 @@ def test_packing_keeps_to_its_room(rows: list[tuple], room: int, bodies: bool, s
             assert left.signature + left.heading > room - packing.tokens, "nothing is left out that still fits"
     places = [c.item.place for c in packing.chosen if c.form is BODY]
     for one in packing.chosen:
-        around = [place for place in places if lies_within(one.item.place, place)]
+        around = [place for place in places if is_within(one.item.place, place)]
         assert len(around) <= (one.form is BODY), "no line is packed twice"
     shuffle.shuffle(items)  # type: ignore[attr-defined]
     assert Packing(items, room).chosen == packing.chosen, "the order of the items does not matter"
@@ -155,7 +155,7 @@ OFFERS = st.lists(
 def test_never_over_budget(made: list[Offer], budget: int, format: str, forms: Forms, counter: Counter) -> None:
     layout = LAYOUTS[format]
     try:
-        pack = fit(offers(*made), request(budget, forms, counter), layout)
+        pack = fit_pack(offers(*made), request(budget, forms, counter), layout)
     except UsageError as fault:
         assert "an empty pack takes" in str(fault) or (format, forms) == ("compact", Forms.BODIES)
         return
@@ -171,7 +171,7 @@ def test_never_over_budget(made: list[Offer], budget: int, format: str, forms: F
 
 def packed(budget: int, format: str = "markdown", count: int = 12) -> Pack:
     made = [offer(n, 1 / n, f"def f{n}():\n" + "    pass\n" * 12, f"def f{n}():") for n in range(1, count + 1)]
-    return fit(offers(*made), request(budget), LAYOUTS[format])
+    return fit_pack(offers(*made), request(budget), LAYOUTS[format])
 
 
 def test_all_that_is_there_comes_whole_where_there_is_room() -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codelens.config import Settings
-from codelens.context.pack import fit
+from codelens.context.pack import fit_pack
 from codelens.context.parts import continue_request, describe_request, read_token, resume_request, write_token
 from codelens.errors import UsageError
 from codelens.index import Index
@@ -31,7 +31,7 @@ def parts_of(count: int, budget: int, format: str = "markdown", forms: Forms = F
     )
     asked, parts = request(budget, forms), list[Pack]()
     while not parts or parts[-1].more:
-        parts.append(fit(made, asked, LAYOUTS[format]))
+        parts.append(fit_pack(made, asked, LAYOUTS[format]))
         if parts[-1].more:
             asked = replace(asked, sent=read_token(parts[-1].more)[1])
     return parts
@@ -55,8 +55,8 @@ def test_all_parts_together_hold_each_symbol_once_in_a_form(format: str, forms: 
 def test_the_next_part_has_the_next_ranks() -> None:
     """All bodies are of one size here, so each part holds the next ones by score."""
     made = offers(*(offer(n, 1 / n, "def f():\n    pass\n" * 5) for n in range(10, 60)))
-    first = fit(made, request(700), LAYOUTS["markdown"])
-    second = fit(made, replace(request(700), sent=read_token(first.more)[1]), LAYOUTS["markdown"])
+    first = fit_pack(made, request(700), LAYOUTS["markdown"])
+    second = fit_pack(made, replace(request(700), sent=read_token(first.more)[1]), LAYOUTS["markdown"])
     bodies = symbols([first, second], Form.BODY)
     assert bodies == list(range(10, 10 + len(bodies)))
     assert second.sent == len(symbols([first], Form.BODY))
@@ -69,9 +69,9 @@ def test_no_signature_follows_a_body_and_no_line_comes_twice() -> None:
     )
     whole = replace(whole, body=replace(whole.body, unit=whole.body.unit._replace(document=method.body.unit.document)))
     sent = SentParts(STATE, (2, 0))
-    [entry] = fit(offers(method, whole), replace(request(500), sent=sent), LAYOUTS["markdown"]).entries
+    [entry] = fit_pack(offers(method, whole), replace(request(500), sent=sent), LAYOUTS["markdown"]).entries
     assert (entry.unit.id, entry.form) == (2, Form.SIGNATURE)
-    later = fit(offers(method, whole), replace(request(500), sent=SentParts(STATE, (2, 1))), LAYOUTS["markdown"])
+    later = fit_pack(offers(method, whole), replace(request(500), sent=SentParts(STATE, (2, 1))), LAYOUTS["markdown"])
     assert (later.entries, later.more) == ((), "")
 
 

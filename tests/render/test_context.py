@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from codelens.context.pack import fit
+from codelens.context.pack import fit_pack
 from codelens.model.context import Form, Pack
 from codelens.model.search import Notice
 from codelens.render.visible import escape_text
@@ -27,7 +27,7 @@ def packed(body: str = BODY, budget: int = 5000) -> Pack:
         offer(2, 0.5, "x = 1", "x = 1", path="src/a b\\xff.py", kind="constant"),
         offer(3, 0.1, "y\n" * 4000, "class Y:", kind="class", name="`Y`"),
     ]
-    return fit(offers(*made, notices=(Notice("no-vector", "none"),)), request(budget), LAYOUTS["markdown"])
+    return fit_pack(offers(*made, notices=(Notice("no-vector", "none"),)), request(budget), LAYOUTS["markdown"])
 
 
 def visible(text: str) -> str:
@@ -61,20 +61,20 @@ def test_json_fits_the_schema_and_holds_the_text_as_it_is() -> None:
     check(record, "context")
     assert record["results"][0]["text"] == BODY
     assert record["exit_code"] == 0
-    empty = json.loads(LAYOUTS["json"].format_pack(fit(offers(), request(500), LAYOUTS["json"])))
+    empty = json.loads(LAYOUTS["json"].format_pack(fit_pack(offers(), request(500), LAYOUTS["json"])))
     check(empty, "context")
     assert (empty["results"], empty["exit_code"]) == ([], 1)
 
 
 def test_json_counts_what_was_cut_and_has_the_token() -> None:
     made = [offer(n, 0.5, "pass\n" * 300, "def f():" * 20) for n in range(1, 40)]
-    record = json.loads(LAYOUTS["json"].format_pack(fit(offers(*made), request(2000), LAYOUTS["json"])))
+    record = json.loads(LAYOUTS["json"].format_pack(fit_pack(offers(*made), request(2000), LAYOUTS["json"])))
     check(record, "context")
     assert record["more"] and record["cut_total"] + len(record["results"]) == 39
 
 
 def test_compact_is_a_line_a_symbol() -> None:
-    pack = fit(offers(offer(1, 0.9, BODY, "def f(\n    a,\n):")), request(200), LAYOUTS["compact"])
+    pack = fit_pack(offers(offer(1, 0.9, BODY, "def f(\n    a,\n):")), request(200), LAYOUTS["compact"])
     assert LAYOUTS["compact"].format_pack(pack).splitlines()[1:] == ["src/f1.py:10 function f1 def f( a, ):"]
     assert pack.entries[0].form is Form.SIGNATURE
 

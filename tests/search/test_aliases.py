@@ -11,7 +11,7 @@ import pytest
 from codelens.errors import SettingsError
 from codelens.index import Index
 from codelens.search.lexicon import Aliases, add_related_words, load_aliases
-from codelens.search.terms import expand
+from codelens.search.terms import expand_query
 from codelens.store.store import Store
 from tests.search.trees import QUICK, Tree, ask, checked, find, names
 
@@ -45,7 +45,7 @@ def own(tmp_path: Path) -> Path:
 def related(text: str, store: Store, aliases: Aliases) -> list[tuple[str, str, str]]:
     return [
         (term.text, term.tier, term.origin)
-        for term in add_related_words(expand([text], [], text), store, aliases, {}).extra
+        for term in add_related_words(expand_query([text], [], text), store, aliases, {}).extra
     ]
 
 

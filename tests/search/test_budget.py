@@ -26,7 +26,7 @@ from codelens.search.lexicon import MOST_UNKNOWN
 from codelens.search.pipeline import rank
 from codelens.search.run import LONGEST
 from codelens.search.terms import MOST_BEGINNINGS, MOST_TERMS
-from codelens.search.why import explain
+from codelens.search.why import explain_targets
 from codelens.store.store import Store
 from tests.commands import Run
 from tests.search.trees import QUICK
@@ -98,7 +98,7 @@ PARTS: dict[str, tuple[Asked, tuple[str, ...]]] = {
         ("keyword was left out", "vector was left out"),
     ),
     "why": (
-        lambda store, index: explain(QUERY, ["other"], store, index.info(), SearchOptions(), QUICK).search,
+        lambda store, index: explain_targets(QUERY, ["other"], store, index.info(), SearchOptions(), QUICK).search,
         ("why other is not a candidate", "not every remedy was tried"),
     ),
 }

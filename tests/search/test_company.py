@@ -11,7 +11,7 @@ import pytest
 from codelens.config import Settings
 from codelens.model.request import SearchOptions
 from codelens.model.search import Candidate
-from codelens.search.company import COMPANY, SEEDS, add_company
+from codelens.search.company import COMPANY, SEEDS, add_company_features
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
 from codelens.store.store import Store
@@ -43,7 +43,7 @@ def store(tmp_path: Path) -> Store:
 def test_each_gain_names_the_hit_that_it_comes_from(store: Store) -> None:
     with store:
         candidates = ranked(store, "close_gate")
-        company = add_company(candidates, WEIGHTS, store)
+        company = add_company_features(candidates, WEIGHTS, store)
         assert company is not None
         assert candidates[0].unit.name == "close_gate"
         units = {c.unit.name: c.unit for c in candidates}
@@ -62,7 +62,7 @@ def test_each_gain_names_the_hit_that_it_comes_from(store: Store) -> None:
 def test_values_of_company_are_from_0_to_1(store: Store) -> None:
     with store:
         candidates = ranked(store, "close the gate for a boat")
-        company = add_company(candidates, WEIGHTS, store)
+        company = add_company_features(candidates, WEIGHTS, store)
         assert company is not None
         values = [value for feature in COMPANY for value in company.values[feature].values()]
         assert values
@@ -75,8 +75,8 @@ def test_company_without_weight_reads_no_edges(store: Store) -> None:
     with store:
         candidates = ranked(store, "close_gate")
         before = [list(c.measured) for c in candidates]
-        assert add_company(candidates, {"walk": 1.0}, store) is None
-        assert add_company([], WEIGHTS, store) is None
+        assert add_company_features(candidates, {"walk": 1.0}, store) is None
+        assert add_company_features([], WEIGHTS, store) is None
         assert [list(c.measured) for c in candidates] == before
 
 
@@ -90,6 +90,6 @@ def test_only_the_first_candidates_lift_others(tmp_path: Path) -> None:
     with Store.read(tree.db) as store:
         candidates = ranked(store, "gate")
         assert len(candidates) > 2 * SEEDS
-        company = add_company(candidates, WEIGHTS, store)
+        company = add_company_features(candidates, WEIGHTS, store)
         assert company is not None
         assert len(company._standing) <= SEEDS

@@ -70,7 +70,7 @@ def asked(tree: Tree) -> Iterator[tuple[Evidence, UnitRow]]:
     with Store.read(tree.db) as store:
         ranking = rank("journal entry", store, SearchOptions(), QUICK)
         evidence = Evidence(ranking.run, ranking.findings)
-        evidence.gather(candidate.unit for candidate in ranking.candidates)
+        evidence.add_units(candidate.unit for candidate in ranking.candidates)
         yield evidence, ranking.candidates[0].unit
 
 
@@ -87,7 +87,7 @@ VALUES = st.fixed_dictionaries(dict.fromkeys(SET, SHARE))
 
 def say(evidence: Evidence, unit: UnitRow, values: dict[str, float]) -> None:
     """Make this the evidence for the unit."""
-    evidence._said_in_files = {unit.document: values["words"]}
+    evidence.share_in_file = {unit.document: values["words"]}
     evidence.resemblance = {unit.id: values["resemblance"]}
     evidence.verbatim = {unit.id: VerbatimMatch(values["verbatim"] / 2, "text", False)}
 

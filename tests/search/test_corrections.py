@@ -17,7 +17,7 @@ from codelens.search.lexicon import (
     MOST_SLIPS_IN_A_WORD,
     add_corrections,
 )
-from codelens.search.terms import expand
+from codelens.search.terms import expand_query
 from codelens.store.store import Store
 from tests.search.trees import Tree
 
@@ -50,7 +50,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 def corrected(query: str, store: Store) -> dict[str, list[str]]:
     """Word of the query → what stands in for it, best first."""
     found: dict[str, list[str]] = {}
-    for term in add_corrections(expand([query], (), query), store).extra:
+    for term in add_corrections(expand_query([query], (), query), store).extra:
         if term.tier == "spelling":
             word, _, written = term.origin.partition(" ~ ")
             assert written == term.text

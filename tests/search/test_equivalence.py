@@ -27,7 +27,7 @@ IMPACT = EquivalenceClass("impact", ("blast radius", "ripple", "rippling", "impa
 
 
 def strengths(text: str, concept: EquivalenceClass = IMPACT) -> list[tuple[tuple[str, ...], bool]]:
-    return [(m.phrases, m.strong) for m in match_classes(split_into_stems([text]), [concept])]
+    return [(m.phrases, m.is_strong) for m in match_classes(split_into_stems([text]), [concept])]
 
 
 @pytest.mark.parametrize(

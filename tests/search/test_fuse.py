@@ -15,7 +15,7 @@ from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
 from codelens.search.fuse import fuse_rankings, normalise_weights
 from codelens.search.intent import SHAPES
-from codelens.search.order import spread_files
+from codelens.search.order import penalize_further_hits
 from codelens.search.retrieve import MODES
 from codelens.search.walk import WALK
 from tests.search.units import order, unit
@@ -107,7 +107,7 @@ def test_spreading_files_keeps_the_sum_true_and_the_best_hit_of_a_file_whole(
         Candidate(unit(n, path), recorded=[Contribution("exact", score, "")]) for n, (path, score) in enumerate(scores)
     ]
     before = {c.unit.id: c.score for c in candidates}
-    ordered = spread_files(candidates, further)
+    ordered = penalize_further_hits(candidates, further)
     assert ordered == sorted(ordered, key=order)
     for path in {"a.py", "b.py"}:
         of_file = [c for c in candidates if c.unit.path == path]

@@ -8,8 +8,8 @@ import pytest
 
 from codelens.config import load_weights
 from codelens.search.channels.keywords import find_keywords, load_lists
-from codelens.search.rankers.knowing import LEAN, OTHER, RICH
-from codelens.search.terms import expand
+from codelens.search.seeds import LEAN, OTHER, RICH
+from codelens.search.terms import expand_query
 from codelens.store.store import Store
 from tests.search.test_knowing import ranked, seeds_of
 from tests.search.trees import Tree, functions
@@ -71,10 +71,10 @@ def test_the_noun_behind_the_verb_is_told_apart() -> None:
 def test_words_of_programming_are_no_stop_words() -> None:
     """Graph Memory's examples of both, by all profiles but knowing's."""
     for word in ("for", "do", "if", "not", "is", "has", "can"):
-        assert word in [term.text for term in expand([f"{word} barge"], [], "").words]
+        assert word in [term.text for term in expand_query([f"{word} barge"], [], "").words]
     for word in ("the", "and", "of", "with", "it", "she", "would", "should"):
-        assert [term.text for term in expand([f"{word} barge"], [], "").words] == ["barge"]
-    assert [term.text for term in expand(["the of"], [], "").words] == ["the", "of"], "there is nothing else"
+        assert [term.text for term in expand_query([f"{word} barge"], [], "").words] == ["barge"]
+    assert [term.text for term in expand_query(["the of"], [], "").words] == ["the", "of"], "there is nothing else"
 
 
 @pytest.mark.parametrize(

@@ -20,16 +20,9 @@ from codelens.model.search import Candidate, Event
 from codelens.search.pipeline import rank
 from codelens.search.profiles import load_profile
 from codelens.search.rankers import Ranking
-from codelens.search.rankers.knowing import (
-    NOISE,
-    Composite,
-    GraphSignals,
-    add_composite,
-    find_noise,
-    put_largest_folder_first,
-    read_around,
-)
+from codelens.search.rankers.knowing import CompositeWeights, GraphSignals, add_composite, read_around
 from codelens.search.run import Profile
+from codelens.search.seeds import NOISE, find_noise, put_largest_folder_first
 from codelens.store.store import Store
 from tests.search.trees import QUICK, STORE, Tree, ask_one, checked, find, functions, names
 from tests.search.units import unit
@@ -359,7 +352,7 @@ def test_the_parts_add_up_as_the_formula_says() -> None:
     ):
         candidate = Candidate(unit(1, "a.py"))
         add_composite(
-            candidate, GraphSignals(0.5, "way", 0.8, "seed 1"), Composite(**weights[profile]["composite"]), hits
+            candidate, GraphSignals(0.5, "way", 0.8, "seed 1"), CompositeWeights(**weights[profile]["composite"]), hits
         )
         assert candidate.score == pytest.approx(expected)
 
@@ -376,7 +369,7 @@ def test_the_parts_add_up_as_the_formula_says() -> None:
 )
 def test_the_table_of_adjustments(authority: float, hub: float, seed: str, expected: dict[str, float]) -> None:
     candidate = Candidate(unit(1, "a.py"))
-    weights = Composite(**load_weights()["knowing"]["composite"])
+    weights = CompositeWeights(**load_weights()["knowing"]["composite"])
     add_composite(candidate, GraphSignals(1.0, "way", None, seed), weights, HitsScores({1: authority}, {1: hub}))
     adjusted = {name: value for name, value in parts(candidate).items() if name.endswith(("authority", "hub"))}
     assert adjusted == pytest.approx(expected)
@@ -384,7 +377,7 @@ def test_the_table_of_adjustments(authority: float, hub: float, seed: str, expec
 
 def test_an_authority_that_all_code_uses_loses_where_it_is_no_seed() -> None:
     candidate = Candidate(unit(1, "a.py"))
-    weights = Composite(**load_weights()["knowing"]["composite"])
+    weights = CompositeWeights(**load_weights()["knowing"]["composite"])
     add_composite(candidate, GraphSignals(1.0, "way", None, ""), weights, HitsScores({1: 0.6}, {1: 0.9}))
     assert parts(candidate) == pytest.approx(
         {"blast_radius": 0.35, "confidence": 0.1, "recency": 0.045, "distance": 0.075, "common_authority": -0.09}

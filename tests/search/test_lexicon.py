@@ -25,7 +25,7 @@ from codelens.search.lexicon import (
     read_entries,
     select_related_terms,
 )
-from codelens.search.terms import expand
+from codelens.search.terms import expand_query
 from codelens.store.store import Store
 from tests.search.trees import QUICK, Tree, ask, find, names
 from tools.model.words import COUNTS
@@ -52,7 +52,7 @@ def store(tree: Tree) -> Iterator[Store]:
 
 
 def entries(text: str, aliases: dict[str, tuple[str, ...]] | None = None) -> dict[str, tuple[str, ...]]:
-    query = expand([text], [], text)
+    query = expand_query([text], [], text)
     return {e.phrase: tuple(word for word, _ in e.related) for e in find_entries(query, aliases or {}, load_lexicon())}
 
 
@@ -86,7 +86,7 @@ def test_an_alias_replaces_an_entry_and_an_empty_one_removes_it() -> None:
 
 
 def test_a_word_is_as_strong_as_its_relation_place_and_agreement(store: Store) -> None:
-    query = expand(["outdated page bounce"], [], "")
+    query = expand_query(["outdated page bounce"], [], "")
     asked = [
         LexiconEntry("outdated", ("outdated",), (("fresh", SAME), ("evict", NARROWER), ("nowhere", SAME))),
         LexiconEntry("page", ("page",), (("evict", MECHANISM), ("helper", SAME))),
@@ -135,7 +135,7 @@ class CountingLexicon(Lexicon):
 @pytest.mark.parametrize("count", [50, 100, 200])
 def test_phrases_are_looked_up_a_fixed_number_of_times_for_each_word(count: int) -> None:
     lexicon, text = CountingLexicon(SHIPPED), " ".join(f"thing{chr(97 + n % 26)}{n}" for n in range(count))
-    query = expand([text], [], text)
+    query = expand_query([text], [], text)
     assert len(list(find_entries(query, {}, lexicon))) < count
     assert count < lexicon.lookups <= LONGEST_PHRASE * len(query.words)
 
@@ -143,6 +143,6 @@ def test_phrases_are_looked_up_a_fixed_number_of_times_for_each_word(count: int)
 def test_the_terms_of_a_long_query_are_limited(store: Store) -> None:
     text = " ".join(f"outdated thing{n}" for n in range(300))
     most = load_weights()["codelens"]["related"]
-    query = expand([text], [], text)
+    query = expand_query([text], [], text)
     found = select_related_terms(list(find_entries(query, {}, load_lexicon())), query, store, most)
     assert len(found) <= most["most"]

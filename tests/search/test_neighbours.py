@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codelens.model.code import UnitId
 from codelens.search.channels.equivalence import match_classes, split_into_stems
-from codelens.search.rankers.knowing import DERIVED_WEIGHT, derive_classes
+from codelens.search.seeds import DERIVED_WEIGHT, derive_classes
 
 ONE, TWO = UnitId(1), UnitId(2)
 
@@ -16,7 +16,7 @@ def test_pairs_of_meaningful_words_lead_to_the_seed() -> None:
     assert found.phrases == ("blast radius", "graph edges")
     assert (found.targets, found.weight) == (("TransitiveCallers",), DERIVED_WEIGHT)
     (match,) = match_classes(split_into_stems(["compute the blast radius"]), [found])
-    assert match.strong
+    assert match.is_strong
 
 
 def test_generic_words_between_two_others_are_left_out() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codelens.index import Index
-from codelens.search.terms import expand
+from codelens.search.terms import expand_query
 from codelens.text.terms import find_prefix, split_prefix
 from tests.search.trees import QUICK, Tree, ask, checked, find, names
 from tests.tiers import examples
@@ -119,7 +119,7 @@ def test_marked_lines_say_what_begins_so(index: Index) -> None:
 def test_a_compound_goes_on_at_its_end() -> None:
     assert split_prefix("getUs") == ["getus*", "get", "us*"]
     assert split_prefix("k8s") == ["k8s*"]
-    query = expand(["Store.getUs* x"], [], "")
+    query = expand_query(["Store.getUs* x"], [], "")
     assert [(t.text, t.tier) for t in query.names] == [("getus", "prefix")]
 
 

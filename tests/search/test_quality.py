@@ -18,7 +18,8 @@ from codelens.model.request import SearchOptions
 from codelens.model.search import Match, Trace
 from codelens.render.why_json import RULES
 from codelens.search.fuse import fuse_rankings
-from codelens.search.rankers.marketplace import Signal, UnitQuality, weigh
+from codelens.search.rankers.marketplace import UnitQuality, weigh_quality
+from codelens.search.recency import ExplainedValue as Signal
 from codelens.server.http.answers import build_response_record
 from codelens.store.records import Memory
 from codelens.worktree.place import locate_memory
@@ -43,7 +44,7 @@ def ranked(
     known = {UnitId(unit): standing for unit, standing in standings.items()}
     found = fuse_rankings(rankings, BOTH, 60, UNITS)
     if "vector" in rankings:
-        found = weigh(found, {**WEIGHTS, **weights}, lambda units: known, Trace())
+        found = weigh_quality(found, {**WEIGHTS, **weights}, lambda units: known, Trace())
     for candidate in found:
         for part in candidate.contributions:
             assert RULES[part.rule](part.operands) == pytest.approx(part.amount, abs=1e-15)
@@ -110,7 +111,7 @@ def test_where_nobody_has_stars_they_give_nothing() -> None:
 def test_only_the_best_of_the_fusion_are_weighed() -> None:
     trace = Trace()
     rankings = {"vector": matches(1, 2, 3, 4, 5), "exact": matches(5)}
-    found = weigh(fuse_rankings(rankings, BOTH, 60, UNITS), {**WEIGHTS, "pool": 2}, lambda units: {}, trace)
+    found = weigh_quality(fuse_rankings(rankings, BOTH, 60, UNITS), {**WEIGHTS, "pool": 2}, lambda units: {}, trace)
     assert [c.unit.name for c in found] == ["skill_5", "skill_1"]
     assert [(e.stage, e.unit.name, e.text) for e in trace.events] == [
         ("pool", f"skill_{unit}", f"its ranks put it at place {place}, and the best 2 are weighed")

@@ -8,7 +8,7 @@ and "compute the blast radius" both contain "blast radius", so that no class has
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -50,14 +50,14 @@ class ClassMatch:
     words: int  # Number of words in the longest of these phrases
 
     @property
-    def strong(self) -> bool:
+    def is_strong(self) -> bool:
         """True if the query contains two phrases, or one of several words; a single word belongs to too many concepts."""
         return len(self.phrases) > 1 or self.words > 1
 
     @property
     def score(self) -> float:
         """The weight of the class, reduced for a weak match."""
-        return self.concept.weight * (1.0 if self.strong else WEAK)
+        return self.concept.weight * (1.0 if self.is_strong else WEAK)
 
 
 def split_into_stems(texts: Sequence[str]) -> list[list[str]]:
@@ -75,31 +75,23 @@ def select_targets(concept: EquivalenceClass) -> list[str]:
 
 def match_classes(words: Sequence[Sequence[str]], classes: Iterable[EquivalenceClass]) -> list[ClassMatch]:
     """Find the classes with a phrase that a text contains; `words` are the texts after `split_into_stems`.
+    Heaviest first, then by the longest phrase, then by the number of phrases. Phrases that differ only in endings count once."""
 
-    Heaviest first, then by the longest phrase, then by the number of phrases. Phrases that differ only in endings count once.
-    """
-    matches, runs = [], _Runs(words)
+    @cache
+    def list_runs(length: int) -> frozenset[tuple[str, ...]]:
+        starts = ((text, at) for text in words for at in range(len(text) - length + 1))
+        return frozenset(tuple(text[at : at + length]) for text, at in starts)
+
+    matches = []
     for concept in classes:
         phrases: dict[tuple[str, ...], str] = {}
         for phrase, stems in zip(concept.phrases, split_into_stems(concept.phrases), strict=True):
-            if stems and tuple(stems) in runs[len(stems)]:
+            if stems and tuple(stems) in list_runs(len(stems)):
                 phrases.setdefault(tuple(stems), phrase)
         if phrases:
             longest = sorted(phrases, key=lambda stems: -len(stems))
             matches.append(ClassMatch(concept, tuple(phrases[stems] for stems in longest), len(longest[0])))
     return sorted(matches, key=lambda match: (-match.concept.weight, -match.words, -len(match.phrases)))
-
-
-class _Runs(dict[int, frozenset[tuple[str, ...]]]):
-    """A cache: number of words → all runs of that many consecutive words in some texts."""
-
-    def __init__(self, texts: Sequence[Sequence[str]]) -> None:
-        self._texts = texts
-
-    def __missing__(self, length: int) -> frozenset[tuple[str, ...]]:
-        starts = ((words, at) for words in self._texts for at in range(len(words) - length + 1))
-        self[length] = frozenset(tuple(words[at : at + length]) for words, at in starts)
-        return self[length]
 
 
 SHIPPED = Path(__file__).parent.with_name("classes")
@@ -112,11 +104,8 @@ _QUOTE = "'"
 
 def load_shipped_classes(query_phrases: Sequence[Sequence[str]]) -> list[EquivalenceClass]:
     """Load the shipped classes that may match: universal ones first, then by language.
-
-    Only tables with a phrase whose words all begin with stems of the query are parsed: all take 10 ms, a few take 1.
-    """
-    stems = tuple(dict.fromkeys(word for words in query_phrases for word in words))
-    stop = load_words().stop
+    Only tables with a phrase whose words all begin with stems of the query are parsed: all take 10 ms, a few take 1."""
+    stems, stop = tuple(dict.fromkeys(word for words in query_phrases for word in words)), load_words().stop
 
     def may_match(phrases: str) -> bool:
         """Decide if a phrase consists only of stop words and words that begin with a stem of the query."""
@@ -127,7 +116,7 @@ def load_shipped_classes(query_phrases: Sequence[Sequence[str]]) -> list[Equival
     classes: list[EquivalenceClass] = []
     for path, head, tables in _list_shipped_tables():
         if some := [table for phrases, table in tables if may_match(phrases)]:
-            classes += _parse("\n[".join([head, *some]), path, SHIPPED_WEIGHT, own=False)
+            classes += _parse_classes("\n[".join([head, *some]), path, SHIPPED_WEIGHT, own=False)
     return classes
 
 
@@ -143,14 +132,12 @@ def _list_shipped_tables() -> list[tuple[Path, str, list[tuple[str, str]]]]:
 
 def load_user_classes(path: str) -> Sequence[EquivalenceClass]:
     """Load the classes of a user's file. Raises SettingsError if it cannot be read or is not a file of classes."""
-    return _parse(read_own_file(path, "classes", HINT, LARGEST), path, USER_WEIGHT, own=True)
+    return _parse_classes(read_own_file(path, "classes", HINT, LARGEST), path, USER_WEIGHT, own=True)
 
 
-def _parse(text: str, path: Path | str, weight: float, own: bool) -> list[EquivalenceClass]:
+def _parse_classes(text: str, path: Path | str, weight: float, own: bool) -> list[EquivalenceClass]:
     """Parse a file with a table for each class: `phrases` separated by commas, `targets` by blanks, as in words.toml.
-
-    `weight` is the default for classes; `languages` may be in a class, or at the top for the whole file.
-    """
+    `weight` is the default for classes; `languages` may be in a class, or at the top for the whole file."""
     try:
         table = parse_toml(text)
         everywhere = _read_languages(table.pop("languages", ""), own)
@@ -164,15 +151,14 @@ def _read_class(name: str, row: Any, weight: float, languages: tuple[str, ...], 
         raise ValueError(f"'{name}' is not a class")
     if unknown := sorted(row.keys() - {"phrases", "targets", "weight", "languages"}):
         raise ValueError(f"class '{name}' has no '{unknown[0]}'")
-    texts = {key: row.get(key, "") for key in ("phrases", "targets")}
-    for key, text in texts.items():
-        if not isinstance(text, str):
-            raise ValueError(f"class '{name}': {key} must be a string, not {text!r}")
-    phrases = tuple(p.strip() for p in texts["phrases"].split(",") if p.strip())
-    targets = tuple(texts["targets"].split())
+    row = {"phrases": "", "targets": "", "weight": weight, **row}
+    for key in ("phrases", "targets"):
+        if not isinstance(row[key], str):
+            raise ValueError(f"class '{name}': {key} must be a string, not {row[key]!r}")
+    phrases = tuple(phrase.strip() for phrase in row["phrases"].split(",") if phrase.strip())
+    targets, weight = tuple(row["targets"].split()), row["weight"]
     if not phrases or not targets:
         raise ValueError(f"class '{name}' has no {'targets' if phrases else 'phrases'}")
-    weight = row.get("weight", weight)
     if not isinstance(weight, (int, float)) or isinstance(weight, bool) or not 0 < weight <= 1:
         raise ValueError(f"class '{name}': weight must be above 0 and at most 1, not {weight!r}")
     languages = _read_languages(row["languages"], own) if "languages" in row else languages
@@ -194,9 +180,7 @@ def _read_languages(value: Any, own: bool) -> tuple[str, ...]:
     return tuple(known[name.lower()] for name in value.split())
 
 
-NAMED_CAP = 20
-"""Most units that are taken for one name, a third of what the symbol channel takes for names in the query; 3 measured the same as
-20."""
+NAMED_CAP = 20  # Most units that are taken for one name, a third of the symbol channel's; 3 measured the same
 WEAK = 0.5
 """Factor on the weight of a user's own class if only a single word matches; its targets are found, but not at the top."""
 
@@ -205,27 +189,22 @@ def find_by_concept(run: SearchRun, limit: int) -> ChannelResult:
     """Find the targets of matching classes, heaviest class first, and learned units. The raw score is the weight.
 
     The user's own classes always count; shipped ones only if the channel has a weight in the profile and the match is strong.
-    Raises SettingsError for a faulty file of classes.
-    """
-    query, store, uses_shipped = run.terms, run.store, run.profile.channels.get("equivalence", 0.0) > 0
+    Raises SettingsError for a faulty file of classes."""
+    store, uses_shipped = run.store, run.profile.channels.get("equivalence", 0.0) > 0
     own = load_user_classes(run.settings.classes) if run.settings.classes else ()
-    words = split_into_stems(query.texts) if own or uses_shipped else []
+    words = split_into_stems(run.terms.texts) if own or uses_shipped else []
     class_matches = match_classes(words, (*own, *(load_shipped_classes(words) if uses_shipped else ())))
-    learned = list(query.learned)
-    matches: dict[UnitId, Match] = {}
-    chosen = sorted((m for m in class_matches if m.strong or m.concept.own), key=lambda match: -match.score)
-    lookups = {
-        (match, target): (target, run.within, NAMED_CAP, match.concept.languages)
-        for match in chosen
-        for target in select_targets(match.concept)
-    }
-    store.foresee(*(("units.find_by_name", lookup) for lookup in lookups.values()))
-    for (match, target), lookup in lookups.items():
+    learned, matches = list(run.terms.learned), dict[UnitId, Match]()
+    chosen = sorted((m for m in class_matches if m.is_strong or m.concept.own), key=lambda match: -match.score)
+    targets = [(match, target) for match in chosen for target in select_targets(match.concept)]
+    find = partial(store.units.find_by_name, within=run.within, limit=NAMED_CAP)
+    found = store.at_once(*(partial(find, target, languages=match.concept.languages) for match, target in targets))
+    for (match, target), units in zip(targets, found, strict=True):
         while learned and learned[0].raw_score > match.score:
             matches.setdefault(learned[0].unit, learned.pop(0))
         phrases = " and ".join(f'"{phrase}"' for phrase in match.phrases[:2])
         reason = f"{phrases} of class {match.concept.name} names {target}"
-        for unit in store.units.find_by_name(*lookup):
+        for unit in units:
             matches.setdefault(unit, Match(unit, match.score, reason))
     for match_of_use in learned:
         matches.setdefault(match_of_use.unit, match_of_use)

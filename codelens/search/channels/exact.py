@@ -23,7 +23,7 @@ from codelens.search.terms import (
     choose_rarest,
     compute_idfs,
     describe_name,
-    name_lookup,
+    make_name_lookup,
     strip_ending,
 )
 from codelens.store.store import Part, Store
@@ -40,20 +40,17 @@ def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
     the fields; text in fields of weight 0 is not found.
 
     Stems are compared. In the mode `exact`, and if the profile demands it, whole words are compared, and only aliases replace
-    words.
-    """
+    words."""
     query, fields = run.terms, run.profile.fields
     whole = run.options.mode == "exact" or run.profile.as_written
     extra = [t for t in query.extra if not whole or t.tier == ALIAS]
-    terms = dict.fromkeys(t.text for t in (*query.words, *extra) if t.text not in query.common)
+    terms = list(dict.fromkeys(t.text for t in (*query.words, *extra) if t.text not in query.common))
     matches: Sequence[Match] = []
     if terms and whole:
-        matches = rank_whole_words(run, list(terms), limit)
+        matches = rank_whole_words(run, terms, limit)
     elif terms:
         columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
-        frequencies = run.store.postings.count_units_by_term(terms)
-        scores = run.store.postings.bm25(list(terms), fields, run.within, limit, columns, choose_rarest(frequencies))
-        matches = [Match(unit, score, f"BM25 {score:.2f}") for unit, score in scores]
+        matches = _rank_by_stems(run, terms, limit, columns, "")
     matches = put_names_first(run, matches, limit)
     return ChannelResult(add_todo_matches(run, matches, limit) if asks_for_todos(run.query.node) else matches)
 
@@ -61,11 +58,14 @@ def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
 def find_by_related_words(run: SearchRun, limit: int) -> ChannelResult:
     """Find units with any of the terms from the lexicon. The raw score is BM25."""
     terms = [term.text for term in run.terms.related]
-    if not terms:
-        return ChannelResult([])
-    frequencies = run.store.postings.count_units_by_term(terms)
-    scores = run.store.postings.bm25(terms, run.profile.fields, run.within, limit, (), choose_rarest(frequencies))
-    return ChannelResult([Match(unit, score, f"BM25 {score:.2f} of related words") for unit, score in scores])
+    return ChannelResult(_rank_by_stems(run, terms, limit, (), " of related words") if terms else [])
+
+
+def _rank_by_stems(run: SearchRun, terms: Sequence[str], limit: int, columns: Sequence[str], what: str) -> list[Match]:
+    postings = run.store.postings
+    proposing = choose_rarest(postings.count_units_by_term(terms))
+    scores = postings.bm25(terms, run.profile.fields, run.within, limit, columns, proposing)
+    return [Match(unit, score, f"BM25 {score:.2f}{what}") for unit, score in scores]
 
 
 def put_names_first(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence[Match]:
@@ -76,7 +76,7 @@ def put_names_first(run: SearchRun, ranking: Sequence[Match], limit: int) -> Seq
     best = max((match.raw_score for match in ranking), default=1.0)
     named = dict[UnitId, Match]()
     for term in terms:
-        for unit in run.store.units.find_likeliest(*name_lookup(term, run.within)):
+        for unit in run.store.units.find_likeliest(*make_name_lookup(term, run.within)):
             named.setdefault(unit, Match(unit, best, f"its name is {describe_name(term)}"))
     return [*named.values(), *(match for match in ranking if match.unit not in named)][:limit] if named else ranking
 
@@ -84,9 +84,7 @@ def put_names_first(run: SearchRun, ranking: Sequence[Match], limit: int) -> Seq
 def add_todo_matches(run: SearchRun, ranking: Sequence[Match], limit: int) -> Sequence[Match]:
     """Add to-do comments with words of the query to the matches, best first.
 
-    The index of words leaves to-do comments out, so that they change no other statistics. As they are few, their words are
-    compared here, by BM25 with the words' idf in the index.
-    """
+    The index of words leaves them out, so that they change no statistics. They are compared here, by BM25 with the index's idf."""
     units, query = run.store.units, run.terms
     rows = units.read_rows(units.select_todos(run.within, MOST_TODOS)) if run.within is not None and query.words else {}
     if not rows:
@@ -97,13 +95,13 @@ def add_todo_matches(run: SearchRun, ranking: Sequence[Match], limit: int) -> Se
     mean = math.fsum(map(len, words.values())) / len(words) or 1.0
     matches = list(ranking)
     for unit, said in words.items():
-        score = _bm25({term: said.count(term) for term in idf}, idf, len(said) / mean)
+        score = _compute_bm25({term: said.count(term) for term in idf}, idf, len(said) / mean)
         if score > 0:
             matches.append(Match(unit, score, f"its words, {score:.2f}"))
     return sorted(matches, key=lambda m: -m.raw_score)[:limit]  # stable: ties stay in order of content
 
 
-def _bm25(counts: Mapping[str, float], idf: Mapping[str, float], length: float) -> float:
+def _compute_bm25(counts: Mapping[str, float], idf: Mapping[str, float], length: float) -> float:
     """Compute BM25 from the counts of terms; `length` is the number of words divided by the mean number."""
     terms = ((idf[term], count) for term, count in counts.items() if count)
     return score_text(terms, weigh_length(length, 1.0, SATURATION, LENGTH_SHARE), SATURATION + 1)
@@ -122,10 +120,10 @@ def rank_whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[M
     counts_of = {unit: counts for part in run.store.in_parts(counting, units) for unit, counts in part.of.items()}
     counted = {unit: counts_of[unit] for unit in units if unit in counts_of}
     mean = math.fsum(length for _, length in counted.values()) / len(counted) if counted else 1.0
-    scores = {unit: _bm25(counts, idf, length / mean) for unit, (counts, length) in counted.items()}
+    scores = {unit: _compute_bm25(counts, idf, length / mean) for unit, (counts, length) in counted.items()}
     ranked = sorted(scores, key=lambda unit: -scores[unit])[:limit]  # stable: the order of the stems breaks ties
     if proposed and not ranked:
-        run.notice("other-forms", "only other forms of these words occur; leave out --mode exact to find them")
+        run.add_notice("other-forms", "only other forms of these words occur; leave out --mode exact to find them")
     return [Match(unit, scores[unit], f"BM25 {scores[unit]:.2f} of whole words") for unit in ranked]
 
 
@@ -149,7 +147,7 @@ def _count_words(
             length += words.total()
             for term in terms if weights.get(name) else ():
                 begun = term[:-1] if term.endswith(BEGINNING) else ""
-                n = sum(n for word, n in words.items() if word.startswith(begun)) if begun else words.get(term, 0)
+                n = sum(n for word, n in words.items() if word.startswith(begun)) if begun else words[term]
                 if n:
                     n = min(n, MOST_REPEATS) if name == "body" else n
                     counts[term] = counts.get(term, 0.0) + weights[name] * n

@@ -11,20 +11,11 @@ from itertools import islice
 
 from codelens.model.code import DocumentId, UnitId
 from codelens.model.search import Match, Term
+from codelens.search import verbatim
 from codelens.search.channels import ChannelResult, TextEvidence
 from codelens.search.lexicon import LETTERS_PER_SLIP, MOST_UNKNOWN
 from codelens.search.run import SearchRun
 from codelens.search.terms import describe_name
-from codelens.search.verbatim import (
-    MOST_TOKENS,
-    VerbatimMatches,
-    find_fragment,
-    find_parts,
-    find_verbatim,
-    is_code,
-    is_pasted,
-)
-from codelens.store.store import Expected
 from codelens.text.identifiers import fold_identifier, split_qualified
 from codelens.text.terms import BEGINNING
 
@@ -43,8 +34,6 @@ MOST_SLIPS_IN_A_NAME = (
     3  # Most typing mistakes in a name of any length; LETTERS_PER_SLIP allows them from twelve letters
 )
 TRIGRAM = 3  # Fewest letters of a part that the trigram index finds; shorter parts are only found as beginnings
-
-
 MOST_NAMED = 400
 """Most names that are read for one part if units are scored by the number of parts; the shortest, as longer ones count less."""
 IN_TEXT = 0.5  # Factor on the value of a part in the text of a unit instead of its name
@@ -57,14 +46,13 @@ def find_by_fragment(run: SearchRun, limit: int) -> ChannelResult:
     """Find units that contain the query as a fragment, then names that contain a name of it, then misspelled names.
 
     The raw score is at most 1, and at most 2 for a fragment. In the mode `fuzzy`, and if the profile demands it, names and texts
-    that contain a plain word are also found; together with other channels these would be noise.
-    """
+    that contain a plain word are also found; together with other channels these would be noise."""
     parts = run.options.mode == "fuzzy" or run.profile.as_written
     unknown, typing = _find_unknown(run), run.profile.channels.get("fuzzy")
     matches, typed, bearing, *near = run.store.at_once(
         partial(_find_by_parts, run, limit) if parts else partial(_find_named, run, unknown, limit),
-        partial(find_verbatim, run) if typing else VerbatimMatches,
-        partial(_find_in_names, find_fragment(run) if typing else "", run, limit),
+        partial(verbatim.find_verbatim, run) if typing else verbatim.VerbatimMatches,
+        partial(_find_in_names, verbatim.find_fragment(run) if typing else "", run, limit),
         *(partial(_find_resembling, word, run) for word in unknown),
     )
     fragments: dict[UnitId, Match] = {}
@@ -89,20 +77,26 @@ def find_by_fragment(run: SearchRun, limit: int) -> ChannelResult:
 def _find_named(run: SearchRun, unknown: Mapping[str, float], limit: int) -> dict[UnitId, Match]:
     """Find units whose names contain a name of the query, or a word of it that occurs in no unit."""
     matches: dict[UnitId, Match] = {}
-    store = run.store
     terms = [term for term in run.terms.names if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS]
     terms += [term for term in run.terms.words if fold_identifier(term.text) in unknown]
-    store.foresee(*(_name_question(term, run, limit) for term in terms if fold_identifier(term.text)))
-    for term in terms:
-        part, said = fold_identifier(term.text), describe_name(term)
-        store.budget.check()
-        if len(part) >= TRIGRAM:
-            for unit, _, letters in store.postings.find_names_with(*_name_question(term, run, limit)[1]):
-                matches.setdefault(unit, Match(unit, _share_of_name(part, letters), f"its name has {said}"))
-        elif part:
-            for unit in store.units.find_by_prefix(part, run.within, limit):
-                matches.setdefault(unit, Match(unit, HOLDS, f"its name begins with {said}"))
+    for named in run.store.at_once(*(partial(_find_with_part, term, run, limit, limit) for term in terms)):
+        for unit, _, value, reason in named:
+            matches.setdefault(unit, Match(unit, value, reason))
     return matches
+
+
+def _find_with_part(
+    term: Term, run: SearchRun, most: int, most_begun: int
+) -> list[tuple[UnitId, DocumentId | None, float, str]]:
+    """Find `most` names that contain a term, or `most_begun` that begin with a short one: (unit, document, raw score, reason)."""
+    store, part, said = run.store, fold_identifier(term.text), describe_name(term)
+    store.budget.check()
+    if len(part) >= TRIGRAM:
+        named = store.postings.find_names_with(part, run.within, most, split_qualified(term.origin)[1])
+        reason = f"its name has {said}"
+        return [(unit, document, HOLDS * (1.0 + len(part) / letters) / 2, reason) for unit, document, letters in named]
+    units = store.units.find_by_prefix(part, run.within, most_begun) if part else ()
+    return [(unit, None, HOLDS, f"its name begins with {said}") for unit in units]
 
 
 def _find_unknown(run: SearchRun) -> dict[str, float]:
@@ -115,64 +109,36 @@ def _find_unknown(run: SearchRun) -> dict[str, float]:
     unknown |= {name: 1.0 for name in names if not store.units.find_by_name(name, None, 1)}
     unknown = {w: certainty for w, certainty in unknown.items() if MIN_NAME_LETTERS <= len(w) <= LONGEST_NAME}
     if len(unknown) > MOST_UNKNOWN:
-        store.budget.limits.append(
-            f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown names were checked for typing mistakes"
-        )
+        checked = f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown names"
+        store.budget.limits.append(f"{checked} were checked for typing mistakes")
     return dict(islice(unknown.items(), MOST_UNKNOWN))
-
-
-def _name_question(term: Term, run: SearchRun, limit: int) -> Expected:
-    """Make the store call that finds names that contain a term, or begin with it if it is short."""
-    part = fold_identifier(term.text)
-    if len(part) < TRIGRAM:
-        return "units.find_by_prefix", (part, run.within, limit)
-    return "postings.find_names_with", (part, run.within, limit, split_qualified(term.origin)[1])
-
-
-def _share_of_name(part: str, letters: int) -> float:
-    """Compute the raw score of a name with this number of letters that contains a part."""
-    return HOLDS * (1.0 + len(part) / letters) / 2
 
 
 def _find_by_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     """Find units whose name or text contains words of the query as parts; the raw score is the mean value of the words."""
-    store, terms = run.store, {term.text: term for term in run.terms.words[:MOST_UNKNOWN]}
+    terms = {term.text: term for term in run.terms.words[:MOST_UNKNOWN]}
     parts_of: dict[UnitId, dict[str, tuple[float, str]]] = {}
     named: set[DocumentId] = set()
-    asked = {text: _name_question(term, run, MOST_NAMED) for text, term in terms.items()}
-    store.foresee(*(question for question in asked.values() if question[0] == "postings.find_names_with"))
-    for text, term in terms.items():
-        part = fold_identifier(text)
-        store.budget.check()
-        if len(part) >= TRIGRAM:
-            for unit, document, letters in store.postings.find_names_with(*asked[text][1]):
-                parts_of.setdefault(unit, {})[text] = (
-                    _share_of_name(part, letters),
-                    f"its name has {describe_name(term)}",
-                )
-                named.add(document)
-        for unit in store.units.find_by_prefix(part, run.within, limit) if 0 < len(part) < TRIGRAM else ():
-            parts_of.setdefault(unit, {})[text] = (HOLDS, f"its name begins with {describe_name(term)}")
+    found = run.store.at_once(*(partial(_find_with_part, term, run, MOST_NAMED, limit) for term in terms.values()))
+    for text, of_term in zip(terms, found, strict=True):
+        for unit, document, value, reason in of_term:
+            parts_of.setdefault(unit, {})[text] = value, reason
+            named.update([document] if document else [])
     texts = {text.removesuffix(BEGINNING): text for text in terms}
-    for unit, finds in find_parts(run, list(texts)[:MOST_TOKENS], named).items():
+    for unit, finds in verbatim.find_parts(run, list(texts)[: verbatim.MOST_TOKENS], named).items():
         for text, find in finds.items():
             parts_of.setdefault(unit, {}).setdefault(texts[text], (IN_TEXT * find.value, f"has '{text}'"))
-    return {
-        unit: Match(
-            unit,
-            math.fsum(value for value, _ in parts.values()) / len(terms),
-            "; ".join(said for _, said in parts.values()),
-        )
-        for unit, parts in parts_of.items()
-    }
+    scores = {unit: math.fsum(value for value, _ in parts.values()) / len(terms) for unit, parts in parts_of.items()}
+    reasons = {unit: "; ".join(reason for _, reason in parts.values()) for unit, parts in parts_of.items()}
+    return {unit: Match(unit, score, reasons[unit]) for unit, score in scores.items()}
 
 
-def _match_fragment(run: SearchRun, typed: VerbatimMatches, bearing: dict[UnitId, float]) -> list[Match]:
+def _match_fragment(run: SearchRun, typed: verbatim.VerbatimMatches, bearing: dict[UnitId, float]) -> list[Match]:
     """Make matches for units that contain the query's fragment in a line, or in their name (`bearing`: unit → value)."""
     least, more = IN_LINE
-    pasted = is_pasted(typed.fragment)  # a long text identifies its place, so the unit's length does not count
+    pasted = verbatim.is_pasted(typed.fragment)  # a long text identifies its place, so the unit's length does not count
     values = {unit: find.share if pasted else find.value for unit, find in typed.of_fragment.items()}
-    if pasted and not is_code(typed.fragment):  # tests that quote a message do not produce it
+    if pasted and not verbatim.is_code(typed.fragment):  # tests that quote a message do not produce it
         run.prefetch(values)
         rows = run.store.units.read_rows(values)
         values = {unit: value for unit, value in values.items() if "test" not in rows[unit].roles}
@@ -189,16 +155,13 @@ def _find_in_names(text: str, run: SearchRun, limit: int) -> dict[UnitId, float]
     dotted = re.sub("::|->|#", ".", text).lower()
     holder, _, last = dotted.rpartition(".")
     folded = fold_identifier(last)
-    values: dict[UnitId, float] = {}
-    if len(folded) >= TRIGRAM and not re.search(r"[^\w.]", dotted):
-        units = run.store.postings.find_names_containing(folded, run.within, limit)
-        run.prefetch(units)
-        for row in run.store.units.read_rows(units).values():
-            if dotted in row.qualified_name.lower():
-                values[row.id] = 1.0
-            elif not holder:
-                values[row.id] = OTHER_SPELLING
-    return values
+    if len(folded) < TRIGRAM or re.search(r"[^\w.]", dotted):
+        return {}
+    units = run.store.postings.find_names_containing(folded, run.within, limit)
+    run.prefetch(units)
+    names = {row.id: row.qualified_name.lower() for row in run.store.units.read_rows(units).values()}
+    values = {unit: 1.0 if dotted in name else OTHER_SPELLING for unit, name in names.items()}
+    return values if not holder else {unit: value for unit, value in values.items() if value == 1.0}
 
 
 def _find_resembling(word: str, run: SearchRun) -> list[tuple[UnitId, str, int]]:

@@ -11,8 +11,8 @@ tier, the other finds words in texts. Tiers, limits and lists are those of knowi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 
 from codelens.model.code import UnitId
@@ -68,20 +68,18 @@ def _strip_plural_ending(word: str) -> str:
 
 
 def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, clusters: bool = True) -> ExpandedQuery:
-    """Extract a query's keywords as search terms. Arguments as for `terms.expand`; `clusters` adds words of the same clusters.
-
-    If no keywords remain, all words of the query are used.
-    """
+    """Extract a query's keywords, or else all its words, as terms. `clusters` adds related words; see `expand_query`."""
     lists = load_lists()
-    names = {fold_identifier(split_qualified(i)[1]): Term("", "exact", f"`{i}`") for i in identifiers if _is_exact(i)}
-    components = {part: f"`{i}`" for i in identifiers if _is_exact(i) for part in _split_identifier(i)}
+    exact = [i for i in identifiers if len(i) <= LONGEST_EXACT and i == "".join(i.split()) and _split_identifier(i)]
+    names = {fold_identifier(split_qualified(i)[1]): Term("", "exact", f"`{i}`") for i in exact}
+    components = {part: f"`{i}`" for i in exact for part in _split_identifier(i)}
     first, begun = "", list[Term]()
     for place, text in enumerate(texts):
         split = split_text(text)
         stars = [token.removesuffix(BEGINNING) for token in split if token.endswith(BEGINNING)]
         begun += [Term(term, "prefix", token) for token in stars[:MOST_BEGINNINGS] for term in split_prefix(token)]
         said = [token for token in split if not token.endswith(BEGINNING)]
-        first = first or (_find_noun_behind_verb(said, lists) if not place else "")
+        first = first or (_find_noun_after_verb(said, lists) if not place else "")
         for folded, term in _find_compounds(said, lists):
             names.setdefault(folded, term)
         for token in said:
@@ -94,7 +92,7 @@ def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, 
         Term(part, PRIORITY if part == first else COMPONENT, token)
         for part, token in sorted(components.items(), key=lambda item: (item[0] != first, -len(item[0])))
     ][:MOST_TERMS]
-    name_terms = {folded: Term(folded, term.tier, term.origin) for folded, term in list(names.items())[:MOST_TERMS]}
+    name_terms = [Term(folded, term.tier, term.origin) for folded, term in list(names.items())[:MOST_TERMS]]
     of_names = {term.text: term for term in words}
     extra = {
         other: Term(other, THESAURUS, f"{word} ~ {other}")
@@ -102,15 +100,7 @@ def find_keywords(texts: Sequence[str], identifiers: Sequence[str], whole: str, 
         for other in lists.clusters.get(_strip_plural_ending(word), ())
         if other not in of_names
     }
-    return ExpandedQuery(whole, tuple(name_terms.values()), (*words, *begun), tuple(extra.values()), texts=tuple(texts))
-
-
-def _is_exact(identifier: str) -> bool:
-    return (
-        len(identifier) <= LONGEST_EXACT
-        and not any(c.isspace() for c in identifier)
-        and bool(_split_identifier(identifier))
-    )
+    return ExpandedQuery(whole, tuple(name_terms), (*words, *begun), tuple(extra.values()), texts=tuple(texts))
 
 
 def _split_identifier(token: str) -> list[str]:
@@ -118,7 +108,7 @@ def _split_identifier(token: str) -> list[str]:
     return list(dict.fromkeys(term for one in tokens(token) for term in split_token(one)))
 
 
-def _find_noun_behind_verb(said: Sequence[str], lists: KeywordLists) -> str:
+def _find_noun_after_verb(said: Sequence[str], lists: KeywordLists) -> str:
     """Find the first word, except stop words and verbs, after a verb at the task's beginning; empty for another beginning."""
     if not said or said[0].casefold() not in lists.action:
         return ""
@@ -155,60 +145,50 @@ IS_NAMED, BEGINS, HOLDS, ON_PATH = 4.0, 3.0, 2.0, 1.0  # Raw scores of the tiers
 
 def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
     """Find units by exact names, beginnings, parts of qualified names, and paths; each unit counts in the first tier it fits.
-
-    Names of the query come first; its single words count as names only if these find few. The raw score depends on the tier.
-    """
+    Names of the query come first; its single words count as names only if these find few. The raw score depends on the tier."""
     matches: dict[UnitId, Match] = {}
     units, within, folders = run.store.units, run.within, int(run.profile.keywords["folders"])
     names, words = run.terms.names, [term for term in run.terms.words if not term.text.endswith(BEGINNING)]
     spellings = {text: term.origin for term in (*names, *words) for text in _list_spellings(term)}
 
-    def add(units: Iterable[UnitId], score: float, reason: str, most: int) -> None:
-        """Add units that were not found before, until there are `most`."""
-        for unit in units:
-            if len(matches) >= most:
-                return
-            matches.setdefault(unit, Match(unit, score, reason))
+    def add(
+        lookups: Iterable[tuple[str, Callable[[], Sequence[UnitId]]]], score: float, relation: str, most: int
+    ) -> None:
+        """Add the units found by look-ups, given with the keywords, until there are `most` matches."""
+        asked = list(lookups)
+        found = run.store.at_once(*(find for _, find in asked))
+        for (origin, _), ids in zip(asked, found, strict=True):
+            for unit in ids:
+                if len(matches) >= most:
+                    return
+                matches.setdefault(unit, Match(unit, score, f"{relation} {origin}"))
 
     def add_named(terms: Iterable[Term]) -> None:
-        for term in terms:
-            named = units.find_likeliest(*_split_name(term), within, limit)
-            add(named, IS_NAMED, f"tier 1: is named {term.origin}", limit)
+        lookups = ((t.origin, partial(units.find_likeliest, *_split_name(t), within, limit)) for t in terms)
+        add(lookups, IS_NAMED, "tier 1: is named", limit)
 
-    def add_begun(terms: Iterable[Term]) -> None:
-        for term in terms:
-            begun = units.find_by_prefix(term.text, within, PREFIX_CAP)
-            add(begun, BEGINS, f"tier 2: name begins with {term.origin}", PREFIX_CAP)
+    def add_begun(beginnings: Iterable[tuple[str, str]], *finders: Callable[..., Sequence[UnitId]]) -> None:
+        lookups = ((origin, partial(find, text, within, PREFIX_CAP)) for origin, text in beginnings for find in finders)
+        add(lookups, BEGINS, "tier 2: name begins with", PREFIX_CAP)
 
-    run.store.foresee(
-        *(("units.find_likeliest", (*_split_name(term), within, limit)) for term in (*names, *words)),
-        *(("units.find_by_prefix", (term.text, within, PREFIX_CAP)) for term in (*names, *words)),
-        *(("documents.count_on_paths", (text,)) for text in spellings),
-    )
     add_named(names)
-    for term in (*names, *run.terms.words):
-        if term.tier == "prefix":
-            begun = fold_identifier(term.text.removesuffix(BEGINNING))
-            for find in (units.find_by_name, units.find_by_prefix):
-                reason = f"tier 2: name begins with {term.origin}"
-                add(find(begun, within, PREFIX_CAP), BEGINS, reason, PREFIX_CAP)
+    begun = [term for term in (*names, *run.terms.words) if term.tier == "prefix"]
+    beginnings = ((term.origin, fold_identifier(term.text.removesuffix(BEGINNING))) for term in begun)
+    add_begun(beginnings, units.find_by_name, units.find_by_prefix)
     if len(matches) < PREFIX_BELOW:
-        add_begun(names)
+        add_begun(((term.origin, term.text) for term in names), units.find_by_prefix)
     if len(matches) < FEW:
         add_named(words)
         if len(matches) < PREFIX_BELOW:
-            add_begun(words)
+            add_begun(((term.origin, term.text) for term in words), units.find_by_prefix)
     if len(matches) < SUBSTRING_BELOW:
         parts = [text for text in spellings if len(text) >= SUBSTRING_LETTERS]
-        run.store.foresee(*(("units.find_by_part", (text, within, SUBSTRING_CAP)) for text in parts))
-        for text in parts:
-            reason = f"tier 3: qualified name holds {spellings[text]}"
-            add(units.find_by_part(text, within, SUBSTRING_CAP), HOLDS, reason, SUBSTRING_CAP)
+        found = ((spellings[text], partial(units.find_by_part, text, within, SUBSTRING_CAP)) for text in parts)
+        add(found, HOLDS, "tier 3: qualified name holds", SUBSTRING_CAP)
     if len(matches) < PATH_BELOW:
-        segments = [text for text in spellings if len(text) >= PATH_LETTERS and is_name_of_place(text, run)]
-        run.store.foresee(*(("units.find_in_segment", (text, within, folders)) for text in segments))
-        for text in segments:
-            add(units.find_in_segment(text, within, folders), ON_PATH, f"tier 4: lies in {spellings[text]}", folders)
+        segments = select_names_of_places([text for text in spellings if len(text) >= PATH_LETTERS], run)
+        found = ((spellings[text], partial(units.find_in_segment, text, within, folders)) for text in segments)
+        add(found, ON_PATH, "tier 4: lies in", folders)
     return ChannelResult(list(matches.values())[:limit])
 
 
@@ -243,11 +223,11 @@ def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
 def select_path_terms(run: SearchRun) -> list[str]:
     """Select the words of the query that may begin the name of a folder or file, without the project's own name."""
     words = [t.text for t in run.terms.words if len(t.text) >= SHORTEST_PATH_TERM and t.text.isalpha()]
-    run.store.foresee(*(("documents.count_on_paths", (word,)) for word in words))
-    return [word for word in words if is_name_of_place(word, run)]
+    return select_names_of_places(words, run)
 
 
-def is_name_of_place(text: str, run: SearchRun) -> bool:
-    """Decide if a text names a place in the project: it begins names on the paths of some files, but not of too many."""
+def select_names_of_places(texts: Sequence[str], run: SearchRun) -> list[str]:
+    """Select the texts that name places in the project: those that do not begin names on the paths of too many files."""
     most = max(FEW_FILES, COMMON_ON_PATHS * run.store.occurrences.count_files())
-    return run.store.documents.count_on_paths(text) <= most
+    counts = run.store.at_once(*(partial(run.store.documents.count_on_paths, text) for text in texts))
+    return [text for text, count in zip(texts, counts, strict=True) if count <= most]

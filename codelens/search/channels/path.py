@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.search import Match, QueryTarget
@@ -25,9 +26,7 @@ OTHER_FILE = 0.9  # Factor for a file if the query has only the end of its path
 
 def find_by_path(run: SearchRun, limit: int) -> ChannelResult:
     """Find units at the place that the query names, then units whose path contains a word of the query that is not too common.
-
-    The raw score is BM25, above 0; for units at a place it is above all of these.
-    """
+    The raw score is BM25, above 0; for units at a place it is above all of these."""
     query, store = run.terms, run.store
     most = COMMON_ON_PATHS * store.units.count()
     frequencies = store.postings.count_units_by_term((t.text for t in query.words), tuple(COLUMNS))
@@ -43,9 +42,7 @@ def find_by_path(run: SearchRun, limit: int) -> ChannelResult:
 
 def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
     """Find the units of the files that a query like PATH, PATH:LINE or PATH:LINE:COLUMN names; empty for any other query.
-
-    A PATH may be a file's path or the end of it. Without a line it must contain a dot or a slash, to be no name.
-    """
+    A PATH may be a file's path or the end of it. Without a line it must contain a dot or a slash, to be no name."""
     texts = [part.text for part in run.query.ranking_texts]
     asked = _PLACE.fullmatch(texts[0]) if len(texts) == 1 and not run.likeness else None
     if asked is None or not (asked["line"] or "." in asked["path"].strip(".") or "/" in asked["path"].strip("/")):
@@ -53,20 +50,19 @@ def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
     path = re.sub(r"^(?:\.{1,2}/)+", "", asked["path"])
     line, column = int(asked["line"] or 0), int(asked["column"] or 0)
     may_be_found = run.make_scope_test()
-    targets: dict[UnitId, QueryTarget] = {}
-    files = _find_files(path, run)
-    run.store.foresee(
-        *((name, (d.id,)) for d, _ in files for name in ("documents.read_snapshot", "units.list_in_document"))
-    )
-    for document, below in files:
-        if line > (lines := len(run.texts.lines(document))):
-            run.notice("place", f"{document.path} has {quantity(lines, 'line')}")
-        units = [u for u in run.store.units.list_in_document(document.id) if may_be_found(u.id)]
+
+    def find_in_file(document: DocumentRow, below: str) -> dict[UnitId, QueryTarget]:
+        lines, units = run.store.at_once(
+            partial(run.texts.lines, document), partial(run.store.units.list_in_document, document.id)
+        )
+        if line > len(lines):
+            run.add_notice("place", f"{document.path} has {quantity(len(lines), 'line')}")
+        units = [unit for unit in units if may_be_found(unit.id)]
         share = 1.0 if document.path == below else OTHER_FILE
-        targets |= {
-            u.id: QueryTarget(share * value, text, line, column) for u, value, text in _place_units(line, units)
-        }
-    return targets
+        return {u.id: QueryTarget(share * value, text, line, column) for u, value, text in _place_units(line, units)}
+
+    targets = run.store.at_once(*(partial(find_in_file, *file) for file in _find_files(path, run)))
+    return {unit: target for of_file in targets for unit, target in of_file.items()}
 
 
 def _find_files(path: str, run: SearchRun) -> list[tuple[DocumentRow, str]]:

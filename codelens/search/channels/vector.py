@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from codelens.errors import EmbedderFault
 from codelens.model.code import UnitId
@@ -20,30 +20,33 @@ the first gives too few units. The second is the marketplace's figure, the first
 
 def find_by_meaning(run: SearchRun, limit: int) -> ChannelResult:
     """Find units by their nearest vector, with the index's embedder. The raw score is the cosine, at least the embedder's least."""
-    store, (vector, least) = run.store, query_vector(run)
+    vector, least = compute_query_vector(run)
     if not vector:
         return ChannelResult([])
     best: dict[UnitId, float] = {}
     for times in OVERFETCH:
-        pieces = store.vectors.find_nearest(vector, run.within, int(limit * times))
+        pieces = run.store.vectors.find_nearest(vector, run.within, int(limit * times))
         best, enough = _drop_far(pieces, int(limit * times), least)
         if enough or len(best) >= limit:
             break
-    ranked = _order_units(best, run, limit)[:limit]
+    first = select_first_with_ties(best, limit)
+    run.prefetch(first)
+    count = Counter(first.values())  # content, which breaks ties, is read only for units that tie
+    rows = run.store.units.read_rows([unit for unit, distance in first.items() if count[distance] > 1])
+    ranked = sorted(first, key=lambda u: (first[u], rows[u].content_order() if u in rows else ()))[:limit]
     return ChannelResult([Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked])
 
 
-def query_vector(run: SearchRun) -> tuple[bytes, float]:
+def compute_query_vector(run: SearchRun) -> tuple[bytes, float]:
     """Compute (the query's vector, the least cosine of a match). The vector is empty if neither embedder nor index knows a word
-    of the query, because a vector of unknown words would find something, too. Raises EmbedderFault.
-    """
+    of the query, because a vector of unknown words would find something, too. Raises EmbedderFault."""
     embedder, terms = run.find_embedder(), run.terms
     if embedder is None:
         return b"", 1.0
     frequency = run.store.postings.count_units
     if not (terms.vector or embedder.knows(terms.text) or any(frequency(t.text) for t in (*terms.words, *terms.extra))):
         return b"", embedder.least_cosine
-    vector = run.query_vector()
+    vector = run.embed_query()
     if vector and len(vector) != (width := run.store.vectors.width() or len(vector)):
         raise EmbedderFault(f"{embedder.name} gives {len(vector)} dimensions now, and the index has {width}")
     return vector, embedder.least_cosine
@@ -51,9 +54,7 @@ def query_vector(run: SearchRun) -> tuple[bytes, float]:
 
 def _drop_far(pieces: Sequence[tuple[UnitId, float]], wanted: int, least: float) -> tuple[dict[UnitId, float], bool]:
     """Drop pieces whose cosine is below `least`: (unit → its least distance, True if no further pieces are near enough).
-
-    If the list is full, more pieces may tie with its last; all with that distance are dropped, so that no chance decides.
-    """
+    If the list is full, more pieces may tie with its last; all with that distance are dropped, so that no chance decides."""
     near = [(unit, distance) for unit, distance in pieces if cosine(distance) >= least]
     cut = near[-1][1] if len(near) == wanted and near[0][1] < near[-1][1] else math.inf
     best: dict[UnitId, float] = {}
@@ -61,12 +62,3 @@ def _drop_far(pieces: Sequence[tuple[UnitId, float]], wanted: int, least: float)
         if distance < cut:
             best.setdefault(unit, distance)
     return best, len(near) < wanted
-
-
-def _order_units(best: Mapping[UnitId, float], run: SearchRun, limit: int) -> list[UnitId]:
-    """Order units by distance; ties are broken by content, which is read only for units that tie."""
-    best = select_first_with_ties(best, limit)
-    sharing = Counter(best.values())
-    run.prefetch(best)
-    rows = run.store.units.read_rows([u for u, distance in best.items() if sharing[distance] > 1])
-    return sorted(best, key=lambda u: (best[u], rows[u].content_order() if u in rows else ()))

@@ -11,7 +11,7 @@ from codelens.model.search import Candidate
 from codelens.search.channels import Findings
 from codelens.search.evidence import Evidence
 from codelens.search.run import SearchRun
-from codelens.search.walk import WalkPaths
+from codelens.search.walk import SymbolWalk
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,9 @@ class Ranking:
     findings: Findings
     candidates: list[Candidate]
     evidence: Evidence | None = None  # None if the ranker measured nothing
-    ways: WalkPaths | None = None  # Paths of the walk to units; None without a walk
+    walk: SymbolWalk | None = None  # None without a walk whose paths explain scores
 
-    def rank_of(self, unit: UnitId) -> int | None:
+    def find_rank(self, unit: UnitId) -> int | None:
         """Find the rank of a unit, from 1; None if it is not a candidate."""
         return next((i for i, c in enumerate(self.candidates, start=1) if c.unit.id == unit), None)
 

@@ -22,7 +22,7 @@ from codelens.query.facts import UPDATED, Metadata, Scalar, load_metadata
 from codelens.search.channels import Findings
 from codelens.search.fuse import find_rows, fuse_rankings
 from codelens.search.rankers import Ranking
-from codelens.search.recency import FADING, SECONDS_A_DAY
+from codelens.search.recency import FADING, SECONDS_A_DAY, ExplainedValue
 from codelens.search.run import SearchRun
 from codelens.store.store import Store
 
@@ -32,21 +32,14 @@ NEUTRAL = 0.5  # Success of units without feedback
 POOL = "pool"  # Stage of the trace's events for candidates that the fusion ranks too low to be weighed
 
 
-class Signal(NamedTuple):
-    """The raw value of a signal with a sentence about its source."""
-
-    value: float
-    reason: str
-
-
 class UnitQuality(NamedTuple):
     """The raw signals of one unit; None for unknown ones."""
 
-    rating: Signal | None = None  # From 0 to 10
-    stars: Signal | None = None
-    uses: Signal | None = None
-    success: Signal | None = None  # From 0 to 1
-    days: Signal | None = None  # Since its last change
+    rating: ExplainedValue | None = None  # From 0 to 10
+    stars: ExplainedValue | None = None
+    uses: ExplainedValue | None = None
+    success: ExplainedValue | None = None  # From 0 to 1
+    days: ExplainedValue | None = None  # Since its last change
     pinned: bool = False
 
 
@@ -54,29 +47,27 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
     """Rank by fused ranks and signals of quality; without vectors only by words. If neither could run, only add a notice."""
     matches = findings.matches
     if not {MEANING, WORDS} & matches.keys():
-        run.notice(NOTHING_ASKED, "neither words nor vectors could be searched: the result is empty")
+        run.add_notice(NOTHING_ASKED, "neither words nor vectors could be searched: the result is empty")
         return Ranking(run, findings, [])
     fused = fuse_rankings(matches, run.profile.channels, run.profile.rrf_k, find_rows(run, matches))
     if MEANING not in matches:
-        run.notice("words-alone", "no vector results: ranked by words only, without ratings and stars")
+        run.add_notice("words-alone", "no vector results: ranked by words only, without ratings and stars")
         return Ranking(run, findings, fused)
     recollection = run.recollection
-    recorded = recollection.recall(c.unit for c in fused) if recollection else {}
+    recorded = recollection.find_records(c.unit for c in fused) if recollection else {}
     metadata = load_metadata(run.settings.metadata)
     read = partial(read_signals, store=run.store, metadata=metadata, recorded=recorded, now=run.options.now)
-    return Ranking(run, findings, weigh(fused, run.profile.quality, read, run.trace))
+    return Ranking(run, findings, weigh_quality(fused, run.profile.quality, read, run.trace))
 
 
-def weigh(
+def weigh_quality(
     fused: Sequence[Candidate],
     weights: Mapping[str, float],
     read_quality: Callable[[Sequence[UnitRow]], Mapping[UnitId, UnitQuality]],
     trace: Trace,
 ) -> list[Candidate]:
     """Select the best candidates by fused ranks, `weights["pool"]` of them, and add all parts of their scores.
-
-    Fused scores, stars and uses are divided by the largest of this pool.
-    """
+    Fused scores, stars and uses are divided by the largest of this pool."""
     ordered = rank_candidates(fused)
     pool = ordered[: int(weights["pool"])]
     for place, candidate in enumerate(ordered[len(pool) :], start=len(pool) + 1):
@@ -88,19 +79,14 @@ def weigh(
     most_uses = max((quality.uses.value for quality in qualities.values() if quality.uses), default=0.0)
     for candidate in pool:
         quality = qualities.get(candidate.unit.id, UnitQuality())
-        _add_parts(candidate, quality, weights, best, most_stars, most_uses)
+        _add_parts(candidate, quality, weights, best, {"stars": most_stars, "usage": most_uses})
     return pool
 
 
 def _add_parts(
-    candidate: Candidate,
-    quality: UnitQuality,
-    weights: Mapping[str, float],
-    best: float,
-    most_stars: float,
-    most_uses: float,
+    candidate: Candidate, quality: UnitQuality, weights: Mapping[str, float], best: float, most: Mapping[str, float]
 ) -> None:
-    """Add the parts of a candidate's score; a rank counts as a share of the best fused score."""
+    """Add the parts of a candidate's score; a rank counts as a share of the best fused score. `most`: signal → largest value."""
 
     def add(source: str, amount: float, reason: str, rule: str, **operands: float) -> None:
         candidate.recorded.append(Contribution(source, amount, reason, rule, operands))
@@ -117,11 +103,11 @@ def _add_parts(
     else:
         value, reason = quality.rating
         add("rating", weight * value / BEST_RATING, reason, "scaled", weight=weight, value=value, most=BEST_RATING)
-    for source, signal, most in (("stars", quality.stars, most_stars), ("usage", quality.uses, most_uses)):
-        (value, reason), weight = signal or (0.0, "nothing is known of it"), weights[source]
-        amount = weight * math.log1p(value) / math.log1p(most) if most else 0.0  # 0 where all have none
-        add(source, amount, f"{reason}; {most:g} at most", "log_share", weight=weight, value=value, most=most)
-    success = quality.success or Signal(NEUTRAL, "not judged yet, which is neutral")
+    for source, signal in (("stars", quality.stars), ("usage", quality.uses)):
+        (value, reason), weight, largest = signal or (0.0, "nothing is known of it"), weights[source], most[source]
+        amount = weight * math.log1p(value) / math.log1p(largest) if largest else 0.0  # 0 where all have none
+        add(source, amount, f"{reason}; {largest:g} at most", "log_share", weight=weight, value=value, most=largest)
+    success = quality.success or ExplainedValue(NEUTRAL, "not judged yet, which is neutral")
     candidate.add_bonus("success", weights["success"], *success)
     weight = weights["recency"]
     if quality.days is None:
@@ -129,9 +115,8 @@ def _add_parts(
     else:
         days, reason = quality.days
         add("recency", weight * math.exp(-FADING * days), reason, "decay", weight=weight, rate=FADING, days=days)
-    candidate.add_bonus(
-        "favorite", weights["favorite"], float(quality.pinned), "pinned" if quality.pinned else "not pinned"
-    )
+    reason = "pinned" if quality.pinned else "not pinned"
+    candidate.add_bonus("favorite", weights["favorite"], float(quality.pinned), reason)
 
 
 def read_signals(
@@ -145,10 +130,8 @@ def read_signals(
     columns = metadata.columns
     using = {} if "stars" in columns else store.edges.count_using_files([u.id for u in units])
     histories = store.history.find_changes({unit.document for unit in units})
-    repositories = store.documents.list_repositories()
-    store.foresee(*(("history.read", (row.id,)) for row in repositories))
-    reads = {row.name: store.history.read(row.id) for row in repositories}
-    presents = {name: read.time if read and read.commits else metadata.newest for name, read in reads.items()}
+    reads, repositories = store.history.read_all(), store.documents.list_repositories()
+    presents = {row.name: reads[row.id].time if row.id in reads else metadata.newest for row in repositories}
     when = "the indexed commit" if now is None else "the time of --now"
     qualities = {}
     for unit in units:
@@ -157,28 +140,28 @@ def read_signals(
         rating = _read_column(row, "rating", "rated {:g} of 10")
         success = _read_column(row, "success", "a success in {:.0%} of its uses")
         if known.rating is not None:  # one's own goes over the table's
-            rating = Signal(known.rating, f"you rated it {known.rating:g} of 10")
+            rating = ExplainedValue(known.rating, f"you rated it {known.rating:g} of 10")
         useful, judged = known.outcomes
         if judged:
-            success = Signal(useful / judged, f"useful {useful} of {judged} times")
-        stars = Signal(files, f"connected with {files} other file{'s' * (files != 1)}, not counting tests")
-        used = Signal(uses, f"used {uses} time{'s' * (uses != 1)}")
+            success = ExplainedValue(useful / judged, f"useful {useful} of {judged} times")
+        stars = ExplainedValue(files, f"connected with {files} other file{'s' * (files != 1)}, not counting tests")
+        used = ExplainedValue(uses, f"used {uses} time{'s' * (uses != 1)}")
         if "stars" in columns:
-            stars = _read_column(row, "stars", "{:g} stars") or Signal(0.0, "0 stars")
+            stars = _read_column(row, "stars", "{:g} stars") or ExplainedValue(0.0, "0 stars")
         if "installs" in columns:
-            used = _read_column(row, "installs", "{:g} installs") or Signal(0.0, "0 installs")
+            used = _read_column(row, "installs", "{:g} installs") or ExplainedValue(0.0, "0 installs")
         history, days = histories.get(unit.document), None
         changed = int(row[UPDATED]) if UPDATED in row else history.changed if history else None
         if changed is not None:
             age = max(0, (presents[unit.repository] if now is None else now) - changed) / SECONDS_A_DAY
-            days = Signal(age, f"changed {age:.0f} day{'s' * (round(age) != 1)} before {when}")
+            days = ExplainedValue(age, f"changed {age:.0f} day{'s' * (round(age) != 1)} before {when}")
         qualities[unit.id] = UnitQuality(rating, stars, used, success, days, known.pinned)
     return qualities
 
 
-def _read_column(row: Mapping[str, Scalar], name: str, reason: str) -> Signal | None:
+def _read_column(row: Mapping[str, Scalar], name: str, reason: str) -> ExplainedValue | None:
     """Read a value of the user's table as a signal, with the value filled into the reason; None if there is no value."""
     if name not in row:
         return None
     value = float(row[name])
-    return Signal(value, reason.format(value))
+    return ExplainedValue(value, reason.format(value))

@@ -17,7 +17,7 @@ from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.request import SearchOptions
-from codelens.search.walk import WalkPaths
+from codelens.search.walk import SymbolWalk
 from codelens.server.http.answers import answer_question, build_response_record
 from tests.accepted import accepted
 from tests.server.http.conftest import Serve
@@ -35,9 +35,9 @@ def test_reasons_are_found_only_for_whoever_asks_for_them(built: Path) -> None:
     sys.setprofile(lambda frame, event, _: calls.append(frame.f_code) if event == "call" else None)
     try:
         results = [answer_question(built, Settings(), "search", json.dumps(question)) for question in REASONED]
-        counts = [calls.count(WalkPaths.find.__code__)]
+        counts = [calls.count(SymbolWalk.find_paths.__code__)]
         answer_question(built, Settings(), "search", json.dumps(REASONED[0] | {"contributions": True}))
-        counts.append(calls.count(WalkPaths.find.__code__))
+        counts.append(calls.count(SymbolWalk.find_paths.__code__))
     finally:
         sys.setprofile(None)
     assert counts == [0, 1]
