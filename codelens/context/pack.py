@@ -60,7 +60,9 @@ class ChosenItem:
 
 class Packing:
     """Items chosen for `room` tokens, best first; items that do not fit are skipped, and later ones are still tried.
-    `chosen` are bodies, then signatures, each by descending score; `covered` lie inside a chosen body; `left` had no room."""
+
+    `chosen` are bodies, then signatures, each by descending score; `covered` lie inside a chosen body; `left` had no room.
+    """
 
     def __init__(self, items: Sequence[Item], room: int) -> None:
         self._items, self.tokens = sorted(items, key=Item.order), 0

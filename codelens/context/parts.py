@@ -74,7 +74,9 @@ def describe_request(request: ContextRequest) -> Mapping[str, Any]:
 
 def resume_request(token: str, counter: Counter, budget: int | None, cwd: str = "") -> ContextRequest:
     """Make the request for the next part from a token. Without a budget, the default of the request's source is used.
-    Raises UsageError for a text that is not a token, and for the token of a pack for a diff, which it does not hold."""
+
+    Raises UsageError for a text that is not a token, and for the token of a pack for a diff, which it does not hold.
+    """
     asked, sent = read_token(token)
     if "diff" in asked:
         raise UsageError("this token continues a pack for a diff", "give the same diff again with the token")

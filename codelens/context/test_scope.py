@@ -139,7 +139,9 @@ DEPTH = 6  # Default for the most hops from the change to a test
 
 def find_tests_reaching(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> ReachingTests:
     """Find the tests that reach a change, or targets as `impact` takes them.
-    Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read."""
+
+    Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read.
+    """
     touched, reached, notices = _find_reach(view, targets, depth)
     unresolved = UnresolvedUses(view, KINDS, listed=False)
     uses = unresolved.find_uses_of(reached.links)
@@ -159,7 +161,9 @@ def _find_reach(
     view: GraphView, targets: Change | Sequence[str], depth: int | None
 ) -> tuple[tuple[NamedNode, ...], Reach, tuple[Notice, ...]]:
     """Find what reaches the change or targets: (the changed or named code, the nodes that reach it, notices).
-    Each step follows all KINDS, goes to importers of a changed file, and from a fixture to its tests."""
+
+    Each step follows all KINDS, goes to importers of a changed file, and from a fixture to its tests.
+    """
     notices: tuple[Notice, ...] = ()
     if isinstance(targets, Change):
         units, notices = find_changed_units(targets, view.store, Texts(view.store))

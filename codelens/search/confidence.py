@@ -41,7 +41,9 @@ def measure_signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
 
 def estimate_weakness(first: Candidate, e: Evidence, unit: float, weights: Mapping[str, float]) -> float:
     """Estimate the probability that no hit answers a query in prose, from the first hit's score and the best cosine.
-    `unit` is the best score that ranks alone can give; the score is divided by it."""
+
+    `unit` is the best score that ranks alone can give; the score is divided by it.
+    """
     odds = weights[BIAS] + weights["score"] * first.score / unit + weights["nearness"] * e.best_cosine
     return 1.0 / (1.0 + math.exp(-odds))
 

@@ -225,7 +225,8 @@ class Evidence:
         """Compute for each unit BM25F of the query's terms and of related terms, and the shares of the query's words, by rarity,
         in the unit and in its name. A word counts in part if only a related word occurs.
 
-        BM25F is Σ idf · tf / (k1 + tf), tf = Σ over fields of weight · count / (1 - b + b · length / mean length)."""
+        BM25F is Σ idf · tf / (k1 + tf), tf = Σ over fields of weight · count / (1 - b + b · length / mean length).
+        """
         rarity, scales, stands_for = self.rarity, self._scales, self._stands_for
         for unit, in_unit in occurrences.items():
             lengths = in_unit.lengths

@@ -192,7 +192,9 @@ def _measure_name_match(pool: Pool, e: Evidence) -> Sequence[float]:
 
 def _measure_name_part(pool: Pool, e: Evidence) -> Sequence[float]:
     """Measure the longest part of each name that the query contains, as a share of the name.
-    A whole name counts here only if the query is a single name, as `c.JSON`, so that longer names do not get ahead of it."""
+
+    A whole name counts here only if the query is a single name, as `c.JSON`, so that longer names do not get ahead of it.
+    """
     parts, alone = [part for part in e.parts if len(part) >= SHORTEST_PART], e.is_one_name
 
     def score_name(folded: str) -> float:
@@ -370,7 +372,9 @@ def measure_features(
     explainers: Mapping[str, Callable[[UnitRow], str]] = {},
 ) -> None:
     """Add to these candidates, in place, the features that have a weight and whose channel ran.
-    `explainers` explain features that are measured elsewhere. Raises OutOfTime before any feature is added."""
+
+    `explainers` explain features that are measured elsewhere. Raises OutOfTime before any feature is added.
+    """
     pool = Pool([candidate.unit for candidate in candidates])
 
     def explain(unit: UnitRow, name: str, value: float) -> str:

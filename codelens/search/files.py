@@ -103,7 +103,9 @@ MOST_OUTLINED = 12  # Most names of a file's definitions that its hit shows; the
 
 def rank_files(query: str | Query, store: Store, options: SearchOptions, settings: Settings) -> Ranking:
     """Find and rank the files that match a query, as candidates of the kind `file`.
-    Raises the errors of `rank`, and UsageError for options and modes that do not apply to files."""
+
+    Raises the errors of `rank`, and UsageError for options and modes that do not apply to files.
+    """
     for name, row in OPTIONS.items():
         if row.applies == (UNITS,) and getattr(options, name) != row.default:
             raise UsageError(f"{row.spelling} does not apply to --files-only", "leave out one of the two")

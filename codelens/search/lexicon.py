@@ -180,7 +180,9 @@ def add_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
 
 def _find_stems_like(word: str, store: Store) -> list[str]:
     """Find stems of the index like an unknown word, with fewest typing mistakes first, then the commonest first.
-    The stem of the word is compared, and the word itself in case its ending is mistyped."""
+
+    The stem of the word is compared, and the word itself in case its ending is mistyped.
+    """
     from rapidfuzz import process  # 27 ms, and most queries have no mistake
     from rapidfuzz.distance import OSA
 

@@ -49,7 +49,9 @@ class Likeness:
 
 def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | None) -> Likeness:
     """Make the query for the target of --like. `embedder` is the index's; None to ignore vectors.
-    Raises TargetError if the target is not indexed, or names several things."""
+
+    Raises TargetError if the target is not indexed, or names several things.
+    """
     notices, itself = list[Notice](), list[UnitRow]()
     if options.like == SNIPPET:
         language, names, uses, vector = read_snippet(options.snippet, options.snippet_language, store, embedder)
@@ -94,7 +96,9 @@ def _make_query(
     names: Sequence[str], text: str, uses: Mapping[str, int], vector: bytes, store: Store, least: int
 ) -> ExpandedQuery:
     """Make a query of the names, the text, and the terms of used names with the highest √times · idf, at most MOST_USES.
-    A term must occur in at least `least` units, since a term that only the original contains finds nothing else."""
+
+    A term must occur in at least `least` units, since a term that only the original contains finds nothing else.
+    """
     query = expand_query([text] if text else [], names, names[0] if len(names) == 1 else text)
     counts, origin = Counter[str](), dict[str, str]()
     for name, times in uses.items():

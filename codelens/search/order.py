@@ -96,7 +96,9 @@ def estimate_chance_of_none(ranking: Ranking) -> float | None:
 
 def add_factors(candidates: Sequence[Candidate], terms: ExpandedQuery, factors: Mapping[str, float]) -> None:
     """Multiply each score so far by the factor of each role of its path, unless the query asks for that role.
-    This suits scores that are never negative, such as sums of ranks; other profiles have features for the roles."""
+
+    This suits scores that are never negative, such as sums of ranks; other profiles have features for the roles.
+    """
     words = collect_words(terms) if factors else frozenset()
     counting = [role for role, asking in ROLE_WORDS.items() if role in factors and not asking & words]
     for candidate in candidates if counting else ():
@@ -123,7 +125,9 @@ def penalize_further_hits(candidates: Sequence[Candidate], further: float) -> li
 
 def order_by_cosine(run: SearchRun, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Order the best POOL candidates by their cosine with the query; the others follow.
-    The score becomes best · (1 + cosine), so that these stay first. Without vectors, keep the order and add a notice."""
+
+    The score becomes best · (1 + cosine), so that these stay first. Without vectors, keep the order and add a notice.
+    """
     ordered = rank_candidates(candidates)
     best = ordered[:POOL]
     vector, why = b"", "the query has no vector"

@@ -39,7 +39,9 @@ def rank(
     query: str | Query, store: Store, options: SearchOptions, settings: Settings, profile: Profile | None = None
 ) -> Ranking:
     """Find and rank all candidates by the given profile, or else by the one that the options name.
-    Raises QueryError (strict queries, broken patterns) and UsageError (options)."""
+
+    Raises QueryError (strict queries, broken patterns) and UsageError (options).
+    """
     with store.spending(settings.query_seconds):
         profile = profile or load_profile(options, settings.weights)
         run = SearchRun.start(query, store, options, settings, profile)

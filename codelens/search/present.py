@@ -215,7 +215,9 @@ def _choose_place(
     quoted: bool,
 ) -> tuple[int, int]:
     """Choose (line, column) to jump to: a text that was asked for, else a definition's name, else the best line.
-    If the unit contains the query as typed (`quoted`), as a message, the best line goes before the definition's name."""
+
+    If the unit contains the query as typed (`quoted`), as a message, the best line goes before the definition's name.
+    """
     if not places and not quoted and unit.name_line and unit.kind not in CHUNK_KINDS:
         return unit.name_line, unit.name_column
     beginning = unit.start_line

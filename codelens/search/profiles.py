@@ -139,7 +139,9 @@ EXPANDS_LIKE = "graph-memory"
 
 def load_profile(options: SearchOptions, own: str = "") -> Profile:
     """Load the profile that the options name, and change it by the other options; `own` is the setting `weights`.
-    Raises UsageError for unknown names, and SettingsError for a faulty file of weights."""
+
+    Raises UsageError for unknown names, and SettingsError for a faulty file of weights.
+    """
     profiles = load_all_profiles(own)
     if options.profile not in profiles:
         raise UsageError(f"no profile '{options.profile}'", f"profiles: {', '.join(profiles)}")

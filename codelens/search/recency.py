@@ -34,7 +34,9 @@ class ExplainedValue(NamedTuple):
 
 def measure_recency(history: History | None, present: int, named: bool = False) -> ExplainedValue | None:
     """Compute exp(-.005 days) from the last commit to the present (unix seconds); 1 if the commit is later.
-    None if no known commit changed the file. `named` is true if the present comes from --now."""
+
+    None if no known commit changed the file. `named` is true if the present comes from --now.
+    """
     if history is None:
         return None
     days = max(0, present - history.changed) / SECONDS_A_DAY
@@ -45,7 +47,9 @@ def measure_recency(history: History | None, present: int, named: bool = False) 
 
 def measure_recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[UnitId, ExplainedValue]:
     """Map each unit to the recency of the last change of its lines, or of its file if the lines' history is unknown.
-    Units of repositories whose history was not read are left out. Raises OutOfTime."""
+
+    Units of repositories whose history was not read are left out. Raises OutOfTime.
+    """
     changes, store, now = LastChanges(run.store, run.texts), run.store, run.options.now
     by_file: dict[DocumentId, list[UnitRow]] = {}
     for unit in units:

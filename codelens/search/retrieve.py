@@ -79,7 +79,9 @@ def limit_matches(cuts: Mapping[str, int], channel: str, matches: Mapping[str, S
 
 def retrieve(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> Findings:
     """Run the channels, which are independent, and cut the matches of each as `most` allows.
-    Channels that this index or machine lacks do not run. A channel for which there is no time is left out, with a notice."""
+
+    Channels that this index or machine lacks do not run. A channel for which there is no time is left out, with a notice.
+    """
 
     def find(channel: Channel, share: float) -> ChannelResult | EmbedderFault | None:
         """Run a channel; returns None if there is no time for it."""
@@ -137,7 +139,8 @@ def add_literal_matches(run: SearchRun, findings: Findings) -> Findings:
 
     This applies if the query demands a text or consists only of conditions. The units come after matches of words, inner ones
     before outer ones, and no minimum score removes a match of such a query. If there are too many, the first of each file
-    stays, so that no file is lost."""
+    stays, so that no file is lost.
+    """
     if run.within is None or run.likeness:
         return findings
     if (run.terms.words or run.terms.names) and (run.options.mode == "vector" or not demands_text(run.query.node)):

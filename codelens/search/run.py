@@ -98,7 +98,9 @@ class Profile:
 
     def uses_channel(self, channel: str) -> bool:
         """Decide if matches of a channel can become candidates: it has a weight, or another part of the profile uses it.
-        A composite score also uses channels without weight for its seeds, and the user's own classes have a feature."""
+
+        A composite score also uses channels without weight for its seeds, and the user's own classes have a feature.
+        """
         by_feature = channel == "equivalence" and bool(self.features.get("own_class"))
         return bool(self.cuts.get(channel)) and (by_feature or bool(self.composite) or self.channels[channel] > 0)
 
@@ -247,7 +249,9 @@ class SearchRun:
 
     def embed_query(self) -> bytes:
         """Compute the query's embedding; empty without an embedder, or if nothing can be embedded. Raises EmbedderFault.
-        The result is kept, because a model may be slow or on the network."""
+
+        The result is kept, because a model may be slow or on the network.
+        """
         embedder = self.find_embedder()
         if self.terms.vector or embedder is None:
             return self.terms.vector
@@ -268,7 +272,9 @@ def limit_notices(budget: TimeBudget) -> list[Notice]:
 
 def read_query(text: str | Query, options: SearchOptions) -> Query:
     """Parse a query as the options demand, and add the conditions of --meta and --kind. A parsed query is returned unchanged.
-    Only the first LONGEST characters are read, unless the query is a literal text or a pattern as a whole."""
+
+    Only the first LONGEST characters are read, unless the query is a literal text or a pattern as a whole.
+    """
     if isinstance(text, Query):
         return text
     read = text if options.literal or options.regex else text[:LONGEST]

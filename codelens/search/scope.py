@@ -245,7 +245,9 @@ def list_documents_in_scope(
     names: Mapping[int, str] | None = None,
 ) -> list[DocumentRow]:
     """List the documents, of all or `among` these, that the options allow, by repository and path.
-    `names` are names of repositories to use instead of the store's."""
+
+    `names` are names of repositories to use instead of the store's.
+    """
     if options.repositories and names is None:
         names = {row.id: row.name for row in store.documents.list_repositories()}
     rows, named = store.documents.read_rows(among), names or {}

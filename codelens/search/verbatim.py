@@ -106,7 +106,9 @@ def split_as_typed(run: SearchRun) -> list[str]:
 
 def find_fragment(run: SearchRun) -> str:
     """Return the query if it may be a part of a line: it is long, looks like code, or has a word that no unit contains.
-    Empty otherwise, or if the index has no trigrams."""
+
+    Empty otherwise, or if the index has no trigrams.
+    """
     texts = run.terms.texts if not run.options.literal else ()
     filtered = any(isinstance(leaf, Filter) for leaf in list_leaves(run.query.node))
     whole = run.query.plain or (not filtered and is_pasted(run.query.text))
@@ -148,7 +150,8 @@ def find_tokens(words: Sequence[str], run: SearchRun) -> list[str]:
     """Find the words to search as typed: with digits or marks inside, such as 4.17.1, --smart-case, /users/:id, X-Request-Id.
 
     A name that is defined outside of tests is left out, because its uses would count as much as its definition. A plain word that
-    occurs in no unit is included, because it may be a part of a longer word."""
+    occurs in no unit is included, because it may be a part of a longer word.
+    """
     long = (word for word in words if len(word) >= SHORTEST and BEGINNING not in word)
     return list(dict.fromkeys(word for word in long if _is_token(word, run)))[:MOST_TOKENS]
 

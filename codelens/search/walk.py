@@ -142,7 +142,8 @@ def walk_from_candidates(
     to prefetch data about units that may join.
 
     The weight of a seed is the square of its standing: 0 at the score of the first candidate that is not a seed, 1 at the best.
-    So the first few dominate (see ranking.md), regardless of what their scores have in common."""
+    So the first few dominate (see ranking.md), regardless of what their scores have in common.
+    """
     walkable = ((c, score) for score, c in ranked if c.unit.kind not in UNWALKED_KINDS)
     symbols = list(islice(walkable, spreading.seeds + 1))
     if not symbols:
@@ -237,7 +238,8 @@ def add_expansion(
     """Expand the best candidates along edges: (old and new candidates, best first; the seeds and all units they reach).
 
     A reached unit is raised to the seed's score times the share that the edges keep, if that is more than its own score; a
-    contribution tells from where. Only units for which `may_be_found` is true may join."""
+    contribution tells from where. Only units for which `may_be_found` is true may join.
+    """
     best = candidates[0].score if candidates else 0.0
     if best <= 0:
         return list(candidates), frozenset(c.unit.id for c in candidates)

@@ -48,7 +48,9 @@ def explain_targets(
     settings: Settings,
 ) -> WhyResult:
     """Run a search and explain the place of each target, or of each hit shown. With --files-only a symbol stands for its file.
-    Raises TargetError for unknown names and for files that do not exist."""
+
+    Raises TargetError for unknown names and for files that do not exist.
+    """
     with store.spending(settings.query_seconds):
         query = read_query(query, options)
         todos = asks_for_todos(query.node) and not options.files_only
@@ -262,7 +264,8 @@ class _Explainer:
         """List changed queries in the order in which a user would try them; `rank` is the unit's if it is a candidate.
 
         For a candidate, filters are added first: `-is:test` if tests are above it, its kind, its folder. Then words of its name
-        are added, and then the name as written. No query repeats a word. With --like, no words are added, since none rank."""
+        are added, and then the name as written. No query repeats a word. With --like, no words are added, since none rank.
+        """
         if self._options.like:
             return []
         if self._options.literal or self._options.regex:

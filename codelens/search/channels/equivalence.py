@@ -75,7 +75,9 @@ def select_targets(concept: EquivalenceClass) -> list[str]:
 
 def match_classes(words: Sequence[Sequence[str]], classes: Iterable[EquivalenceClass]) -> list[ClassMatch]:
     """Find the classes with a phrase that a text contains; `words` are the texts after `split_into_stems`.
-    Heaviest first, then by the longest phrase, then by the number of phrases. Phrases that differ only in endings count once."""
+
+    Heaviest first, then by the longest phrase, then by the number of phrases. Phrases that differ only in endings count once.
+    """
 
     @cache
     def list_runs(length: int) -> frozenset[tuple[str, ...]]:
@@ -104,7 +106,9 @@ _QUOTE = "'"
 
 def load_shipped_classes(query_phrases: Sequence[Sequence[str]]) -> list[EquivalenceClass]:
     """Load the shipped classes that may match: universal ones first, then by language.
-    Only tables with a phrase whose words all begin with stems of the query are parsed: all take 10 ms, a few take 1."""
+
+    Only tables with a phrase whose words all begin with stems of the query are parsed: all take 10 ms, a few take 1.
+    """
     stems, stop = tuple(dict.fromkeys(word for words in query_phrases for word in words)), load_words().stop
 
     def may_match(phrases: str) -> bool:
@@ -137,7 +141,9 @@ def load_user_classes(path: str) -> Sequence[EquivalenceClass]:
 
 def _parse_classes(text: str, path: Path | str, weight: float, own: bool) -> list[EquivalenceClass]:
     """Parse a file with a table for each class: `phrases` separated by commas, `targets` by blanks, as in words.toml.
-    `weight` is the default for classes; `languages` may be in a class, or at the top for the whole file."""
+
+    `weight` is the default for classes; `languages` may be in a class, or at the top for the whole file.
+    """
     try:
         table = parse_toml(text)
         everywhere = _read_languages(table.pop("languages", ""), own)
@@ -189,7 +195,8 @@ def find_by_concept(run: SearchRun, limit: int) -> ChannelResult:
     """Find the targets of matching classes, heaviest class first, and learned units. The raw score is the weight.
 
     The user's own classes always count; shipped ones only if the channel has a weight in the profile and the match is strong.
-    Raises SettingsError for a faulty file of classes."""
+    Raises SettingsError for a faulty file of classes.
+    """
     store, uses_shipped = run.store, run.profile.channels.get("equivalence", 0.0) > 0
     own = load_user_classes(run.settings.classes) if run.settings.classes else ()
     words = split_into_stems(run.terms.texts) if own or uses_shipped else []

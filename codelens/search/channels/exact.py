@@ -40,7 +40,8 @@ def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
     the fields; text in fields of weight 0 is not found.
 
     Stems are compared. In the mode `exact`, and if the profile demands it, whole words are compared, and only aliases replace
-    words."""
+    words.
+    """
     query, fields = run.terms, run.profile.fields
     whole = run.options.mode == "exact" or run.profile.as_written
     extra = [t for t in query.extra if not whole or t.tier == ALIAS]

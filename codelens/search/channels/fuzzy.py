@@ -46,7 +46,8 @@ def find_by_fragment(run: SearchRun, limit: int) -> ChannelResult:
     """Find units that contain the query as a fragment, then names that contain a name of it, then misspelled names.
 
     The raw score is at most 1, and at most 2 for a fragment. In the mode `fuzzy`, and if the profile demands it, names and texts
-    that contain a plain word are also found; together with other channels these would be noise."""
+    that contain a plain word are also found; together with other channels these would be noise.
+    """
     parts = run.options.mode == "fuzzy" or run.profile.as_written
     unknown, typing = _find_unknown(run), run.profile.channels.get("fuzzy")
     matches, typed, bearing, *near = run.store.at_once(

@@ -145,7 +145,9 @@ IS_NAMED, BEGINS, HOLDS, ON_PATH = 4.0, 3.0, 2.0, 1.0  # Raw scores of the tiers
 
 def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
     """Find units by exact names, beginnings, parts of qualified names, and paths; each unit counts in the first tier it fits.
-    Names of the query come first; its single words count as names only if these find few. The raw score depends on the tier."""
+
+    Names of the query come first; its single words count as names only if these find few. The raw score depends on the tier.
+    """
     matches: dict[UnitId, Match] = {}
     units, within, folders = run.store.units, run.within, int(run.profile.keywords["folders"])
     names, words = run.terms.names, [term for term in run.terms.words if not term.text.endswith(BEGINNING)]

@@ -26,7 +26,9 @@ OTHER_FILE = 0.9  # Factor for a file if the query has only the end of its path
 
 def find_by_path(run: SearchRun, limit: int) -> ChannelResult:
     """Find units at the place that the query names, then units whose path contains a word of the query that is not too common.
-    The raw score is BM25, above 0; for units at a place it is above all of these."""
+
+    The raw score is BM25, above 0; for units at a place it is above all of these.
+    """
     query, store = run.terms, run.store
     most = COMMON_ON_PATHS * store.units.count()
     frequencies = store.postings.count_units_by_term((t.text for t in query.words), tuple(COLUMNS))
@@ -42,7 +44,9 @@ def find_by_path(run: SearchRun, limit: int) -> ChannelResult:
 
 def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
     """Find the units of the files that a query like PATH, PATH:LINE or PATH:LINE:COLUMN names; empty for any other query.
-    A PATH may be a file's path or the end of it. Without a line it must contain a dot or a slash, to be no name."""
+
+    A PATH may be a file's path or the end of it. Without a line it must contain a dot or a slash, to be no name.
+    """
     texts = [part.text for part in run.query.ranking_texts]
     asked = _PLACE.fullmatch(texts[0]) if len(texts) == 1 and not run.likeness else None
     if asked is None or not (asked["line"] or "." in asked["path"].strip(".") or "/" in asked["path"].strip("/")):

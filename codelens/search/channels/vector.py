@@ -54,7 +54,9 @@ def compute_query_vector(run: SearchRun) -> tuple[bytes, float]:
 
 def _drop_far(pieces: Sequence[tuple[UnitId, float]], wanted: int, least: float) -> tuple[dict[UnitId, float], bool]:
     """Drop pieces whose cosine is below `least`: (unit → its least distance, True if no further pieces are near enough).
-    If the list is full, more pieces may tie with its last; all with that distance are dropped, so that no chance decides."""
+
+    If the list is full, more pieces may tie with its last; all with that distance are dropped, so that no chance decides.
+    """
     near = [(unit, distance) for unit, distance in pieces if cosine(distance) >= least]
     cut = near[-1][1] if len(near) == wanted and near[0][1] < near[-1][1] else math.inf
     best: dict[UnitId, float] = {}

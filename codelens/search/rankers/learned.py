@@ -26,7 +26,9 @@ Explainers = dict[str, Callable[[UnitRow], str]]  # Feature that is not in FEATU
 
 def rank(run: SearchRun, findings: Findings) -> Ranking:
     """Score by Σ weight / (k + rank) + Σ weight · feature, with features of the walk and of the company of the best hits.
-    If the profile has no features, or there is no time to measure them, only the ranks count."""
+
+    If the profile has no features, or there is no time to measure them, only the ranks count.
+    """
     weights = run.weights
     if not weights or not findings.units:
         return Ranking(run, findings, fuse_matches(run, findings.matches))

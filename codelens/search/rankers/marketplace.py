@@ -67,7 +67,9 @@ def weigh_quality(
     trace: Trace,
 ) -> list[Candidate]:
     """Select the best candidates by fused ranks, `weights["pool"]` of them, and add all parts of their scores.
-    Fused scores, stars and uses are divided by the largest of this pool."""
+
+    Fused scores, stars and uses are divided by the largest of this pool.
+    """
     ordered = rank_candidates(fused)
     pool = ordered[: int(weights["pool"])]
     for place, candidate in enumerate(ordered[len(pool) :], start=len(pool) + 1):
