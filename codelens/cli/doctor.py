@@ -119,11 +119,11 @@ def _check_model(flags: CommonFlags) -> Iterator[Check]:
 
 def _check_extras() -> Iterator[Check]:
     """Check the optional packages: those that run other models, and those of `watch` and `cluster`."""
-    from codelens.embed.folder_models import EXTRAS, is_installed
+    from codelens.embed.folder_models import EXTRAS, list_missing_modules
 
     for extra in EXTRAS:
         missing = f"not installed; only its models need it: {format_install_command(extra)}"
-        yield _make_check(extra, is_installed(extra), "its models can be used", missing, ABSENT)
+        yield _make_check(extra, not list_missing_modules(extra), "its models can be used", missing, ABSENT)
     for extra, package, text, without in (
         ("watch", "watchfiles", "`watch` and --watch work", "`watch` works with --poll only"),
         ("cluster", "distributed", "fleets can be indexed", "fleets can only be searched"),

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol
-
-from codelens.model.fast_dataclass import dataclass
+from typing import NamedTuple, Protocol
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedFields:
+class EmbeddedFields(NamedTuple):
     """A piece of a unit as four texts, which the embedder weighs."""
 
     name: str
@@ -33,7 +30,7 @@ class Embedder(Protocol):
         """Dimensions of its vectors; 0 if they are known only after the first answer."""
         ...
 
-    def knows(self, text: str) -> bool:
+    def knows_any_word(self, text: str) -> bool:
         """True if the model has learnt any of these words, so that the vector means something even if no text has them. False
         if its vocabulary is unknown: then a query without any indexed word is not embedded."""
         return False
@@ -70,7 +67,7 @@ STEP = 8
 MOST_DIMENSIONS = 16_384  # Four times the largest known models; a longer answer is not a vector
 
 
-def to_int8_vector(values: Sequence[float]) -> bytes:
+def scale_to_int8(values: Sequence[float]) -> bytes:
     """Scale one vector to int8 of length 127, padded with zeros to a multiple of STEP: bits of dimensions are compared as
     bytes. Raises ValueError for no numbers, too many, infinite ones or NaN."""
     if not 0 < len(values) <= MOST_DIMENSIONS:

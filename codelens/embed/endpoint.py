@@ -5,20 +5,18 @@ dimensions is noticed. Redirections are refused, because the key would follow th
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import time
-import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from email.message import Message
-from typing import IO, Any
+from http.client import HTTPException, HTTPResponse
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import xxhash
 
-from codelens.embed.base import LEAST_COSINE, MOST_DIMENSIONS, EmbeddedFields, Embedder, format_fields, to_int8_vector
+from codelens.embed.base import LEAST_COSINE, MOST_DIMENSIONS, EmbeddedFields, Embedder, format_fields, scale_to_int8
 from codelens.errors import EmbedderFault, UsageError
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
@@ -39,76 +37,69 @@ class RetryLimits:
     in_all: float
 
 
-def post_json(url: str, body: object, key: str, patience: RetryLimits) -> Any:
+def post_json(url: str, body: object, key: str, limits: RetryLimits) -> Any:
     """Post JSON and parse the answer. No message contains the key, a bearer token. Raises EmbedderFault if no JSON comes."""
     headers = {"Content-Type": "application/json", "Accept": "application/json", "User-Agent": "codelens"}
     if key:
         headers["Authorization"] = f"Bearer {key}"
     payload, begun = json.dumps(body).encode(), time.monotonic()
-    for attempt in range(1, patience.tries + 1):
+    for attempt in range(1, limits.tries + 1):
+        started, retry_after = time.monotonic(), ""
         try:
-            return parse_json(_read_answer(urllib.request.Request(url, payload, headers), patience.seconds))
-        except _ErrorStatus as refused:
-            fault, wait = refused.as_fault(url, key), refused.wait
-            if refused.status not in AGAIN:
-                raise fault from None
-        except (OSError, http.client.HTTPException, ValueError) as cause:
-            reason, wait = getattr(cause, "reason", None) or cause, 0.0
+            request = urllib.request.Request(url, payload, headers)
+            with urllib.request.build_opener(_EveryStatus).open(request, timeout=limits.seconds) as response:
+                if response.status // 100 == 2:
+                    return parse_json(_read_answer(response, started, limits.seconds))
+                fault = _build_refusal(url, key, response.status, response.read(_BLOCK))
+                if response.status not in AGAIN:
+                    break
+                retry_after = response.headers.get("Retry-After", "")
+        except (OSError, HTTPException, ValueError) as cause:
+            reason = getattr(cause, "reason", None) or cause
             if isinstance(cause, ValueError) and not isinstance(cause, OSError):
                 fault = EmbedderFault(f"{url} does not answer with JSON: {reason}")
             else:
                 fault = EmbedderFault(f"{url} does not answer: {reason or type(cause).__name__}")
+        wait = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
         wait = min(max(wait, FIRST_WAIT * 2 ** (attempt - 1)), LONGEST_WAIT)
-        if attempt == patience.tries or time.monotonic() - begun + wait > patience.in_all:
+        if attempt == limits.tries or time.monotonic() - begun + wait > limits.in_all:
             break
         time.sleep(wait)
     raise fault from None
 
 
-def _read_answer(request: urllib.request.Request, seconds: float) -> bytes:
-    end, parts, size = time.monotonic() + seconds, list[bytes](), 0
-    try:
-        with urllib.request.build_opener(_NoRedirection).open(request, timeout=seconds) as response:
-            while block := response.read1(_BLOCK):
-                parts.append(block)
-                size += len(block)
-                if size > MOST_BYTES:
-                    raise ValueError(f"an answer of more than {MOST_BYTES} bytes")
-                if time.monotonic() > end:
-                    raise TimeoutError(f"no whole answer in {seconds:g} s")
-            if response.length:  # bytes are missing that the header announced; read1 does not report that
-                raise ConnectionError("the answer ends too early")
-    except urllib.error.HTTPError as refusal:
-        with refusal:
-            raise _ErrorStatus(refusal.code, refusal.headers.get("Retry-After", ""), refusal.read(_BLOCK)) from None
+class _EveryStatus(urllib.request.HTTPErrorProcessor):
+    """A processor that returns responses of every status: it raises no error and follows no redirection."""
+
+    def http_response(self, request: urllib.request.Request, response: HTTPResponse) -> HTTPResponse:
+        return response
+
+    https_response = http_response
+
+
+def _read_answer(response: HTTPResponse, begun: float, seconds: float) -> bytes:
+    """Read at most MOST_BYTES of an answer within a time that began at `begun`. Raises OSError and ValueError."""
+    parts, size = list[bytes](), 0
+    while block := response.read1(_BLOCK):
+        parts.append(block)
+        size += len(block)
+        if size > MOST_BYTES:
+            raise ValueError(f"an answer of more than {MOST_BYTES} bytes")
+        if time.monotonic() - begun > seconds:
+            raise TimeoutError(f"no whole answer in {seconds:g} s")
+    if response.length:  # bytes are missing that the header announced; read1 does not report that
+        raise ConnectionError("the answer ends too early")
     return b"".join(parts)
 
 
-class _NoRedirection(urllib.request.HTTPRedirectHandler):
-    """A handler that turns a redirection into an error."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
-    ) -> None:
-        """Return None: no request follows."""
-
-
-class _ErrorStatus(Exception):
-    """An answer with a status other than 200."""
-
-    def __init__(self, status: int, retry_after: str, body: bytes) -> None:
-        super().__init__(status)
-        self.status, self._body = status, body
-        self.wait = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
-
-    def as_fault(self, url: str, key: str) -> EmbedderFault:
-        """Build the error to show. The body of a 401 or 403 is dropped, because some servers echo part of the key."""
-        if self.status in (401, 403):
-            sent = "the key of CODELENS_API_KEY" if key else "a request without a key"
-            return EmbedderFault(f"{url} refuses {sent} ({self.status})", "set CODELENS_API_KEY to a valid key")
-        body = self._body.decode("utf-8", "replace")
-        text = "".join(c if c.isprintable() else " " for c in (body.replace(key, "…") if key else body))
-        return EmbedderFault(f"{url} answers {self.status}: {' '.join(text.split())[:MOST_TOLD]}".removesuffix(": "))
+def _build_refusal(url: str, key: str, status: int, body: bytes) -> EmbedderFault:
+    """Build the error for a status. The body of a 401 or 403 is dropped, because some servers echo part of the key."""
+    if status in (401, 403):
+        sent = "the key of CODELENS_API_KEY" if key else "a request without a key"
+        return EmbedderFault(f"{url} refuses {sent} ({status})", "set CODELENS_API_KEY to a valid key")
+    text = body.decode("utf-8", "replace")
+    text = "".join(c if c.isprintable() else " " for c in (text.replace(key, "…") if key else text))
+    return EmbedderFault(f"{url} answers {status}: {' '.join(text.split())[:MOST_TOLD]}".removesuffix(": "))
 
 
 KEY = "CODELENS_API_KEY"
@@ -181,7 +172,7 @@ class EndpointEmbedder(Embedder):
         (vector,) = self._request_vectors([text], ASKING) if text.strip() else [b""]
         return vector if any(vector) else b""
 
-    def _request_vectors(self, texts: Sequence[str], patience: RetryLimits) -> list[bytes]:
+    def _request_vectors(self, texts: Sequence[str], limits: RetryLimits) -> list[bytes]:
         """Request vectors for texts in one request, each cut to MOST_CHARACTERS. Raises EmbedderFault."""
         body: dict[str, object] = {
             "model": self._address.model,
@@ -193,12 +184,12 @@ class EndpointEmbedder(Embedder):
         key = os.environ.get(KEY, "").strip() if self._address.takes_key else ""
         if not all("!" <= c <= "~" for c in key):  # no header can hold it: errors of libraries would print it
             raise UsageError(f"{KEY} contains invalid characters")
-        answer = post_json(self._address.url, body, key, patience)
+        answer = post_json(self._address.url, body, key, limits)
         try:
             rows = _read_rows(answer, len(texts))
             if {len(row) for row in rows} - {self.dimensions or len(rows[0])}:
                 raise ValueError(f"vectors of {len(rows[0])} dimensions, expected {self.dimensions}")
-            vectors = [to_int8_vector(row) for row in rows]
+            vectors = [scale_to_int8(row) for row in rows]
         except (ValueError, OverflowError) as fault:
             raise EmbedderFault(f"{self._address.url} does not return usable vectors: {fault}") from None
         self.dimensions = len(rows[0])

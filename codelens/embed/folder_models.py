@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import xxhash
 
-from codelens.embed.base import LEAST_COSINE, EmbeddedFields, Embedder, format_fields, to_int8_vector
+from codelens.embed.base import LEAST_COSINE, EmbeddedFields, Embedder, format_fields, scale_to_int8
 from codelens.errors import MissingExtra, UsageError
 from codelens.model.fast_dataclass import dataclass
+from codelens.processes.python import count_cores
 from codelens.text.notation import parse_json
 
 if TYPE_CHECKING:
@@ -67,8 +68,6 @@ class SentenceSettings:
     pooling: str = MEAN
     most_tokens: int = LONGEST
     lower_case: bool = False
-    query_prompt: str = ""
-    code_prompt: str = ""
 
 
 def read_settings(path: Path) -> SentenceSettings:
@@ -99,7 +98,7 @@ def read_settings(path: Path) -> SentenceSettings:
     places = _read_mapping(transformer / "config.json").get("max_position_embeddings")
     numbers = (limits.get("max_seq_length"), min(places, LONGEST) if isinstance(places, int) else None)
     most_tokens = next((number for number in numbers if isinstance(number, int) and number > 0), LONGEST)
-    return SentenceSettings(pooled_by, most_tokens, limits.get("do_lower_case") is True, *read_prompts(path))
+    return SentenceSettings(pooled_by, most_tokens, limits.get("do_lower_case") is True)
 
 
 def read_prompts(path: Path) -> tuple[str, str]:
@@ -129,15 +128,9 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
 """Extra → the modules that it installs."""
 
 
-def is_installed(extra: str) -> bool:
-    return all(find_spec(module) is not None for module in EXTRAS[extra])
-
-
-def require_extra(extra: str, what: str) -> None:
-    """Raise UsageError unless the extra that `what` needs is installed."""
-    missing = [module for module in EXTRAS[extra] if find_spec(module) is None]
-    if missing:
-        raise MissingExtra(what, missing, extra)
+def list_missing_modules(extra: str) -> list[str]:
+    """List the modules of an extra that are not installed."""
+    return [module for module in EXTRAS[extra] if find_spec(module) is None]
 
 
 _WORD = re.compile(r"[^\W\d_]{3,}")  # At least three letters: shorter words are in every vocabulary
@@ -147,7 +140,7 @@ MOST_THREADS = 8  # At most as many threads as index workers
 FATAL = 4  # Log level of onnxruntime: its errors reach us as exceptions
 
 
-def knows_word(tokenizer: Tokenizer, text: str) -> bool:
+def is_any_word_known(tokenizer: Tokenizer, text: str) -> bool:
     """True if any word of the text is a single known token: in pieces a model accepts every word."""
     words = (tokenizer.encode(word, add_special_tokens=False).tokens for word in _WORD.findall(text))
     return any(len(pieces) == 1 and pieces[0] not in UNKNOWN for pieces in words)
@@ -158,10 +151,14 @@ class FolderEmbedder(Embedder):
 
     slow = True
     least_cosine = LEAST_COSINE
+    extra: ClassVar[str]  # The key of EXTRAS for the packages that it needs
     rules: ClassVar[str]  # Part of the fingerprint. Raise its number with any change of the vectors.
+    lacks = ""  # What the folder lacks, for the message about missing packages
     query_prompt = code_prompt = ""
 
     def __init__(self, path: Path) -> None:
+        if missing := list_missing_modules(self.extra):
+            raise MissingExtra(f"the model {path}{self.lacks}", missing, self.extra)
         self.name, self._path = path.name, path
 
     @property
@@ -207,23 +204,20 @@ class FolderEmbedder(Embedder):
 class GraphEmbedder(FolderEmbedder):
     """An embedder that runs an ONNX graph."""
 
-    rules = "onnx 1"
+    extra, rules = "onnx", "onnx 1"
 
     def __init__(self, path: Path, graph: Path) -> None:
-        require_extra("onnx", f"the model {path}")
         super().__init__(path)
-        self._graph = graph
-        self._settings: SentenceSettings = read_settings(path)
-        self.query_prompt, self.code_prompt = self._settings.query_prompt, self._settings.code_prompt
+        self._graph, self._settings = graph, read_settings(path)
+        self.query_prompt, self.code_prompt = read_prompts(path)
 
-    def knows(self, text: str) -> bool:
-        return knows_word(self._tokenizer, text)
+    def knows_any_word(self, text: str) -> bool:
+        return is_any_word_known(self._tokenizer, text)
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         """Embed each entry after the model's prompt for documents, in parallel."""
         _ = self._session, self._tokenizer  # made here: threads would make several
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        with ThreadPoolExecutor(min(cores, MOST_THREADS)) as pool:
+        with ThreadPoolExecutor(min(count_cores(), MOST_THREADS)) as pool:
             return list(pool.map(lambda entry: self._embed(self.code_prompt + format_fields(entry)), fields))
 
     def _list_files(self) -> list[Path]:
@@ -233,7 +227,7 @@ class GraphEmbedder(FolderEmbedder):
     def _embed(self, text: str) -> bytes:
         tokens = self._tokenizer.encode(text.lower() if self._settings.lower_case else text)
         try:
-            return to_int8_vector(self._pool_output(tokens))
+            return scale_to_int8(self._pool_output(tokens))
         except UsageError:
             raise
         except Exception as fault:  # the runtime has many classes of errors, whose texts do not help people
@@ -255,21 +249,14 @@ class GraphEmbedder(FolderEmbedder):
                 raise UsageError(f"the model {self._path} needs an unknown input: {wanted.name}")
             kind = np.int32 if "int32" in wanted.type else np.int64
             inputs[wanted.name] = np.array([given[wanted.name]], kind)
-        output = np.asarray(self._session.run([self._output], inputs)[0], np.float64)[0]
-        if output.ndim == 1:
-            pooled = output
-        elif self._settings.pooling == CLS:
-            pooled = output[0]
-        else:
-            mask = np.array(tokens.attention_mask, np.float64)
-            pooled = mask @ output / max(mask.sum(), 1.0)
-        values: list[float] = pooled.tolist()
-        return values
-
-    @cached_property
-    def _output(self) -> str:
         names = [output.name for output in self._session.get_outputs()]
-        return WHOLE_OUTPUT if WHOLE_OUTPUT in names else str(names[0])
+        name = WHOLE_OUTPUT if WHOLE_OUTPUT in names else names[0]
+        output = np.asarray(self._session.run([name], inputs)[0], np.float64)[0]
+        mask = np.array(tokens.attention_mask, np.float64)
+        if output.ndim > 1:
+            output = output[0] if self._settings.pooling == CLS else mask @ output / max(mask.sum(), 1.0)
+        values: list[float] = output.tolist()
+        return values
 
     @cached_property
     def _session(self) -> InferenceSession:
@@ -281,15 +268,14 @@ class GraphEmbedder(FolderEmbedder):
         try:
             return onnxruntime.InferenceSession(str(self._graph), options, providers=["CPUExecutionProvider"])
         except Exception as fault:  # as above
-            raise UsageError(
-                f"onnxruntime cannot read {self._graph}: {_format_fault(fault)}", "copy it again"
-            ) from None
+            text = f"onnxruntime cannot read {self._graph}: {_format_fault(fault)}"
+            raise UsageError(text, "copy it again") from None
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
-        file = self._path / "tokenizer.json"
+        file = self._path / TOKENIZER
         try:
             tokenizer = Tokenizer.from_file(str(file))
         except Exception as fault:  # as above
@@ -307,19 +293,15 @@ class StaticTableEmbedder(FolderEmbedder):
     """An embedder that averages rows of a model2vec table."""
 
     # Slow: 2048 characters take 1.5 CPU ms, and its table may have hundreds of MB, which not every worker should hold.
-    rules = "model2vec 1"
-
-    def __init__(self, path: Path) -> None:
-        require_extra("model2vec", f"the model {path}")
-        super().__init__(path)
+    extra, rules = "model2vec", "model2vec 1"
 
     @property
     def dimensions(self) -> int:
-        """Dimensions of the table; stored vectors may have up to seven more, see `to_int8_vector`."""
+        """Dimensions of the table; stored vectors may have up to seven more, see `scale_to_int8`."""
         return int(self._model.dim)
 
-    def knows(self, text: str) -> bool:
-        return knows_word(self._model.tokenizer, text)
+    def knows_any_word(self, text: str) -> bool:
+        return is_any_word_known(self._model.tokenizer, text)
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
         """Embed each entry; zeros if no token has a row."""
@@ -335,7 +317,7 @@ class StaticTableEmbedder(FolderEmbedder):
         """Embed several texts; all tokens count, because pieces are short."""
         rows = self._model.encode(texts, max_length=None, use_multiprocessing=False)
         try:
-            return [to_int8_vector(row) for row in rows.tolist()]
+            return [scale_to_int8(row) for row in rows.tolist()]
         except ValueError as fault:
             raise UsageError(f"the model {self._path} gives {fault}", "use another model") from None
 
@@ -352,10 +334,10 @@ class StaticTableEmbedder(FolderEmbedder):
 class SentenceEmbedder(FolderEmbedder):
     """An embedder that runs sentence-transformers. Some of its tokenizers do not reveal their vocabulary."""
 
-    rules = "sentence-transformers 1"
+    extra, rules = "sentence-transformers", "sentence-transformers 1"
+    lacks = ", which has no ONNX graph,"
 
     def __init__(self, path: Path) -> None:
-        require_extra("sentence-transformers", f"the model {path}, which has no ONNX graph,")
         super().__init__(path)
         self.query_prompt, self.code_prompt = read_prompts(path)
 
@@ -365,7 +347,7 @@ class SentenceEmbedder(FolderEmbedder):
     def _embed(self, text: str) -> bytes:
         try:
             rows = self._model.encode([text], prompt="", batch_size=1, show_progress_bar=False, convert_to_numpy=True)
-            return to_int8_vector(rows[0].tolist())
+            return scale_to_int8(rows[0].tolist())
         except Exception as fault:  # the package has no error class of its own, either
             raise UsageError(f"the model {self._path} fails: {fault}", "use another model") from None
 

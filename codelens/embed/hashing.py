@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from codelens.embed.base import EmbeddedFields, Embedder
+from codelens.embed.base import EmbeddedFields, Embedder, scale_to_int8
 from codelens.text.identifiers import is_cjk
 from codelens.text.terms import count_tokens, index_terms
 
@@ -102,7 +102,7 @@ class HashingEmbedder(Embedder):
         return self._fingerprint
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        return self._batch.embed_entries([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
+        return self._batch.embed_entries(fields) if fields else []
 
     def embed_query(self, text: str) -> bytes:
         """Embed a text like a body, with word weights for queries; empty if no word has weight."""
@@ -115,9 +115,7 @@ class HashingEmbedder(Embedder):
         if not norm:
             return b""
         scale = FIXED_POINT * FIELD_FACTORS["body"] / norm
-        fixed = [round(v * scale) for v in sums]
-        scale = 127 / math.sqrt(sum(v * v for v in fixed))
-        return bytes(round(v * scale) & 0xFF for v in fixed)
+        return scale_to_int8([round(v * scale) for v in sums])
 
 
 class HashingBatch(dict[str, int]):

@@ -27,14 +27,14 @@ def find_model(setting: str) -> Path | None:
         return find_shipped_model()
     if not is_model_name(setting):
         return Path(setting)
-    models = own_models()
+    models = list_own_models()
     if setting not in models:
         hint = f"known: {', '.join((SHIPPED, HASHING, *models))}; a file is named by its path, as ./x.model"
         raise UsageError(f"no model is called '{setting}'", hint)
     return models[setting]
 
 
-def own_models() -> dict[str, Path]:
+def list_own_models() -> dict[str, Path]:
     """Map the names of the models in the user's folder to their files, sorted by name."""
     folder = find_user_place("models")
     try:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from codelens.embed.base import EmbeddedFields
+from codelens.embed.base import EmbeddedFields, scale_to_int8
 from codelens.embed.model_file import ModelFile, find_word_rows, hash_name, split_token
 from codelens.text.terms import count_tokens, split_tokens_cached, tokens
 
@@ -46,7 +46,7 @@ class StaticEmbedder:
         card = (self._queries or self._file).header
         self.least_cosine = float(card.get("least_cosine", 0.0))
 
-    def knows(self, text: str) -> bool:
+    def knows_any_word(self, text: str) -> bool:
         return any(self._file.find_row(word) is not None for token in tokens(text) for word in split_token(token))
 
     def compute_fingerprint(self) -> str:
@@ -54,27 +54,25 @@ class StaticEmbedder:
         return self._file.digest()
 
     def embed_code(self, fields: Sequence[EmbeddedFields]) -> list[bytes]:
-        return self._batch.embed_entries([(f.name, f.context, f.signature, f.body) for f in fields]) if fields else []
+        return self._batch.embed_entries(fields) if fields else []
 
     def embed_query(self, text: str) -> bytes:
         """Sum the words' rows with their query weights; empty if no word has a row."""
         counts: dict[tuple[ModelFile, int], int] = {}
         for token, count in count_tokens(text).items():
             for word in split_token(token):
-                row = self._queries.find_row(word) if self._queries else None
-                if self._queries and row is not None:
-                    places = [(self._queries, row)]
+                if self._queries and (row := self._queries.find_row(word)) is not None:
+                    table, rows = self._queries, [row]
                 else:
-                    places = [(self._file, row) for row in find_word_rows(word, self._file.find_row)]
-                for place in places:
-                    counts[place] = counts.get(place, 0) + count
+                    table, rows = self._file, find_word_rows(word, self._file.find_row)
+                for row in rows:
+                    counts[table, row] = counts.get((table, row), 0) + count
         size = self.dimensions
         sums = [0] * size
         for (table, row), count in counts.items():
             weight = table.query_weights[row] * ROOTS[min(count, len(ROOTS) - 1)]
             sums = [s + weight * v for s, v in zip(sums, table.rows[row * size : (row + 1) * size], strict=True)]
-        norm = math.sqrt(sum(v * v for v in sums))
-        return bytes(round(v * (127 / norm)) & 0xFF for v in sums) if norm else b""
+        return scale_to_int8(sums) if any(sums) else b""
 
     @cached_property
     def _batch(self) -> StaticBatch:

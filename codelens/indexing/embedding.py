@@ -35,11 +35,8 @@ class CachingEmbedder:
 
     def __init__(self, embedder: Embedder, file: Path) -> None:
         self.name, self.least_cosine, self._embedder = embedder.name, embedder.least_cosine, embedder
-        self.knows, self.compute_fingerprint, self.embed_query = (
-            embedder.knows,
-            embedder.compute_fingerprint,
-            embedder.embed_query,
-        )
+        self.knows_any_word, self.embed_query = embedder.knows_any_word, embedder.embed_query
+        self.compute_fingerprint = embedder.compute_fingerprint
         self._stored = KeptVectors(file)
 
     @property

@@ -4,7 +4,6 @@ its time, its file is derived again without its grammar: it loses its symbols, n
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import sys
 from collections import deque
@@ -22,6 +21,7 @@ from codelens.indexing.files import ReadText, read_text, skip_unreadable
 from codelens.model.code import Skip, SkipReason
 from codelens.model.extraction import DerivedDocument, DerivedPart, UnchangedFile, UnfinishedFile
 from codelens.model.fast_dataclass import replace
+from codelens.processes.python import count_cores
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -91,10 +91,7 @@ def _weigh_job(job: Job) -> int:
 
 
 def count_workers(settings: Settings) -> int:
-    if settings.jobs:
-        return settings.jobs
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores, MOST_WORKERS)
+    return settings.jobs or min(count_cores(), MOST_WORKERS)
 
 
 def derive_all(jobs: Iterable[Job], settings: Settings, kept: KeptWorkers | None = None) -> Iterator[Result]:

@@ -49,6 +49,11 @@ def build_codelens_command() -> list[str]:
     return [sys.executable, "-P", "-m", "codelens"]  # noqa: TID251
 
 
+def count_cores() -> int:
+    """Count the processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def guard_children() -> None:
     """Make processes that a library starts from this one ignore the current folder, too."""
     os.environ["PYTHONSAFEPATH"] = "1"

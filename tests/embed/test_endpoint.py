@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from codelens.embed.base import EmbeddedFields, to_int8_vector
+from codelens.embed.base import EmbeddedFields, scale_to_int8
 from codelens.embed.endpoint import BATCH, parse_address
 from codelens.embed.registry import open_embedder, open_indexed_embedder, resolve_setting
 from codelens.errors import CodelensError, EmbedderFault, UsageError
@@ -56,7 +56,7 @@ def test_vectors_come_in_batches_and_in_order(other: Endpoint) -> None:
     assert [len(asked.body["input"]) for asked in other.asked] == [BATCH, BATCH, 3]
     texts = [text for asked in other.asked for text in asked.body["input"]]
     assert texts[1] == "name1 a.py\ndef name1(): pass"
-    assert found == [to_int8_vector(vector_of(text, 12)) for text in texts]
+    assert found == [scale_to_int8(vector_of(text, 12)) for text in texts]
     assert (embedder.dimensions, len(found[0])) == (12, 16)
     assert {(asked.path, asked.key, asked.body["model"]) for asked in other.asked} == {
         ("/v1/embeddings", f"Bearer {KEY}", "made")
@@ -66,7 +66,7 @@ def test_vectors_come_in_batches_and_in_order(other: Endpoint) -> None:
 def test_a_query_is_sent_alone(other: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CODELENS_API_KEY")
     embedder = open_embedder(other.setting, allow_network=True)
-    assert embedder.embed_query("lamp on") == to_int8_vector(vector_of("lamp on", 12))
+    assert embedder.embed_query("lamp on") == scale_to_int8(vector_of("lamp on", 12))
     assert embedder.embed_query(" ") == b""
     assert [(asked.key, asked.body["input"]) for asked in other.asked] == [(None, ["lamp on"])]
 
@@ -84,7 +84,7 @@ def test_dimensions_may_be_requested(other: Endpoint) -> None:
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_temporary_failures_are_tried_again(status: int, other: Endpoint) -> None:
     other.answers = [given({"error": {"message": "slow down"}}, status, Retry_After="0")]
-    assert open_embedder(other.setting, allow_network=True).embed_query("lamp") == to_int8_vector(vector_of("lamp", 12))
+    assert open_embedder(other.setting, allow_network=True).embed_query("lamp") == scale_to_int8(vector_of("lamp", 12))
     assert len(other.asked) == 2
 
 

@@ -15,7 +15,7 @@ from codelens.cli.streams import say, say_without_prefix, write, write_fields
 from codelens.cli.workplace import find_working_folder, load_settings_here
 from codelens.config import find_user_place, is_model_name
 from codelens.embed.model_file import ModelFile
-from codelens.embed.registry import HASHING, SHIPPED, find_model, open_embedder, own_models, resolve_setting
+from codelens.embed.registry import HASHING, SHIPPED, find_model, list_own_models, open_embedder, resolve_setting
 from codelens.errors import SettingsError, UsageError
 from codelens.worktree.place import find_git_top
 
@@ -123,10 +123,10 @@ def list_models(flags: ListFlags) -> int:
     """List the available models. A * marks the one in use, and its line says where that is set."""
     loaded = load_settings_here(flags)
     setting = loaded.values.model
-    files = {os.path.realpath(path): name for name, path in own_models().items()}
+    files = {os.path.realpath(path): name for name, path in list_own_models().items()}
     used = files.get(os.path.realpath(setting), setting)  # a path may lead to a model that has a name
     rows: list[dict[str, Any]] = []
-    for name in dict.fromkeys((SHIPPED, HASHING, *own_models(), used)):
+    for name in dict.fromkeys((SHIPPED, HASHING, *list_own_models(), used)):
         row: dict[str, Any] = {"model": name, "name": None, "hash": None, "bytes": None, "path": None, "note": None}
         try:
             model = describe_model(name, loaded.values.allow_network)

@@ -44,7 +44,11 @@ def compute_query_vector(run: SearchRun) -> tuple[bytes, float]:
     if embedder is None:
         return b"", 1.0
     frequency = run.store.postings.count_units
-    if not (terms.vector or embedder.knows(terms.text) or any(frequency(t.text) for t in (*terms.words, *terms.extra))):
+    if not (
+        terms.vector
+        or embedder.knows_any_word(terms.text)
+        or any(frequency(t.text) for t in (*terms.words, *terms.extra))
+    ):
         return b"", embedder.least_cosine
     vector = run.embed_query()
     if vector and len(vector) != (width := run.store.vectors.width() or len(vector)):

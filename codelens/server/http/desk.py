@@ -7,7 +7,6 @@ index, and the other files that answers depend on, are unchanged.
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from codelens.errors import CodelensError
 from codelens.fleet.open import FleetPlace
 from codelens.index import Index
 from codelens.processes.pool import WorkerPool
+from codelens.processes.python import count_cores
 from codelens.server.http.answers import ApiRequest, Endpoint, Outcome, answer_question
 from codelens.server.http.faults import Fault, make_fault
 from codelens.server.http.gate import VISIBLE
@@ -209,5 +209,4 @@ class QueryDesk:
 
 def count_default_workers() -> int:
     """Count a worker for each core, up to MOST_WORKERS."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(MOST_WORKERS, cores)
+    return min(MOST_WORKERS, count_cores())
