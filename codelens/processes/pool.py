@@ -177,11 +177,12 @@ class _Worker:
             self._thread.join(STOP_SECONDS)
 
     def _serve(self) -> None:
+        """Answer calls until the pool is closed, then let the process end."""
         while self._send_calls():
             self._receive_answer()
         if self.process:
             self.process.end(END_SECONDS)
-        self._bury_process()
+        self._close_process()
 
     def _send_calls(self) -> bool:
         """Send calls to the process, waiting for one if it has none; False when the pool is closed."""
@@ -203,7 +204,7 @@ class _Worker:
                 for call in self._calls:
                     process.send(call.message)
         except BaseException as fault:
-            self._bury_process()
+            self._close_process()
             self._calls.popleft().future.set_exception(fault)
             return
         kind, value = self._receive(process)
@@ -213,7 +214,6 @@ class _Worker:
             future.set_result(stream)
             while kind == "item":  # no faster than they are read
                 stream.answers.put((kind, value))
-                process.pause_timer()
                 stream.room.acquire()
                 kind, value = self._receive(process)
             stream.answers.put((kind, value))
@@ -227,18 +227,18 @@ class _Worker:
     def _receive(self, process: WorkerProcess) -> tuple[str, Any]:
         """Receive the next answer of `_pickle_answers`; a fault if the process has ended."""
         try:
-            if (frame := process.receive(more=len(self._calls) > 1)) is not None:
+            if (frame := process.receive()) is not None:
                 is_trusted = self._pool.rules.trusted
                 answer: Any = pickle.loads(frame) if is_trusted else _DataUnpickler(io.BytesIO(frame)).load()
                 return answer  # type: ignore[no-any-return]
         except Exception as fault:  # it cannot be unpickled
             return "fault", fault
-        return "fault", WorkerDied(self._bury_process())
+        return "fault", WorkerDied(self._close_process())
 
-    def _bury_process(self) -> str:
+    def _close_process(self) -> str:
         """End the process, if there is one. Returns how it ended, as a predicate."""
         process, self.process = self.process, None
-        return process.bury() if process else ""
+        return process.close() if process else ""
 
 
 class WorkerProcess:
@@ -265,7 +265,7 @@ class WorkerProcess:
 
     def wait_until_ready(self) -> None:
         """Wait until the process is ready. Raises CodelensError if it ends before, unless we killed it."""
-        if self.receive(more=False) is not None or self._was_killed:
+        if self.receive() is not None or self._was_killed:
             return
         cause = f"exit code {self._process.wait()}"
         if self._errors:
@@ -275,20 +275,17 @@ class WorkerProcess:
 
     def send(self, message: bytes) -> None:
         """Send a message. A dead process raises nothing here; its missing answer shows it."""
-        self._busy_since = self._busy_since or time.monotonic()
+        self._busy_since = time.monotonic()
         with contextlib.suppress(OSError):
             write_frame(self._inbox, message)
 
-    def receive(self, more: bool) -> bytes | None:
-        """Receive the next answer; None if the process has ended. `more` says that further answers are due."""
-        self._busy_since = self._busy_since or time.monotonic()
+    def receive(self) -> bytes | None:
+        """Receive the next answer; None if the process has ended. The time between two calls does not count as its work: it may
+        have to wait for us."""
+        self._busy_since = time.monotonic()
         answer = read_frame(self._outbox)
-        self._busy_since = time.monotonic() if more else None
-        return answer
-
-    def pause_timer(self) -> None:
-        """Do not count the time until the next `receive`: the process may have to wait for us."""
         self._busy_since = None
+        return answer
 
     def kill(self) -> None:
         """End the process at once; it holds nothing that could be lost."""
@@ -311,7 +308,7 @@ class WorkerProcess:
             self._is_overdue = True
             self._process.kill()
 
-    def bury(self) -> str:
+    def close(self) -> str:
         """Kill the process if it runs, and close its pipes. Returns how it ended, as a predicate."""
         self.kill()
         code = self._process.wait()
