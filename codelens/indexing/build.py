@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import gc
 import math
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from codelens.config import Settings
-from codelens.errors import (
-    CodelensError,
-    IndexBusy,
-    IndexCorrupt,
-    IndexNotTrusted,
-    NoIndex,
-    SchemaTooNew,
-    UsageError,
-)
+from codelens.errors import CodelensError, IndexBusy, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
 from codelens.indexing.changes import RepositoryUpdate, UpdatePlan
 from codelens.indexing.embedding import apply_stored_model, open_worker_embedder
 from codelens.indexing.link import link_update
@@ -125,9 +117,8 @@ class _Build:
     def _update(self) -> tuple[IndexReport, ...]:
         """Update the index in place. Raises IndexCorrupt, before it writes, if a page is damaged or the index is incomplete."""
         path, settings = self.path, self.run.settings
-        store = Store.write(path, accepted=settings.trust_indexes)
-        self.is_committed = lambda: store.committed
-        try:
+        with _open_to_write(path, accepted=settings.trust_indexes) as store:
+            self.is_committed = lambda: store.committed
             _raise_damage(path)
             _require_complete(store)
             moved_from = store.take_over(path, self.roots)
@@ -149,11 +140,8 @@ class _Build:
                 reports = update_repositories(store, self.roots, replace(self.run, settings=settings))
             if any(report.wrote for report in reports):
                 store.tidy()
-        finally:
-            _close(store)
         renew(path)
-        for left in (self.building, self._compacted):  # by a rebuild that was given up
-            _delete_index_files(left)
+        _delete_index_files(self.building, self._compacted)  # those of a rebuild that was given up
         return self._complete_reports(reports)
 
     def _add_trust_notice(self) -> None:
@@ -196,14 +184,11 @@ class _Build:
             if source is None:
                 self._notices += notices
                 return []
-            store = Store.write(copied, self.path)
-            try:
+            with _open_to_write(copied, self.path) as store:
                 (report,) = update_repositories(store, self.roots, self.run)
                 with store.writing():
                     store.log.keep_newest()
                 store.tidy()
-            finally:
-                _close(store)
             _verify_copy(copied, self.path)
             _swap_in(copied, self.building, self.path)
         finally:
@@ -255,13 +240,15 @@ class _Build:
         return store, False
 
 
-def _close(store: Store) -> None:
-    """Close an index, and merge its write-ahead log first if it has one."""
-    try:
-        if store.journal_mode() == "wal":
-            store.end_work()
-    finally:
-        store.close()  # which clears the log away even if an interrupt came before
+@contextmanager
+def _open_to_write(path: Path, place: Path | None = None, accepted: bool = False) -> Iterator[Store]:
+    """Open an index like `Store.write`. At the end, merge its write-ahead log if it has one, and close it."""
+    with Store.write(path, place, accepted) as store:  # closing it clears the log away even after an interrupt
+        try:
+            yield store
+        finally:
+            if store.journal_mode() == "wal":
+                store.end_work()
 
 
 def _raise_damage(index: Path) -> None:
@@ -280,14 +267,14 @@ def _verify_copy(compacted: Path, path: Path) -> None:
     if has_checksums(compacted):
         _raise_damage(compacted)
         return
-    with closing(Store.write(compacted, path, accepted=True)) as store:
+    with Store.write(compacted, path, accepted=True) as store:
         store.verify()
 
 
-def _delete_index_files(file: Path) -> None:
-    file.unlink(missing_ok=True)
-    for suffix in BESIDE:
-        file.with_name(file.name + suffix).unlink(missing_ok=True)
+def _delete_index_files(*files: Path) -> None:
+    for file in files:
+        for suffix in ("", *BESIDE):
+            file.with_name(file.name + suffix).unlink(missing_ok=True)
 
 
 def _swap_in(compacted: Path, building: Path, path: Path) -> None:
@@ -302,44 +289,40 @@ def _swap_in(compacted: Path, building: Path, path: Path) -> None:
 def remove_index(path: Path) -> None:
     """Delete the index at `path` and the files that belong to it. Raises IndexBusy while another process writes it."""
     with writer_lock(path):
-        for file in (path, *(path.with_name(path.name + suffix) for suffix in (BUILDING, COMPACTED))):
-            _delete_index_files(file)
+        _delete_index_files(*(path.with_name(path.name + suffix) for suffix in ("", BUILDING, COMPACTED)))
 
 
 def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool:
     """Update one file's entry without a walk, for a command that has written the file. Returns True if the index now has it.
     The file is derived in this process: a text without a grammar cannot crash it. Raises IndexBusy."""
-    with report_write_faults(index), writer_lock(index), report_damage(index):
-        store = Store.write(index, accepted=settings.trust_indexes)
-        try:
-            _require_complete(store)
-            store.take_over(index, [root])
-            row = next((r for r in store.documents.list_repositories() if r.root == root), None)
-            if row is None:
-                return False
-            settings = apply_stored_model(store, apply_stored_features(store, settings))
-            settings = apply_stored_rules(store, row.name, settings)
-            run = IndexRun(settings, store.path)
-            state = store.documents.read_states(row.id).get(below)
-            is_there = (root / below).exists()
-            seen = explain_path(root, below, settings, list_own_files(store.path)) if is_there else None
-            plan = UpdatePlan()
-            if isinstance(seen, SeenFile) and state:
-                plan.suspects.append((seen, state))
-            elif isinstance(seen, SeenFile):
-                plan.new.append(seen)
-            elif state:
-                plan.removed.append(state)
-            with LazyTransaction(store, None) as transaction:
-                update = RepositoryUpdate(store, row, run, transaction)
-                update.begin(plan, {})
-                for job in update.list_jobs():
-                    update.write(derive_file(job, settings, open_worker_embedder(settings)))
-                link_update(update)
-                finish_run(store, run, transaction)
-            return below in store.documents.read_states(row.id)
-        finally:
-            _close(store)
+    opened = _open_to_write(index, accepted=settings.trust_indexes)
+    with report_write_faults(index), writer_lock(index), report_damage(index), opened as store:
+        _require_complete(store)
+        store.take_over(index, [root])
+        row = next((r for r in store.documents.list_repositories() if r.root == root), None)
+        if row is None:
+            return False
+        settings = apply_stored_model(store, apply_stored_features(store, settings))
+        settings = apply_stored_rules(store, row.name, settings)
+        run = IndexRun(settings, store.path)
+        state = store.documents.read_states(row.id).get(below)
+        is_there = (root / below).exists()
+        seen = explain_path(root, below, settings, list_own_files(store.path)) if is_there else None
+        plan = UpdatePlan()
+        if not isinstance(seen, SeenFile):
+            plan.removed += [state] if state else []
+        elif state:
+            plan.suspects.append((seen, state))
+        else:
+            plan.new.append(seen)
+        with LazyTransaction(store, None) as transaction:
+            update = RepositoryUpdate(store, row, run, transaction)
+            update.begin(plan, {})
+            for job in update.list_jobs():
+                update.write(derive_file(job, settings, open_worker_embedder(settings)))
+            link_update(update)
+            finish_run(store, run, transaction)
+        return below in store.documents.read_states(row.id)
 
 
 _HINT = "name a folder or index of your own, of another clone; without --from `codelens index` reads the files"
