@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from codelens.indexing.chunk import SECTION_SIZE, build_sections, chunk_text, cut_text
+from codelens.indexing.chunk import SECTION_SIZE, build_chunk, build_sections, chunk_text, cut_text
 from codelens.indexing.markup import Heading
 from codelens.indexing.prose import add_quoted, find_mentions, move_to_text
 from codelens.lang.captures import READERS, extract_symbols
@@ -17,10 +17,10 @@ from codelens.lang.comments import find_todos
 from codelens.lang.parser import GrammarMissing
 from codelens.lang.registry import PLAIN_TEXT, Language, languages, map_accepted_names
 from codelens.model.code import CHUNK_KINDS, PARTLY, TODO, Span
-from codelens.model.extraction import Binding, DecodedText, Extraction, Import, Reference, Unit
-from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.extraction import DecodedText, Extraction, Reference, Unit
+from codelens.model.fast_dataclass import replace
 from codelens.notes.note import classify_path, read_note
-from codelens.text.lines import Excerpt, TextMap
+from codelens.text.lines import Excerpt, TextMap, map_text
 from codelens.text.notebook import NOTEBOOK, as_written, read_notebook
 
 MARKDOWN = "markdown"
@@ -28,63 +28,60 @@ MARKDOWN = "markdown"
 _MAGIC = re.compile(rb"^([ \t]*)[%!?]", re.MULTILINE)
 
 
-@dataclass(slots=True)
-class _NotebookContent:
-    """The results of the cells so far; offsets count the file's UTF-8."""
-
-    text: TextMap
-    name: str  # The file's name, for text above the first heading
-    above: list[Heading] = field(default_factory=list)  # The headings around the next cell
-    units: list[Unit] = field(default_factory=list)
-    references: list[Reference] = field(default_factory=list)
-    imports: list[Import] = field(default_factory=list)
-    bindings: list[Binding] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
-
-    def add(self, cell: Extraction, source: Excerpt) -> None:
-        """Add the results of one cell, with offsets of the file."""
-        here: dict[int | None, int | None] = {i: len(self.units) + i for i in range(len(cell.units))} | {None: None}
-        for unit in cell.units:
-            self.units.append(replace(move_to_text(unit, source, self.text), parent=here[unit.parent]))
-        for r in cell.references:
-            start = source.place(r.start)
-            self.references.append(
-                r._replace(unit=here[r.unit], start=start, line=self.text.find_line_column(start)[0])
-            )
-        for i in cell.imports:
-            start = source.place(i.start)
-            self.imports.append(i._replace(start=start, line=self.text.find_line_column(start)[0]))
-        for b in cell.bindings:
-            self.bindings.append(b._replace(unit=here[b.unit], start=source.place(b.start)))
-        self.faults += [cell.fault] if cell.fault else []
-
-
 def read_cells(text: TextMap, path: str, grammar_fault: str) -> Extraction | None:
     """Extract all units of a notebook; None if the file holds no cells. With a `grammar_fault` no cell is parsed."""
     notebook = read_notebook(text.utf8)
     language = map_accepted_names().get(notebook.language, PLAIN_TEXT)
-    pages = _NotebookContent(text, path.rpartition("/")[2])
+    name = path.rpartition("/")[2]  # for text above the first heading
+    above: list[Heading] = []  # The headings around the next cell
+    cells: list[Extraction] = []
+    number = 0  # of units in earlier cells
     for cell in notebook.cells:
         if cell.kind == "code":
             # IPython's own lines, like `%matplotlib` or `!pip`, become comments for the parser.
             plain = _MAGIC.sub(rb"\1#", cell.source.utf8) if language == "python" else cell.source.utf8
-            code = extract(_build_utf8_map(plain), path, language, grammar_fault)
-            title = ".".join(heading.name for heading in pages.above)
-            units = tuple(replace(u, container=title) if u.kind in CHUNK_KINDS else u for u in code.units)
-            pages.add(replace(code, units=units), cell.source)
-            continue
-        cell_text = _build_utf8_map(cell.source.utf8)
-        units = tuple(build_sections(cell_text, pages.name, MARKDOWN, pages.above))
-        sections = Extraction("", units, find_mentions(cell_text, MARKDOWN, units), ())
-        pages.add(add_quoted(sections, cell_text, MARKDOWN), cell.source)
-    if not notebook.cells:
-        return None
-    contents = (tuple(pages.units), tuple(pages.references), tuple(pages.imports))
-    return Extraction("", *contents, min(pages.faults, default=""), tuple(pages.bindings))
+            extraction = extract(map_text(plain.decode("utf-8", "replace")), path, language, grammar_fault)
+            title = ".".join(heading.name for heading in above)
+            units = tuple(replace(u, container=title) if u.kind in CHUNK_KINDS else u for u in extraction.units)
+            extraction = replace(extraction, units=units)
+        else:
+            cell_text = map_text(cell.source.utf8.decode("utf-8", "replace"))
+            units = tuple(build_sections(cell_text, name, MARKDOWN, above))
+            sections = Extraction("", units, find_mentions(cell_text, MARKDOWN, units), ())
+            extraction = add_quoted(sections, cell_text, MARKDOWN)
+        cells.append(_move_cell(extraction, cell.source, text, number))
+        number += len(extraction.units)
+    return _join_cells(cells) if cells else None
 
 
-def _build_utf8_map(utf8: bytes) -> TextMap:
-    return TextMap(DecodedText(utf8.decode("utf-8", "replace"), "utf-8", 1.0, 0))
+def _move_cell(cell: Extraction, source: Excerpt, text: TextMap, number: int) -> Extraction:
+    """Convert a cell's offsets and lines to those of the file, and the numbers of its units, which follow `number` others."""
+
+    def shift(unit: int | None) -> int | None:
+        return None if unit is None else number + unit
+
+    def find_line(offset: int) -> int:
+        return text.find_line_column(place(offset))[0]
+
+    place = source.place
+    units = [replace(move_to_text(u, source, text), parent=shift(u.parent)) for u in cell.units]
+    references = [
+        r._replace(unit=shift(r.unit), start=place(r.start), line=find_line(r.start)) for r in cell.references
+    ]
+    imports = tuple(i._replace(start=place(i.start), line=find_line(i.start)) for i in cell.imports)
+    bindings = tuple(b._replace(unit=shift(b.unit), start=place(b.start)) for b in cell.bindings)
+    return replace(cell, units=tuple(units), references=tuple(references), imports=imports, bindings=bindings)
+
+
+def _join_cells(cells: Sequence[Extraction]) -> Extraction:
+    return Extraction(
+        namespace="",
+        units=tuple(unit for cell in cells for unit in cell.units),
+        references=tuple(reference for cell in cells for reference in cell.references),
+        imports=tuple(import_ for cell in cells for import_ in cell.imports),
+        fault=min((cell.fault for cell in cells if cell.fault), default=""),
+        bindings=tuple(binding for cell in cells for binding in cell.bindings),
+    )
 
 
 NOT_READ = "front matter"  # Prefix of the fault of a note with invalid fields
@@ -96,31 +93,15 @@ def extract_note(text: TextMap, path: str) -> Extraction:
     note = read_note(whole, path)
     body = len(whole[: note.body].encode("utf-8"))
     pieces = cut_text(text.utf8, 0, len(text.utf8), SECTION_SIZE)
-    signature = " ".join((note.status, *(f"#{tag}" for tag in note.tags), *note.triggers))
-    units = []
-    for start, end in pieces:
-        first, body_start = start == 0, min(max(body, start), end)
-        line = text.find_line_column(start)[0]
-        unit = Unit(
-            kind=note.kind,
-            name=note.title,
-            container="",
-            parent=None,
-            span=Span(start, end),
-            name_span=Span(start, start),
-            body_start=body_start,
-            start_line=line,
-            end_line=text.find_line_column(end - 1)[0],
-            name_line=text.find_line_column(body_start)[0] if first and body_start < end else line,
-            name_column=1,
-            signature=signature if first else "",
-            doc=note.description if first else "",
-        )
-        units.append(unit)
-    links_start = 0
-    for _ in range(note.links_line - 1):
-        links_start = text.utf8.find(b"\n", links_start) + 1
+    units = [build_chunk(note.kind, note.title, piece, text) for piece in pieces]
+    units = [replace(u, body_start=min(max(body, u.span.start), u.span.end), name_column=1) for u in units]
+    if units:
+        signature = " ".join((note.status, *(f"#{tag}" for tag in note.tags), *note.triggers))
+        at = units[0].body_start if units[0].body_start < units[0].span.end else 0
+        name_line = text.find_line_column(at)[0]
+        units[0] = replace(units[0], name_line=name_line, signature=signature, doc=note.description)
     line, links = note.links_line, note.links if units else ()
+    links_start = text.line_starts[line - 1]
     places = [Reference("place", link.path, link.symbol, 0, links_start, line) for link in links]
     outside = [reference for reference in find_mentions(text, MARKDOWN, units) if reference.start >= body]
     fault = f"{NOT_READ}: {'; '.join(note.faults)}" if note.faults else ""
@@ -176,10 +157,7 @@ def _merge_chunks(symbols: Extraction, chunks: Sequence[Unit]) -> Extraction:
     if all(old == new for old, new in moved.items()):
         return replace(symbols, units=tuple(u for _, u in numbered))
     units = [u if u.parent is None else replace(u, parent=moved[u.parent]) for _, u in numbered]
-    references = [
-        r if r.unit is None else Reference(r.kind, r.name, r.receiver, moved[r.unit], r.start, r.line)
-        for r in symbols.references
-    ]
+    references = [r if r.unit is None else r._replace(unit=moved[r.unit]) for r in symbols.references]
     bindings = [b if b.unit is None else b._replace(unit=moved[b.unit]) for b in symbols.bindings]
     return replace(symbols, units=tuple(units), references=tuple(references), bindings=tuple(bindings))
 
