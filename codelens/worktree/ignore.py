@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from codelens.model.fast_dataclass import dataclass, replace
@@ -66,15 +67,13 @@ class RuleFile:
     cut: int  # Length of the folder's path below the root, with its slash
     fold_case: bool
     names: _Patterns
-    paths: _Patterns | None  # None if there are no such rules
+    paths: _Patterns
 
     def find_last_match(self, path: bytes, name: bytes, is_folder: bool) -> Rule | None:
         """Find the rule that decides about a path relative to the root: the last that matches, as in git."""
         if self.fold_case:
             path, name = path.lower(), name.lower()
         by_name = self.names.find_last(name, is_folder)
-        if not self.paths:
-            return by_name
         by_path = self.paths.find_last(self.lead + path[self.cut :], is_folder)
         return by_path if by_path and (by_name is None or by_path.line > by_name.line) else by_name
 
@@ -93,50 +92,48 @@ def read_rule_file(path: Path, root: Path, folder: str, fold_case: bool, follow:
     rules = [rule for number, line in enumerate(lines, 1) if (rule := read_rule(line, number))]
     if not rules:
         return None
-    lead, cut = b"", len(os.fsencode(folder))
-    if folder.startswith("../"):
-        lead, cut = os.fsencode("/".join(root.parts[-folder.count("../") :]) + "/"), 0
+    lead, cut = _locate_root(root, folder)
     lead = lead.lower() if fold_case else lead
-    path_rules = [rule for rule in rules if not rule.by_name]
-    by_name = _Patterns([rule for rule in rules if rule.by_name], fold_case)
-    by_path = _Patterns(path_rules, fold_case) if path_rules else None
+    names, paths = (_Patterns([r for r in rules if r.by_name is by_name], fold_case) for by_name in (True, False))
     is_near = path.name in (GIT, OWN) or path.is_relative_to(root)  # in the root or right above it
     name = escape_path((Path(os.path.relpath(path, root)) if is_near else path).as_posix())
-    return RuleFile(name, lead, cut, fold_case, by_name, by_path)
+    return RuleFile(name, lead, cut, fold_case, names, paths)
+
+
+def _locate_root(root: Path, folder: str) -> tuple[bytes, int]:
+    """Find (the root's path below a folder above it, with a slash; the length of the path of a folder below it)."""
+    above = root.parts[-folder.count("../") :] if folder.startswith("../") else ()
+    return (os.fsencode("/".join(above) + "/"), 0) if above else (b"", len(os.fsencode(folder)))
 
 
 OWN = ".codelensignore"
 GIT = ".gitignore"
 
 
-@dataclass(slots=True)
 class TrackedFiles:
     """Tracked files that match an ignore pattern. git is asked once, at the first ignored path."""
 
-    repository: Repository
-    lead: bytes  # The root's path below the top, with a slash, if the root lies below it
-    cut: int  # Length of the top's path below the root, with its slash
-    _files: frozenset[bytes] | None = None
-    _folders: frozenset[bytes] = frozenset()
+    def __init__(self, repository: Repository, lead: bytes, cut: int) -> None:
+        """Take the root's path below the repository's top, or the length of the top's path below the root."""
+        self._repository, self._lead, self._cut = repository, lead, cut
 
     def holds(self, path: bytes) -> bool:
         """True if git tracks exactly this path: a file or a submodule."""
-        return self.lead + path[self.cut :] in self._list_tracked()
+        return self._lead + path[self._cut :] in self._tracked[0]
 
     def holds_below(self, path: bytes) -> bool:
-        self._list_tracked()
-        return self.lead + path[self.cut :] in self._folders
+        return self._lead + path[self._cut :] in self._tracked[1]
 
-    def _list_tracked(self) -> frozenset[bytes]:
-        if self._files is None:
-            output = b""
-            if (self.repository.git_folder / "index").exists():
-                with suppress(GitError):  # `find_tracking_fault` reports it
-                    output = run_git(self.repository, "ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
-            self._files = frozenset(output.split(b"\0")[:-1])
-            parents = (parent for path in self._files for parent in PurePosixPath(os.fsdecode(path)).parents)
-            self._folders = frozenset(os.fsencode(str(parent)) for parent in parents)
-        return self._files
+    @cached_property
+    def _tracked(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
+        """The files, and all folders around them."""
+        output = b""
+        if (self._repository.git_folder / "index").exists():
+            with suppress(GitError):  # `find_tracking_fault` reports it
+                output = run_git(self._repository, "ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
+        files = frozenset(output.split(b"\0")[:-1])
+        parents = (parent for path in files for parent in PurePosixPath(os.fsdecode(path)).parents)
+        return files, frozenset(os.fsencode(str(parent)) for parent in parents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,8 +215,7 @@ def _enter_repository(scope: IgnoreScope, repository: Repository | None, folder:
     scope = replace(scope, git=tuple(file for file in files if file))
     if repository is None:
         return scope
-    lead = os.fsencode(scope.root.relative_to(repository.top).as_posix() + "/") if folder.startswith("../") else b""
-    tracked = TrackedFiles(repository, lead, 0 if lead else len(os.fsencode(folder)))
+    tracked = TrackedFiles(repository, *_locate_root(scope.root, folder))
     return replace(scope, tracked=tracked, inherited="", fold_case=fold_case)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from codelens.model.fast_dataclass import dataclass
@@ -86,44 +86,41 @@ def build_path_regex(pattern: bytes) -> bytes:
 
 def _find_double_stars(pattern: bytes) -> list[tuple[int, int]]:
     """Find the positions of runs of two or more stars between slashes or the ends, outside brackets."""
-    runs, place = [], 0
-    while place < len(pattern):
-        token = _read_token(pattern, place)
-        end = place + len(token)
-        if len(token) > 1 and token.startswith(b"*"):
+    runs = []
+    for start, token in _split_tokens(pattern):
+        end = start + len(token)
+        if len(token) > 1 and token.startswith(b"*") and pattern[start - 1 : start] in (b"", b"/"):
             behind = pattern[end : end + 2]
-            if (place == 0 or pattern[place - 1 : place] == b"/") and (behind[:1] in (b"", b"/") or behind == b"\\/"):
-                runs.append((place, end))
-        place = end
+            if behind[:1] in (b"", b"/") or behind == b"\\/":
+                runs.append((start, end))
     return runs
 
 
-def _read_token(pattern: bytes, place: int) -> bytes:
-    """Read one token of a pattern: a bracket expression, or what _TOKEN matches."""
-    if pattern[place : place + 1] == b"[":
-        end, _ = _parse_bracket(pattern, place)
-        return pattern[place:end]
-    token = _TOKEN.match(pattern, place)
-    return token[0] if token else b""
+def _split_tokens(pattern: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield (start, token): bracket expressions, and texts that _TOKEN matches."""
+    place = 0
+    while place < len(pattern):
+        token = _TOKEN.match(pattern, place)
+        end = token.end() if token and token[0] != b"[" else _parse_bracket(pattern, place)[0]
+        yield place, pattern[place:end]
+        place = end
 
 
 def _translate_pieces(pattern: bytes, slashes: bool) -> list[bytes]:
     """Translate the stretches between stars to regular expressions; `slashes` tells if wildcards match a slash."""
-    pieces, place = [b""], 0
-    while place < len(pattern):
-        token = _read_token(pattern, place)
+    pieces = [b""]
+    for start, token in _split_tokens(pattern):
         head = token[:1]
         if head == b"*":
             pieces.append(b"")
         elif head == b"?":
             pieces[-1] += b"." if slashes else b"[^/]"
         elif head == b"[":
-            pieces[-1] += _format_character_class(_parse_bracket(pattern, place)[1], slashes)
+            pieces[-1] += _format_character_class(_parse_bracket(pattern, start)[1], slashes)
         elif head == b"\\":
             pieces[-1] += re.escape(token[1:]) if len(token) > 1 else _NEVER
         else:
             pieces[-1] += re.escape(token)
-        place += len(token)
     return pieces
 
 
@@ -171,7 +168,7 @@ def _parse_bracket(pattern: bytes, start: int) -> tuple[int, frozenset[int] | No
 
 def _format_character_class(taken: frozenset[int] | None, slashes: bool) -> bytes:
     """Format a character class of these bytes as ranges; without bytes, an expression that never matches."""
-    members = sorted(taken or ()) if slashes else sorted((taken or frozenset()) - {ord("/")})
+    members = sorted(byte for byte in taken or () if slashes or byte != ord("/"))
     if not members:
         return _NEVER
     starts = [value for value in members if value - 1 not in members]
