@@ -9,18 +9,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from codelens.errors import MemoryFault, TracesFault
-from codelens.indexing.derive import Job, RenamedFile
+from codelens.indexing.derive import Job, RenamedFile, Result
 from codelens.indexing.files import let_clock_tick
 from codelens.indexing.run import IndexRun, LazyTransaction, Tally, format_skip_rules, name_skip_rules_key
-from codelens.indexing.workers import Result
 from codelens.lang.registry import HEAD, detect_language
 from codelens.linking.linker import Invalidation
-from codelens.model.code import RepositoryId, SeenFile, Skip, SkipReason
+from codelens.model.code import SeenFile, Skip, SkipReason
 from codelens.model.extraction import UnchangedFile, UnfinishedFile
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.model.runs import Progress
 from codelens.model.search import Notice
-from codelens.store.documents import Documents, DocumentState, RepositoryRow, name_by_roots
+from codelens.store.documents import DocumentState, RepositoryRow, name_by_roots
 from codelens.store.records import Memory, Traces
 from codelens.store.store import Store
 from codelens.worktree.files import hash_file
@@ -43,16 +42,12 @@ class UpdatePlan:
 
 
 def plan_update(
-    seen: Iterable[SeenFile | Skip],
-    documents: Documents,
-    repository: RepositoryId,
-    is_current: IsCurrent,
-    verify: bool = False,
+    tree: Iterable[SeenFile | Skip], store: Store, row: RepositoryRow, is_current: IsCurrent, verify: bool = False
 ) -> UpdatePlan:
     """Compare the files of a walk with the index, and sort them by what must be done with them."""
-    plan, gone = UpdatePlan(), documents.read_states(repository)
-    skipped = {skip.path: skip for skip in documents.list_skips(repository)}
-    for entry in seen:
+    plan, gone = UpdatePlan(), store.documents.read_states(row.id)
+    skipped = {skip.path: skip for skip in store.documents.list_skips(row.id)}
+    for entry in tree:
         if isinstance(entry, Skip):
             plan.skips.append(entry)
         elif state := gone.pop(entry.path, None):
@@ -116,9 +111,8 @@ def ensure_repositories(store: Store, roots: Iterable[Path], transaction: LazyTr
     transaction.begin()
     new_rows = {row.root: row for row in store.documents.add_repositories(roots)}
     if any(row.name != new_rows[root].name for root, row in rows.items()):
-        store.changed.update(
-            document.id for document in store.documents.read_rows()
-        )  # what is logged of them has the names
+        # The log has the documents under the repositories' names.
+        store.changed.update(document.id for document in store.documents.read_rows())
     return new_rows
 
 

@@ -15,9 +15,10 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.embed.base import Embedder
-from codelens.indexing.chunk import BLANKS, build_chunk, build_sections, cut_text, strip_gaps
+from codelens.indexing.chunk import BLANKS, Gap, build_chunk, build_sections, cut_text, strip_gaps
 from codelens.indexing.embedding import embed_document, embed_pieces, list_pieces
 from codelens.indexing.extract import (
+    NOTHING,
     extract,
     find_quoted_units,
     from_original,
@@ -83,6 +84,9 @@ class Job:
         return Path(self.root) / self.seen.os_path
 
 
+Result = DerivedDocument | Skip | UnchangedFile  # The result of one file
+
+
 def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | None) -> DerivedDocument:
     """Derive all data of one file, without vectors if there is no `embedder`."""
     path, raw, decoded = job.seen.path, read.raw, read.decoded
@@ -97,15 +101,11 @@ def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | No
     if language == NOTEBOOK:
         cells = read_notebook(searched.encode("utf-8", "replace")).cells
         searched = "\n".join(cell.source.utf8.decode("utf-8", "replace") for cell in cells)
+    digest = hashlib.sha256(raw).digest()
     return DerivedDocument(
-        seen=job.seen,
-        content_hash=read.content_hash,
-        digest=hashlib.sha256(raw).digest(),
+        job.seen,
+        *Survey(read.content_hash, digest, decoded.encoding, decoded.confidence, decoded.bom, text.lines),
         language=language,
-        encoding=decoded.encoding,
-        confidence=decoded.confidence,
-        bom=decoded.bom,
-        lines=text.lines,
         recipe=compute_current_recipe(language, settings),
         extraction=replace(mapped, references=(), bindings=()),
         references=pack_references(mapped.references, mapped.bindings),
@@ -152,9 +152,7 @@ MOST_PARSED = 10_000_000  # Bytes up to which a whole file is parsed; parsing C 
 MOST_NOTEBOOK = 32_000_000  # Bytes. A notebook is one JSON value, which is read whole.
 
 
-def derive_large(
-    job: Job, settings: Settings, embedder: Embedder | None
-) -> DerivedDocument | Skip | UnchangedFile | None:
+def derive_large(job: Job, settings: Settings, embedder: Embedder | None) -> Result | None:
     """Derive a large file in parts. Returns None for a file that is small enough to be read whole. Raises OSError."""
     judged = judge_large_file(job, settings)
     if not isinstance(judged, tuple):
@@ -164,20 +162,15 @@ def derive_large(
         return UnchangedFile(job.seen, facts.content_hash)
     too_large = f"over {MOST_PARSED // 1_000_000} MB: only its text is indexed" if _has_structure(row) else ""
     return DerivedDocument(
-        seen=job.seen,
-        content_hash=facts.content_hash,
-        digest=facts.digest,
+        job.seen,
+        *facts,
         language=row.name,
-        encoding=facts.encoding,
-        confidence=facts.confidence,
-        bom=facts.bom,
-        lines=facts.lines,
         recipe=compute_current_recipe(row.name, settings),
-        extraction=Extraction("", (), (), (), job.grammar_fault or too_large),
+        extraction=replace(NOTHING, fault=job.grammar_fault or too_large),
         references=PackedReferences(b"", ""),
         postings=(),
         vectors=(),
-        file_vector=embed_document(job.seen.path, row.name, Extraction("", (), (), ()), (), embedder)[1],
+        file_vector=embed_document(job.seen.path, row.name, NOTHING, (), embedder)[1],
         embedder=embedder.compute_fingerprint() if embedder else "",
         trigrams="" if settings.fuzzy else None,
         snapshot=b"",
@@ -208,9 +201,6 @@ def judge_large_file(job: Job, settings: Settings) -> tuple[Language, Survey] | 
 def _has_structure(row: Language) -> bool:
     """True if texts of this language yield more than chunks: symbols, links, quoted code."""
     return bool(row.grammar or row.name in READERS or row.chunks == "headings")
-
-
-Piece = tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -250,7 +240,7 @@ class _PartReader:
         except (OSError, UnicodeError) as fault:
             raise UnfinishedFile(getattr(fault, "strerror", None) or "changed while it was read") from fault
 
-    def _find_end(self, pending: str) -> tuple[int, list[Piece]]:
+    def _find_end(self, pending: str) -> tuple[int, list[Gap]]:
         """Find the end of the next part. Returns (its characters, its pieces); 0 characters if its last piece may continue
         after the text. A part with sections ends before a heading, any other at a line end."""
         utf8 = pending.encode("utf-8")
@@ -267,7 +257,7 @@ class _PartReader:
         """True if the text has sections. In reStructuredText the levels of headings depend on all earlier ones."""
         return self.row.chunks == "headings" and self.row.name != "restructuredtext"
 
-    def _cut_pieces(self, utf8: bytes) -> list[Piece]:
+    def _cut_pieces(self, utf8: bytes) -> list[Gap]:
         """Cut chunks as `chunk_text` does. The last may change when more text follows. Texts with sections yield none."""
         if self._has_headings:
             return []
@@ -275,7 +265,7 @@ class _PartReader:
         return cut_text(utf8, start, len(utf8.rstrip(BLANKS)))
 
     def _derive_part(
-        self, place: PartPlace, content: str, mark: bytes, pieces: Sequence[Piece]
+        self, place: PartPlace, content: str, mark: bytes, pieces: Sequence[Gap]
     ) -> tuple[DerivedPart, PartPlace]:
         """Derive the part with this content, which begins at `place`. Returns the part and the place of the next one."""
         path, raw = self.job.seen.path, content.encode(self.facts.encoding)

@@ -36,8 +36,12 @@ def read_text(
 ) -> ReadText | Skip | UnchangedFile:
     """Read and decode one file; UnchangedFile if it has the `known_hash`. Raises OSError."""
     let_clock_tick(seen.stamp.mtime_ns, seen.stamp.ctime_ns)
-    raw = _read_at_most(root / seen.os_path, settings.max_file_size)
-    if len(raw) > settings.max_file_size:
+    limit = settings.max_file_size
+    with open_regular(root / seen.os_path) as file:
+        size = min(limit, os.fstat(file.fileno()).st_size)
+        raw = file.read(size + 1)  # room for the limit would be allocated for each small file
+        raw += file.read(limit - size) if len(raw) > size else b""
+    if len(raw) > limit:
         return Skip(seen.path, SkipReason.TOO_LARGE, "grew over the limit while indexing", seen.stamp)
     if reason := classify_bytes(seen.path, raw, settings.include_vendored):  # first: the rules may have changed
         return Skip(seen.path, *reason, seen.stamp)
@@ -74,14 +78,6 @@ def open_regular(path: Path) -> BinaryIO:
     return file
 
 
-def _read_at_most(path: Path, limit: int) -> bytes:
-    """Read a file, but at most one byte more than the limit."""
-    with open_regular(path) as file:
-        size = min(limit, os.fstat(file.fileno()).st_size)
-        raw = file.read(size + 1)  # room for the limit would be allocated for each small file
-        return raw + file.read(limit - size) if len(raw) > size else raw
-
-
 class Survey(NamedTuple):
     content_hash: bytes
     digest: bytes  # SHA-256 of the file's own bytes
@@ -106,9 +102,8 @@ def survey_file(path: str, file: BinaryIO, threshold: float, include_vendored: b
             whole, newline, tail = (tail + block).rpartition(b"\n")
             if not newline and len(tail) > EVIDENCE:
                 whole, tail = tail, b""
-            evidence += b"\n".join(
-                [*select_windows(whole), b""]
-            )  # whole lines, because a block may end inside a character
+            # Whole lines, because a block may end inside a character
+            evidence += b"\n".join([*select_windows(whole), b""])
     possible = list_readings(head, lengths.size, lambda: odd, lambda: guess_legacy(bytes(evidence) + tail, threshold))
     for encoding, confidence, bom in possible:
         lines, last = 0, "\n"

@@ -6,6 +6,7 @@ import marshal
 from collections import deque
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,29 +26,30 @@ DOCUMENTS_A_WORKER = 200  # Documents that justify another linking process, whic
 DOCUMENTS_A_CALL = 256  # Documents that a worker links in one call: neighbours look up the same things
 CALLS_AHEAD = 3  # Calls of each worker that may wait to be written: a bound on memory
 
+LinkStream = Generator[DocumentLinks, None, None]
+
 
 def link_update(update: RepositoryUpdate) -> tuple[Notice, ...]:
     """Link the documents that are unlinked or that the update concerns. Returns notices about SCIP indexes in the tree. If the
     tree has any, each change links all documents, because an index may give edges to all their symbols."""
     store, repository, invalidation = update.store, update.repository, update.invalidation
-    linker: Linker | None = None
     precise: PreciseIndexes | None = None
 
-    def current_linker() -> Linker:
-        nonlocal linker
-        linker = linker or Linker(store, repository.id, precise)
-        return linker
+    @cache
+    def open_linker() -> Linker:
+        return Linker(store, repository.id)
 
-    documents = invalidation.find_documents_to_link(update.run.batches, lambda: current_linker().catalog)
+    documents = invalidation.find_documents_to_link(update.run.batches, lambda: open_linker().catalog)
     tree_indexes = read_tree_indexes(repository.root, update.run.settings.max_precise_size)
     key = f"precise:{repository.name}"
     indexes_changed = store.meta(key) != tree_indexes.state
     if indexes_changed or (tree_indexes.files and (documents or invalidation.has_changes)):
         documents = {state.id for state in store.documents.read_states(repository.id).values()}
-        precise, linker = PreciseIndexes(store, repository.id, tree_indexes.files), None
+        precise = PreciseIndexes(store, repository.id, tree_indexes.files)
     if documents or invalidation.has_changes:  # a removed file may have held members of types that stay
         update.transaction.begin()
-        _link_documents(update, current_linker(), documents, precise)
+        linker = Linker(store, repository.id, precise) if precise else open_linker()
+        _link_documents(update, linker, documents, precise)
         store.edges.drop_unused_externals()
     update.transaction.set_meta(key, tree_indexes.state)
     return (*tree_indexes.notices, *(precise.notices if precise else ()))
@@ -89,9 +91,7 @@ def _link_documents(
         store_implementations(store, linker.catalog, precise)
 
 
-def _find_links(
-    linker: Linker, documents: Iterable[DocumentId], is_whole: bool
-) -> Generator[DocumentLinks, None, None]:
+def _find_links(linker: Linker, documents: Iterable[DocumentId], is_whole: bool) -> LinkStream:
     with pause_collector():  # a fifth of the time; `Catalog.trim` breaks the cycles of facts itself
         for document in documents:
             yield linker.link(document, is_whole)
@@ -99,7 +99,7 @@ def _find_links(
 
 def _find_links_by_workers(
     index: Path, repository: RepositoryId, documents: Sequence[DocumentId], count: int
-) -> Generator[DocumentLinks, None, None]:
+) -> LinkStream:
     """Find the links of documents by `count` processes, in the documents' order. Raises CodelensError if a process dies."""
     from codelens.processes.pool import WorkerDied, WorkerPool  # few runs start processes to link
 

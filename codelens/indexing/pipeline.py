@@ -59,16 +59,12 @@ def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resu
         closing(KeptWorkers(len(roots))) as workers,
     ):
         repositories = ensure_repositories(store, roots, transaction)
-        nested_roots = [(inner, outer) for inner in repositories for outer in inner.parents if outer in repositories]
+        nested = [(inner, outer) for inner in repositories for outer in inner.parents if outer in repositories]
         for root in roots:
             started = time.perf_counter()
             tallies[root] = tally = update_repository(store, repositories[root], run, transaction, workers)
-            nested = [
-                Notice("nested", f"{inner} lies within {outer}: its files are indexed twice")
-                for inner, outer in nested_roots
-                if root in (inner, outer)
-            ]
-            tally.notices = (*nested, *tally.notices)
+            texts = (f"{pair[0]} lies within {pair[1]}: its files are indexed twice" for pair in nested if root in pair)
+            tally.notices = (*(Notice("nested", text) for text in texts), *tally.notices)
             tally.wrote |= before.get(root) != repositories[root].name
             report = _build_report(store, repositories[root], run, tally)
             reports.append(replace(report, resumed=resumed, seconds=time.perf_counter() - started))
@@ -139,7 +135,7 @@ def update_repository(
     verify = run.verify or run.force or store.meta(name_skip_rules_key(repository)) != format_skip_rules(run.settings)
     started, folders = time.perf_counter(), dict[str, int]()
     tree = walk_tree(root, run.settings, list_own_files(run.index), folders)
-    plan = plan_update(tree, store.documents, repository.id, run.is_current, verify)
+    plan = plan_update(tree, store, repository, run.is_current, verify)
     walk_seconds = time.perf_counter() - started
 
     if not verify:

@@ -14,11 +14,11 @@ from codelens.indexing.derive import Job, judge_large_file
 from codelens.indexing.files import read_text, skip_unreadable
 from codelens.indexing.run import IndexRun, apply_stored_features
 from codelens.indexing.walk_rules import WalkRules, apply_stored_rules, choose_walk_rules, read_walk_rules
-from codelens.model.code import IndexInfo, SeenFile, Skip
+from codelens.model.code import Freshness, IndexInfo, SeenFile, Skip
 from codelens.model.runs import Changes, RepositoryStatus, Status
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
-from codelens.worktree.files import hash_file
+from codelens.worktree.files import check_freshness
 from codelens.worktree.place import find_unfinished_index, list_own_files
 from codelens.worktree.walk import WalkFilter, explain_path, walk_tree
 
@@ -45,7 +45,7 @@ def is_stale(store: Store, settings: Settings) -> bool:
             continue
         row_settings = apply_stored_rules(store, row.name, settings)
         tree = walk_tree(row.root, row_settings, list_own_files(store.path))
-        plan = plan_update(tree, store.documents, row.id, IndexRun(row_settings, store.path).is_current)
+        plan = plan_update(tree, store, row, IndexRun(row_settings, store.path).is_current)
         if plan.suspects or plan.removed or _list_new_files(store, row, plan):
             return True
     return False
@@ -57,18 +57,15 @@ def _read_repository_status(store: Store, row: RepositoryRow, settings: Settings
     skipped = Counter(skip.reason.value for skip in store.documents.list_skips(row.id))
     changes = None
     if check and row.root.is_dir():  # by stamp and then by content, so that a touched file does not count
-        plan = plan_update(
-            walk_tree(row.root, settings, list_own_files(store.path)), store.documents, row.id, lambda _: True
+        tree = walk_tree(row.root, settings, list_own_files(store.path))
+        plan = plan_update(tree, store, row, lambda _: True)
+        changed = tuple(
+            seen.path
+            for seen, state in plan.suspects
+            if check_freshness(row.root, seen.os_path, state.stamp, state.content_hash) is not Freshness.FRESH
         )
-        changed = []
-        for seen, state in plan.suspects:
-            try:
-                if hash_file(row.root / seen.os_path) != state.content_hash:
-                    changed.append(seen.path)
-            except OSError:
-                changed.append(seen.path)
         deleted = tuple(state.path for state in plan.removed)
-        changes = Changes(new=_list_new_files(store, row, plan), changed=tuple(changed), deleted=deleted)
+        changes = Changes(new=_list_new_files(store, row, plan), changed=changed, deleted=deleted)
     documents, source_bytes = store.documents.read_totals(row.id)
     return RepositoryStatus(
         name=row.name,

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from codelens.config import Settings, resolve_paths
 from codelens.embed.base import Embedder
-from codelens.indexing.derive import LARGE_SIZE, Job, derive, derive_large
+from codelens.indexing.derive import LARGE_SIZE, Job, Result, derive, derive_large
 from codelens.indexing.embedding import open_worker_embedder
 from codelens.indexing.files import ReadText, read_text, skip_unreadable
 from codelens.model.code import Skip, SkipReason
-from codelens.model.extraction import DerivedDocument, DerivedPart, UnchangedFile, UnfinishedFile
+from codelens.model.extraction import DerivedDocument, DerivedPart, UnfinishedFile
 from codelens.model.fast_dataclass import replace
 from codelens.processes.python import count_cores
 
@@ -36,8 +36,6 @@ JOBS_A_WORKER = 100  # The same in number of files, for trees of small files
 MOST_WORKERS = 8  # Limit unless the setting `jobs` is larger; with more, the writing process is the limit
 WALL_FACTOR, WALL_EXTRA = 10.0, 20.0  # A worker is killed after parse_seconds × 10 + 20 s; the CPU limit comes first
 KEPT_BYTES = 1_000_000  # Bytes of a repository after which workers stay for the next; else linking needs the memory
-
-Result = DerivedDocument | Skip | UnchangedFile  # The result of one file
 
 
 class KeptWorkers:

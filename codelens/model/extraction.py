@@ -173,11 +173,11 @@ class DerivedDocument:
     seen: SeenFile
     content_hash: bytes
     digest: bytes  # SHA-256 of the file's own bytes
-    language: str
     encoding: str
     confidence: float
     bom: int
     lines: int
+    language: str
     recipe: str
     extraction: Extraction  # Without its references, which `references` has in packed form
     references: PackedReferences

@@ -12,9 +12,9 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.indexing.derive import Job
+from codelens.indexing.derive import Job, Result
 from codelens.indexing.embedding import open_worker_embedder
-from codelens.indexing.workers import Result, derive_file
+from codelens.indexing.workers import derive_file
 from codelens.model.code import Skip, SkipReason
 from codelens.model.extraction import DerivedDocument
 from codelens.model.fast_dataclass import replace

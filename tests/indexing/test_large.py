@@ -19,8 +19,8 @@ from codelens.config import Settings
 from codelens.index import Index
 from codelens.indexing import derive
 from codelens.indexing.build import BUILDING
-from codelens.indexing.derive import Job
-from codelens.indexing.workers import Result, derive_all, derive_file
+from codelens.indexing.derive import Job, Result
+from codelens.indexing.workers import derive_all, derive_file
 from codelens.model.code import FileStamp, SeenFile
 from codelens.model.extraction import DerivedDocument, UnfinishedFile
 from codelens.model.request import SearchOptions

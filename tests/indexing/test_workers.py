@@ -17,8 +17,8 @@ import pytest
 
 from codelens.config import Settings
 from codelens.errors import CodelensError
-from codelens.indexing.derive import Job
-from codelens.indexing.workers import KEPT_BYTES, KeptWorkers, Result, derive_all
+from codelens.indexing.derive import Job, Result
+from codelens.indexing.workers import KEPT_BYTES, KeptWorkers, derive_all
 from codelens.model.code import FileStamp, SeenFile, Skip, SkipReason
 from codelens.model.extraction import DerivedDocument, UnchangedFile
 from codelens.processes.pool import WorkerProcess

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 
 from codelens.config import Settings
-from codelens.indexing.derive import Job
-from codelens.indexing.workers import Result, derive_all
+from codelens.indexing.derive import Job, Result
+from codelens.indexing.workers import derive_all
 from codelens.lang.registry import languages
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS, FileStamp, SeenFile, Skip
 from codelens.model.extraction import DerivedDocument
