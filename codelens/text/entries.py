@@ -17,9 +17,7 @@ from codelens.text.notation import parse_json, parse_toml
 
 NAME = "codelens"
 BEGIN, END = "<!-- codelens: begin -->", "<!-- codelens: end -->"
-MOST_TRIED = (
-    50  # Maximum number of places of the key that are tried, least indented first: nested objects may have the key too
-)
+MOST_TRIED = 50  # Places of the key that are tried, least indented first: nested objects may have the key, too
 _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _LAST_COMMA = re.compile(r'"(?:\\.|[^"\\\n])*+"|,(?=\s*[}\]])')
 _BLOCK = re.compile(rf"((?<=\n)\r?\n)?{BEGIN}\r?\n.*?\n{END}(?:\r?\n)?", re.DOTALL)
@@ -54,9 +52,8 @@ def remove_entry(text: str, key: str, is_toml: bool) -> str:
     meant = {name: rest if name == key else value for name, value in before.items() if name != key or rest}
     if is_toml:
         return _choose_intended([_remove_table(text, key, r"(?:\.[^\]\n]+)?")], meant, is_toml)
-    return _choose_intended(
-        (_cut_member(text, at) for at in _find_members(_blank_comments(text), NAME if rest else key)), meant, is_toml
-    )
+    members = _find_members(_blank_comments(text), NAME if rest else key)
+    return _choose_intended((_cut_member(text, member) for member in members), meant, is_toml)
 
 
 def add_block(text: str, block: str) -> str:

@@ -79,43 +79,32 @@ def steps(text: str) -> tuple[ExpressionStep, ...]:
     match = _NAME.match(text)
     if not match:
         return ()
-    found = [ExpressionStep("name", match[0])]
-    rest = text[match.end() :]
-    found += _read_following(rest)
-    if constructed and found[-1].how != "call":
-        found.append(ExpressionStep("call"))
-    return tuple(found)
+    found = (ExpressionStep("name", match[0]), *_read_following(text[match.end() :]))
+    return found if not constructed or found[-1].how == "call" else (*found, ExpressionStep("call"))
 
 
 def _read_following(rest: str) -> tuple[ExpressionStep, ...]:
     """Parse the steps after the first; returns _NOTHING if a part cannot be parsed."""
     found: list[ExpressionStep] = []
     while rest := rest.strip():
-        if match := _DOT.match(rest):
-            name = _NAME.match(rest, match.end())
-            if name:
-                found.append(ExpressionStep("member", name[0]))
-                rest = rest[name.end() :]
-            elif rest[match.end() : match.end() + 1] == "<":  # Rust's turbofish
-                rest = rest[_find_closing(rest, match.end()) :]
-            elif rest[match.end() : match.end() + 1] == "(":  # Go's type assertion
-                end = _find_closing(rest, match.end())
-                found.append(ExpressionStep("type", rest[match.end() + 1 : end - 1]))
-                rest = rest[end:]
-            else:
-                return _NOTHING
-        elif rest[0] == "(" or rest[0] == "{":
-            if rest[0] == "(" or not found or found[-1].how != "call":  # braces after a call are its last argument
-                found.append(ExpressionStep("call"))
-            rest = rest[_find_closing(rest, 0) :]
-        elif rest[0] == "[":
-            found.append(ExpressionStep("index"))
-            rest = rest[_find_closing(rest, 0) :]
-        elif rest[0] == "<":
-            rest = rest[_find_closing(rest, 0) :]
-        elif rest[0] in "!?" and rest[:2] not in ("!=", "?:", "??"):
+        dot = _DOT.match(rest)
+        rest = rest[dot.end() :] if dot else rest
+        opener = rest[:1]
+        if dot and (name := _NAME.match(rest)):
+            found.append(ExpressionStep("member", name[0]))
+            rest = rest[name.end() :]
+        elif opener in (("<", "(") if dot else ("<", "(", "{", "[")):
+            end = _find_closing(rest, 0)
+            if dot and opener == "(":  # Go's type assertion; `<` is Rust's turbofish
+                found.append(ExpressionStep("type", rest[1 : end - 1]))
+            elif opener == "[":
+                found.append(ExpressionStep("index"))
+            elif opener == "(" or (opener == "{" and not (found and found[-1].how == "call")):
+                found.append(ExpressionStep("call"))  # braces after a call are its last argument
+            rest = rest[end:]
+        elif not dot and opener in "!?" and rest[:2] not in ("!=", "?:", "??"):
             rest = rest[1:]
-        elif _ELSE.match(rest):
+        elif not dot and _ELSE.match(rest):
             break
         else:
             return _NOTHING
@@ -166,11 +155,10 @@ def parse_type(text: str) -> TypeText:
         if text.startswith("(") and _find_closing(text, 0) == len(text):
             first = _split_outside_brackets(text[1:-1], ",")[0].strip()  # Go's results, with or without names
             text = first.rpartition(" ")[2] if " " in first and "[" not in first and "=>" not in first else first
-            continue
-        if match := _TYPE_PREFIX.match(text):
+        elif match := _TYPE_PREFIX.match(text):
             text = text[match.end() :]
-            continue
-        break
+        else:
+            break
     if text.endswith("[]"):
         return TypeText("[]", (text[:-2],))
     match = _PATH.match(text)
@@ -178,14 +166,12 @@ def parse_type(text: str) -> TypeText:
         return TypeText("")
     head = re.sub(r"\s*(?:::|\\)\s*", ".", match[0].replace("\\", ".")).strip(".")
     rest = text[match.end() :].lstrip()
-    if rest[:1] in ("<", "["):
-        end = _find_closing(rest, 0)
-        if rest[:2] == "[]":
-            return TypeText("[]", (head,))
-        return TypeText(head, tuple(part.strip() for part in _split_outside_brackets(rest[1 : end - 1], ",")))
-    if rest.startswith(("=>", "->")):
-        return TypeText("")
-    return TypeText(head)
+    if rest.startswith("[]"):
+        return TypeText("[]", (head,))
+    if rest.startswith(("<", "[")):
+        inside = rest[1 : _find_closing(rest, 0) - 1]
+        return TypeText(head, tuple(part.strip() for part in _split_outside_brackets(inside, ",")))
+    return TypeText("" if rest.startswith(("=>", "->")) else head)
 
 
 def count_head_values(signature: str, name: str) -> tuple[int, int]:

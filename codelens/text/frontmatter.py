@@ -107,11 +107,8 @@ def _parse_field(chunk: str) -> tuple[str, Value | None, str]:
         return key, _read_value(_parse_node(chunk)), ""
     except ValueError as fault:
         if first.strip() and first not in "\"'[{|>&*!%@`#":
-            return (
-                key,
-                " ".join(chunk[found.end() :].split()),
-                f"`{key}` is not valid YAML, read as plain text: {fault}",
-            )
+            value = " ".join(chunk[found.end() :].split())
+            return key, value, f"`{key}` is not valid YAML, read as plain text: {fault}"
         return key, None, f"`{key}` is not valid YAML: {fault}"
 
 

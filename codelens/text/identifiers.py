@@ -7,7 +7,7 @@ underscores.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 _WORD = re.compile(
@@ -67,12 +67,10 @@ def fold_identifier(identifier: str) -> str:
 
 def is_short_for(short: str, name: str) -> bool:
     """Test whether a name has the letters of a shorter name in order, and the same first letter: `ctx` and `Context`."""
+    if not 0 < len(short) < len(name) or short[0].casefold() != name[0].casefold():
+        return False
     letters = iter(name.casefold())
-    return (
-        0 < len(short) < len(name)
-        and short[0].casefold() == name[0].casefold()
-        and all(c in letters for c in short.casefold())
-    )
+    return all(c in letters for c in short.casefold())
 
 
 def split_qualified(text: str) -> tuple[str, str]:
@@ -87,15 +85,19 @@ def split_qualified(text: str) -> tuple[str, str]:
     return (holder, name) if all(part.isidentifier() for part in holder.split(".")) else ("", text)
 
 
-class _Shapes(dict[int, str]):
-    """A self-filling table for str.translate: code point → the character that replaces it for matching with _WORD."""
+class CharacterTable(dict[int, str]):
+    """A self-filling table for str.translate, which replaces each character by the result of a function."""
+
+    def __init__(self, replace: Callable[[str], str]) -> None:
+        super().__init__()
+        self._replace = replace
 
     def __missing__(self, code_point: int) -> str:
-        shape = self[code_point] = _classify_character(chr(code_point))
-        return shape
+        replacement = self[code_point] = self._replace(chr(code_point))
+        return replacement
 
 
-_shapes = _Shapes()
+_shapes = CharacterTable(_classify_character)
 
 
 def is_cjk(word: str) -> bool:
@@ -123,9 +125,8 @@ def find_nearest_word(word: str, known: Iterable[str], meant: Mapping[str, str] 
     near = []
     for place, other in enumerate(known):
         slips = OSA.distance(word, other)
-        is_beginning = min(len(word), len(other)) >= SHORTEST_BEGINNING and (
-            word.startswith(other) or other.startswith(word)
-        )
+        short, long = sorted((word, other), key=len)
+        is_beginning = len(short) >= SHORTEST_BEGINNING and long.startswith(short)
         if word[:1] == other[:1] and (slips <= most or is_beginning):
             near.append((slips, place, other))
     return min(near)[2] if near else ""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
-from codelens.text.identifiers import is_cjk, split_cjk, split_identifier
+from codelens.text.identifiers import CharacterTable, is_cjk, split_cjk, split_identifier
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,17 +127,12 @@ def split_prefix(token: str) -> list[str]:
     ]
 
 
-class _FoldedCharacters(dict[int, str]):
-    """A self-filling table of simple case folding: each character maps to one character."""
-
-    def __missing__(self, code: int) -> str:
-        character = chr(code)
-        forms = (character.casefold(), character.lower(), character)
-        self[code] = next(form for form in forms if len(form) == 1)
-        return self[code]
+def _fold_character(character: str) -> str:
+    """Fold the case of a character to one character."""
+    return next(form for form in (character.casefold(), character.lower(), character) if len(form) == 1)
 
 
-_FOLDING = _FoldedCharacters()
+_FOLDING = CharacterTable(_fold_character)
 
 
 def fold(text: str) -> str:
@@ -171,10 +166,8 @@ def join_trigrams(text: str) -> str:
         rows = (keys >> 16) | (keys & 0xFF00) | ((keys & 0xFF) << 16) | (ord(_SEPARATOR) << 24)
         return rows.astype("<u4").tobytes().decode("ascii")
     codes = _make_folds().fold_codes(np.frombuffer(text.encode("utf-32-le"), "<u4")).astype(np.uint64)
-    blocks = [
-        _compute_trigram_keys(codes[at : at + TRIGRAM_BLOCK + 2], _CODE_BITS)
-        for at in range(0, len(codes), TRIGRAM_BLOCK)
-    ]
+    starts = range(0, len(codes), TRIGRAM_BLOCK)
+    blocks = [_compute_trigram_keys(codes[at : at + TRIGRAM_BLOCK + 2], _CODE_BITS) for at in starts]
     keys = blocks[0] if len(blocks) == 1 else _sort_distinct(np.concatenate(blocks))
     wide = np.full((len(keys), 4), ord(_SEPARATOR), "<u4")
     for place in range(3):

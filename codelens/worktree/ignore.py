@@ -119,13 +119,13 @@ class TrackedFiles:
 
     def holds(self, path: bytes) -> bool:
         """True if git tracks exactly this path: a file or a submodule."""
-        return self._lead + path[self._cut :] in self._tracked[0]
+        return self._lead + path[self._cut :] in self._tracked_paths[0]
 
     def holds_below(self, path: bytes) -> bool:
-        return self._lead + path[self._cut :] in self._tracked[1]
+        return self._lead + path[self._cut :] in self._tracked_paths[1]
 
     @cached_property
-    def _tracked(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
+    def _tracked_paths(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
         """The files, and all folders around them."""
         output = b""
         if (self._repository.git_folder / "index").exists():
