@@ -316,8 +316,8 @@ def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool
         else:
             plan.new.append(seen)
         with LazyTransaction(store, None) as transaction:
-            update = RepositoryUpdate(store, row, run, transaction)
-            update.begin(plan, {})
+            update = RepositoryUpdate(store, row, run, transaction, plan)
+            update.remove_documents()
             for job in update.list_jobs():
                 update.write(derive_file(job, settings, open_worker_embedder(settings)))
             link_update(update)

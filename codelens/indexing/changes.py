@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -39,6 +39,8 @@ class UpdatePlan:
     removed: list[DocumentState] = field(default_factory=list)
     skips: list[Skip] = field(default_factory=list)
     """Files that the walk skipped, and unchanged files that were skipped for their content before."""
+    moved: dict[str, RenamedFile] = field(default_factory=dict)
+    """New path of each moved file → its old document, which is one of `removed`."""
 
 
 def plan_update(
@@ -79,13 +81,12 @@ def keep_equal_files(root: Path, plan: UpdatePlan, is_current: IsCurrent) -> Non
         plan.suspects.append((seen, state))
 
 
-def find_renames(store: Store, root: Path, plan: UpdatePlan, is_current: IsCurrent) -> dict[str, RenamedFile]:
-    """Map the new path of each moved file to its old document. Reads only files as large as a removed one."""
+def find_renames(store: Store, root: Path, plan: UpdatePlan, is_current: IsCurrent) -> None:
+    """Find the moved files of the plan. Reads only files as large as a removed one."""
     gone: dict[int, list[DocumentState]] = defaultdict(list)
     for state in plan.removed:
         if is_current(state):
             gone[state.stamp.size].append(state)
-    moved: dict[str, RenamedFile] = {}
     for seen in plan.new:
         for state in gone.get(seen.stamp.size, ()):
             with suppress(OSError):
@@ -96,10 +97,9 @@ def find_renames(store: Store, root: Path, plan: UpdatePlan, is_current: IsCurre
                     language = detect_language(seen.path, file.read(HEAD))
                 if language == state.language:
                     packed = pickle.dumps(store.extraction_of(state.id))
-                    moved[seen.path] = RenamedFile(state.content_hash, state.path, packed)
+                    plan.moved[seen.path] = RenamedFile(state.content_hash, state.path, packed)
                     gone[seen.stamp.size].remove(state)
                     break
-    return moved
 
 
 def ensure_repositories(store: Store, roots: Iterable[Path], transaction: LazyTransaction) -> dict[Path, RepositoryRow]:
@@ -132,30 +132,24 @@ def rename_records(index: Path, names: Mapping[str, str]) -> list[Notice]:
 class RepositoryUpdate:
     """Writes the changes of one repository to the index, counts them, and notes which documents the linker must visit."""
 
-    def __init__(self, store: Store, repository: RepositoryRow, run: IndexRun, transaction: LazyTransaction) -> None:
+    def __init__(
+        self, store: Store, repository: RepositoryRow, run: IndexRun, transaction: LazyTransaction, plan: UpdatePlan
+    ) -> None:
+        """Count each file, for now, as its name and stamp suggest."""
         self.store, self.repository, self.run, self.transaction = store, repository, run, transaction
-        self.invalidation = Invalidation(store, repository.id)
-        self.tally = Tally()
-        self.plan = UpdatePlan()
-        self._moved: Mapping[str, RenamedFile] = {}
-        self._known: dict[str, DocumentState] = {}
-
-    def begin(self, plan: UpdatePlan, moved: Mapping[str, RenamedFile]) -> None:
-        """Remove the documents that are gone. Counts each file, for now, as its name and stamp suggest."""
-        self.plan, self._moved = plan, moved
+        self.plan, self.invalidation = plan, Invalidation(store, repository.id)
         self._known = {seen.path: state for seen, state in plan.suspects}
-        self.tally = Tally(
-            seen=len(plan.unchanged) + len(plan.suspects) + len(plan.new) + len(plan.skips),
-            added=len(plan.new) - len(moved),
-            changed=len(plan.suspects),
-            renamed=len(moved),
-            removed=len(plan.removed) - len(moved),
-            unchanged=len(plan.unchanged),
-        )
-        for gone in plan.removed:
-            self.note(gone)
+        new, changed, unchanged, moved = len(plan.new), len(plan.suspects), len(plan.unchanged), len(plan.moved)
+        files = Counter(seen=new + changed + unchanged + len(plan.skips), changed=changed, unchanged=unchanged)
+        files.update(added=new - moved, renamed=moved, removed=len(plan.removed) - moved)
+        self.tally = Tally(files)
+
+    def remove_documents(self) -> None:
+        """Remove the documents that are gone, and update the stamps of unchanged ones."""
+        for gone in self.plan.removed:
+            self.note_links(gone)
             self.store.remove_document(gone.id)
-        for seen, state in plan.unchanged:
+        for seen, state in self.plan.unchanged:
             self._update_stamp(state, seen)
 
     def list_jobs(self) -> Iterator[Job]:
@@ -163,7 +157,7 @@ class RepositoryUpdate:
         root = str(self.repository.root)
         hashes = {path: state.content_hash for path, state in self._known.items() if self.run.is_current(state)}
         for seen in sorted([*self.plan.new, *(seen for seen, _ in self.plan.suspects)], key=lambda f: f.path):
-            yield Job(root, seen, hashes.get(seen.path), self._moved.get(seen.path))
+            yield Job(root, seen, hashes.get(seen.path), self.plan.moved.get(seen.path))
 
     def write(self, result: Result) -> str:
         """Write the result for one file. Returns the file's path."""
@@ -171,11 +165,11 @@ class RepositoryUpdate:
         state = self._known.get(path)
         if isinstance(result, UnchangedFile):
             assert state is not None
-            self.tally.changed, self.tally.unchanged = self.tally.changed - 1, self.tally.unchanged + 1
+            self.tally.files.update(changed=-1, unchanged=1)
             self._update_stamp(state, result.seen)
             return path
         if state:
-            self.note(state)
+            self.note_links(state)
         if isinstance(result, Skip):
             if state:
                 self.store.remove_document(state.id)
@@ -194,7 +188,7 @@ class RepositoryUpdate:
         if self.run.progress:
             self.run.progress(Progress(phase, done, total, path))
 
-    def note(self, state: DocumentState) -> None:
+    def note_links(self, state: DocumentState) -> None:
         """Note what other documents may link to in this document, before it is replaced or removed."""
         self.transaction.begin()
         self.invalidation.note_document(state.id)
@@ -208,12 +202,10 @@ class RepositoryUpdate:
     def _count_skip(self, skip: Skip, state: DocumentState | None) -> None:
         """Correct the counts for a file that is skipped for its content."""
         self.plan.skips.append(skip)
-        if state:
-            self.tally.changed, self.tally.removed = self.tally.changed - 1, self.tally.removed + 1
-        elif skip.path in self._moved:
-            self.tally.renamed, self.tally.removed = self.tally.renamed - 1, self.tally.removed + 1
+        if state or skip.path in self.plan.moved:
+            self.tally.files.update({"changed" if state else "renamed": -1, "removed": 1})
         else:
-            self.tally.added -= 1
+            self.tally.files["added"] -= 1
 
     def write_skips(self) -> None:
         """Store which files this walk skipped and why; writes only the differences."""

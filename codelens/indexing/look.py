@@ -65,7 +65,8 @@ def note_run(
     if has_written:
         # A build tells the time of a file, if it has enough of them. The rest is what each run takes: at least that of its walk.
         walk = sum(tally.walk_seconds for tally in tallies.values())
-        files = sum(tally.added + tally.changed + tally.renamed + tally.removed for tally in tallies.values())
+        differing = ("added", "changed", "renamed", "removed")
+        files = sum(tally.files[kind] for tally in tallies.values() for kind in differing)
         each = seconds / max(files, ENOUGH_FILES) if run.batches else _read_pace(store)[1]
         transaction.begin()
         store.set_meta(INDEXED_AT, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))

@@ -99,13 +99,8 @@ def _build_report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally)
     return IndexReport(
         index=str(run.index),
         root=str(row.root),
-        seen=tally.seen,
+        **tally.files,
         indexed=documents,
-        added=tally.added,
-        changed=tally.changed,
-        renamed=tally.renamed,
-        removed=tally.removed,
-        unchanged=tally.unchanged,
         symbols=sum(n for kind, n in kinds.items() if kind not in CHUNK_KINDS),
         chunks=sum(n for kind, n in kinds.items() if kind in CHUNK_KINDS and kind not in no_chunks),
         skipped=skipped,
@@ -140,8 +135,9 @@ def update_repository(
 
     if not verify:
         keep_equal_files(root, plan, run.is_current)
-    update = RepositoryUpdate(store, repository, run, transaction)
-    update.begin(plan, find_renames(store, root, plan, run.is_current))
+    find_renames(store, root, plan, run.is_current)
+    update = RepositoryUpdate(store, repository, run, transaction, plan)
+    update.remove_documents()
     total = len(plan.new) + len(plan.suspects)
     for number, result in enumerate(derive_all(update.list_jobs(), run.settings, kept=workers), start=1):
         update.report_progress("index", number, total, update.write(result))

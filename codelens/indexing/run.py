@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -59,14 +60,9 @@ class IndexRun:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of what a run did to one repository."""
+    """The counts and notes of what a run did to one repository."""
 
-    seen: int = 0
-    added: int = 0
-    changed: int = 0
-    renamed: int = 0
-    removed: int = 0
-    unchanged: int = 0
+    files: Counter[str]  # Fields of IndexReport → number: seen, added, changed, renamed, removed, unchanged
     wrote: bool = False
     notices: tuple[Notice, ...] = ()
     cpu_seconds: dict[str, float] = field(default_factory=dict)  # Phase → CPU seconds of all processes

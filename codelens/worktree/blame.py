@@ -99,9 +99,8 @@ def _read_lineage(head: Head, until: float) -> list[_LineageCommit]:
     def read_log(*options: str, given: bytes = b"") -> Iterator[Sequence[str]]:
         """Read (commit, parents, time, author) of each commit."""
         shape = ("--no-show-signature", "--no-notes", "--no-color", "--format=%H%x00%P%x00%ct%x00%an <%ae>%x00")
-        fields = (
-            run_git_within(head, until, "log", *shape, *options, given=given).decode("utf-8", "replace").split("\0")
-        )
+        output = run_git_within(head, until, "log", *shape, *options, given=given)
+        fields = output.decode("utf-8", "replace").split("\0")
         return ((fields[at].strip(), *fields[at + 1 : at + 4]) for at in range(0, len(fields) - 4, 4))
 
     last = read_log("--first-parent", f"--max-count={MOST_LINE_COMMITS}", head.commit, "--")
@@ -120,10 +119,8 @@ def _apply_diffs(files: Files, head: Head, lineage: Sequence[_LineageCommit], un
     """Apply the diffs of these commits, oldest first, each against its first parent. Renamed files keep their lines; binary
     files have none."""
     given = "".join(f"{' '.join((commit.name, *commit.parents[:1]))}\n" for commit in lineage).encode()
-    below = [head.below] if head.below else []
-    raw = run_git_within(
-        head, until, "-c", f"core.bigFileThreshold={MOST_DIFFED}", *_DIFF_TREE, "--", *below, given=given
-    )
+    arguments = (*_DIFF_TREE, "--", *([head.below] if head.below else []))
+    raw = run_git_within(head, until, "-c", f"core.bigFileThreshold={MOST_DIFFED}", *arguments, given=given)
     names = [(0, max(raw.find(b"\n"), 0)), *(match.span(1) for match in _COMMIT_LINE.finditer(raw))]
     ends = [*(start for start, _ in names[1:]), len(raw)]
     places = {raw[start:stop].decode(): (stop, end) for (start, stop), end in zip(names, ends, strict=True)}
