@@ -46,11 +46,11 @@ def collect_facts(names: Sequence[str], place: Workplace | None, cwd: Path) -> l
 
     Raises UsageError for a name without a state, and the errors of building an index.
     """
-    from codelens.worktree.commits import find_repository
+    from codelens.worktree.repository import find_enclosing_repository
 
     with nullcontext() if place is None else place.open() as index:
         rows = index.info().repositories if index else ()
-        repository = next(filter(None, map(find_repository, [cwd, *(Path(row.root) for row in rows)])), None)
+        repository = next(filter(None, map(find_enclosing_repository, [cwd, *(Path(row.root) for row in rows)])), None)
         states = [_find_state(name, index, cwd, repository) for name in names]
         commits = [state for state in states if state.commit]
         facts_of_commits: list[list[SnapshotDocument]] = []
@@ -108,10 +108,10 @@ def _find_state(name: str, index: Index | None, cwd: Path, repository: Repositor
 
 def _index_commits(states: Sequence[State], root: Path, name: str, settings: Settings) -> list[list[SnapshotDocument]]:
     """Index the tree of each commit in a temporary folder, and collect its documents."""
-    from codelens.worktree.commits import find_repository, lay_tree
-    from codelens.worktree.repository import GitError
+    from codelens.worktree.commits import lay_tree
+    from codelens.worktree.repository import GitError, find_enclosing_repository
 
-    repository = find_repository(root)
+    repository = find_enclosing_repository(root)
     assert repository is not None
     below = root.resolve().relative_to(repository.top.resolve()).as_posix()
     quick = replace(settings, vector=False, fuzzy=False, snapshots_kept=0)

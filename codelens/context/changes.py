@@ -20,9 +20,10 @@ from codelens.model.search import Notice
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts
-from codelens.worktree.commits import diff_range, diff_staged, find_repository
+from codelens.worktree.commits import diff_range, diff_staged
 from codelens.worktree.diffs import FileChange, Hunk, read_diff
 from codelens.worktree.files import escape_path
+from codelens.worktree.repository import find_enclosing_repository
 
 NEW, OLD, OTHER = "new-state", "old-state", "other-state"  # Which side of a diff the index holds; OTHER for neither
 MOST_TRIED = 200  # Most positions tried for a hunk that moved, nearest first. The rarest line of a hunk has fewer.
@@ -114,7 +115,7 @@ def read_change(change: Change, store: Store) -> bytes:
     if change.diff is not None:
         return change.diff
     roots = [Path(change.cwd), *(r.root for r in store.documents.list_repositories())]
-    repository = next((found for root in roots if (found := find_repository(root)) is not None), None)
+    repository = next((found for root in roots if (found := find_enclosing_repository(root)) is not None), None)
     if repository is None:
         raise UsageError("no git repository here", "give the diff itself with --diff FILE, or `git diff | … --diff -`")
     return diff_staged(repository) if change.staged else diff_range(repository, change.revisions)
@@ -162,7 +163,7 @@ def _make_document_finder(change: Change, store: Store) -> Callable[[str], Itera
     """Make a function that finds the documents for a path below the top of a git repository, the working directory, or a root."""
     repositories = store.documents.list_repositories()
     folders = [Path(change.cwd), *(r.root for r in repositories)]
-    tops = [found.top for folder in folders if (found := find_repository(folder)) is not None]
+    tops = [found.top for folder in folders if (found := find_enclosing_repository(folder)) is not None]
     bases = [Path(os.path.realpath(path)) for path in dict.fromkeys([*tops, *folders])]
     roots = {r.id: os.path.realpath(r.root) for r in repositories}
 

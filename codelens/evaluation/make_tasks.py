@@ -44,7 +44,7 @@ def find_repository(place: Path) -> Repository:
     hint = "name a clone with its history, as codelens eval make-tasks ../clone --out ../tasks"
     if not place.is_dir():
         raise UsageError(f"no such folder: {place}", hint)
-    repository = open_bare_repository(place.resolve()) or find_enclosing_repository(place.resolve())
+    repository = open_bare_repository(place.resolve()) or find_enclosing_repository(place)
     if repository is None:
         raise UsageError(f"{place} is not in a git repository", hint)
     return repository
@@ -63,7 +63,7 @@ def choose_name(repository: Repository, name: str = "") -> str:
 
 def prepare_folder(folder: Path, name: str) -> None:
     """Create the folder, or remove the files that an earlier run with this name made. Raises UsageError and CannotWrite."""
-    if find_enclosing_repository(folder.resolve()) is not None:
+    if find_enclosing_repository(folder) is not None:
         reason = "the ignore rules around it would decide what of the trees is indexed"
         raise UsageError(f"{folder} lies in a git repository", f"name one outside, as --out ~/tasks: {reason}")
     if folder.exists() and not folder.is_dir():

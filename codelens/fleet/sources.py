@@ -28,11 +28,11 @@ from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.store.connection import writer_lock
 from codelens.text.notation import parse_json, parse_toml
-from codelens.worktree.commits import find_repository, lay_tree, list_tree_files, resolve_commit
+from codelens.worktree.commits import lay_tree, list_tree_files, resolve_commit
 from codelens.worktree.history import find_head
 from codelens.worktree.place import INDEX_FOLDER
 from codelens.worktree.remote import fetch_tree, resolve_remote_commit
-from codelens.worktree.repository import GitError, Repository, open_bare_repository
+from codelens.worktree.repository import GitError, Repository, find_enclosing_repository, open_bare_repository
 
 OWN_KEYS = ("name", "path", "url", "ref", "group")
 URL = re.compile(r"(?:https?|ssh|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+")
@@ -180,7 +180,7 @@ def look_at_all(sources: Iterable[FleetSource]) -> list[SourceLook]:
 
 def _open_repository(source: FleetSource) -> Repository:
     """Open the git repository of a source. Raises GitError if its folder is not in a repository."""
-    repository = open_bare_repository(Path(source.path)) or find_repository(Path(source.path))
+    repository = open_bare_repository(Path(source.path)) or find_enclosing_repository(Path(source.path))
     if repository is None:
         raise GitError(f"{source.path} is not a git repository, so it has no '{source.ref}'")
     return repository

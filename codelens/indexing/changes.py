@@ -42,6 +42,38 @@ class UpdatePlan:
     moved: dict[str, RenamedFile] = field(default_factory=dict)
     """New path of each moved file → its old document, which is one of `removed`."""
 
+    def keep_equal_files(self, root: Path, is_current: IsCurrent) -> None:
+        """Move the suspects whose content is as indexed to `unchanged`. A worker would take ten times as long for them."""
+        suspects, self.suspects = self.suspects, []
+        for seen, state in suspects:
+            with suppress(OSError):
+                if is_current(state) and seen.stamp.size == state.stamp.size:
+                    let_clock_tick(seen.stamp.mtime_ns)
+                    if hash_file(root / seen.os_path) == state.content_hash:
+                        self.unchanged.append((seen, state))
+                        continue
+            self.suspects.append((seen, state))
+
+    def find_renames(self, store: Store, root: Path, is_current: IsCurrent) -> None:
+        """Find the files that were moved, for `moved`. Reads only files as large as a removed one."""
+        gone: dict[int, list[DocumentState]] = defaultdict(list)
+        for state in self.removed:
+            if is_current(state):
+                gone[state.stamp.size].append(state)
+        for seen in self.new:
+            for state in gone.get(seen.stamp.size, ()):
+                with suppress(OSError):
+                    path = root / seen.os_path
+                    if hash_file(path) != state.content_hash:
+                        continue
+                    with path.open("rb") as file:
+                        language = detect_language(seen.path, file.read(HEAD))
+                    if language == state.language:
+                        packed = pickle.dumps(store.extraction_of(state.id))
+                        self.moved[seen.path] = RenamedFile(state.content_hash, state.path, packed)
+                        gone[seen.stamp.size].remove(state)
+                        break
+
 
 def plan_update(
     tree: Iterable[SeenFile | Skip], store: Store, row: RepositoryRow, is_current: IsCurrent, verify: bool = False
@@ -66,40 +98,6 @@ def plan_update(
                 plan.new.append(entry)
     plan.removed = [gone[path] for path in sorted(gone)]
     return plan
-
-
-def keep_equal_files(root: Path, plan: UpdatePlan, is_current: IsCurrent) -> None:
-    """Move the suspects whose content is as indexed to `unchanged`. A worker would take ten times as long for them."""
-    suspects, plan.suspects = plan.suspects, []
-    for seen, state in suspects:
-        with suppress(OSError):
-            if is_current(state) and seen.stamp.size == state.stamp.size:
-                let_clock_tick(seen.stamp.mtime_ns)
-                if hash_file(root / seen.os_path) == state.content_hash:
-                    plan.unchanged.append((seen, state))
-                    continue
-        plan.suspects.append((seen, state))
-
-
-def find_renames(store: Store, root: Path, plan: UpdatePlan, is_current: IsCurrent) -> None:
-    """Find the moved files of the plan. Reads only files as large as a removed one."""
-    gone: dict[int, list[DocumentState]] = defaultdict(list)
-    for state in plan.removed:
-        if is_current(state):
-            gone[state.stamp.size].append(state)
-    for seen in plan.new:
-        for state in gone.get(seen.stamp.size, ()):
-            with suppress(OSError):
-                path = root / seen.os_path
-                if hash_file(path) != state.content_hash:
-                    continue
-                with path.open("rb") as file:
-                    language = detect_language(seen.path, file.read(HEAD))
-                if language == state.language:
-                    packed = pickle.dumps(store.extraction_of(state.id))
-                    plan.moved[seen.path] = RenamedFile(state.content_hash, state.path, packed)
-                    gone[seen.stamp.size].remove(state)
-                    break
 
 
 def ensure_repositories(store: Store, roots: Iterable[Path], transaction: LazyTransaction) -> dict[Path, RepositoryRow]:

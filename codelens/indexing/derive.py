@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import xxhash
@@ -17,16 +17,7 @@ from codelens.config import Settings
 from codelens.embed.base import Embedder
 from codelens.indexing.chunk import BLANKS, Gap, build_chunk, build_sections, cut_text, strip_gaps
 from codelens.indexing.embedding import embed_document, embed_pieces, list_pieces
-from codelens.indexing.extract import (
-    NOTHING,
-    extract,
-    find_quoted_units,
-    from_original,
-    list_own_texts,
-    list_searched_texts,
-    map_units,
-    to_original,
-)
+from codelens.indexing.extract import extract, find_quoted_units, list_own_texts, list_searched_texts, map_units
 from codelens.indexing.files import ReadText, Survey, decode_blocks, let_clock_tick, open_regular, survey_file
 from codelens.indexing.markup import Heading, find_headings
 from codelens.indexing.run import compute_current_recipe
@@ -95,7 +86,7 @@ def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | No
     is_moved = job.moved and job.moved.content_hash == read.content_hash
     extraction = (is_moved and _rename_extraction(job, decoded)) or extract(text, path, language, job.grammar_fault)
     texts = list_searched_texts(text, language, extraction.units)
-    mapped = to_original(extraction, text, decoded)
+    mapped = _map_offsets(extraction, text.to_original, decoded)
     vectors, file_vector = embed_document(path, language, extraction, texts, embedder)
     searched = decoded.text  # by phrases and patterns; for a notebook this is its cells, without outputs and JSON
     if language == NOTEBOOK:
@@ -121,13 +112,27 @@ def derive(job: Job, read: ReadText, settings: Settings, embedder: Embedder | No
 
 def _rename_extraction(job: Job, decoded: DecodedText) -> Extraction | None:
     """Put the new file name into the chunks of the old extraction. Returns None if the file must be extracted again."""
-    path, old = job.seen.path, from_original(pickle.loads(job.moved.extraction), decoded) if job.moved else None
-    if not job.moved or not old or classify_path(path) or any(u.kind in NOTE_KINDS for u in old.units):
-        return None  # the kind of a note depends on its folder
+    path = job.seen.path
+    if not job.moved or decoded.encoding != "utf-8" or classify_path(path):
+        return None
+    old = _map_offsets(pickle.loads(job.moved.extraction), lambda offset: offset - decoded.bom, decoded)
+    if any(u.kind in NOTE_KINDS for u in old.units):  # the kind of a note depends on its folder
+        return None
     old_name, name = job.moved.old_path.rpartition("/")[2], path.rpartition("/")[2]
     is_named = ("toplevel", "text")
     units = tuple(replace(u, name=name) if u.kind in is_named and u.name == old_name else u for u in old.units)
     return replace(old, units=units)
+
+
+def _map_offsets(extraction: Extraction, there: Callable[[int], int], decoded: DecodedText) -> Extraction:
+    """Convert between offsets in UTF-8 and in the file's own bytes, unless they are the same."""
+    if decoded.encoding == "utf-8" and not decoded.bom:
+        return extraction
+    units = map_units(extraction.units, there)
+    references = tuple(r._replace(start=there(r.start)) for r in extraction.references)
+    imports = tuple(i._replace(start=there(i.start)) for i in extraction.imports)
+    bindings = tuple(b._replace(start=there(b.start)) for b in extraction.bindings)
+    return replace(extraction, units=units, references=references, imports=imports, bindings=bindings)
 
 
 def build_postings(path: str, units: Sequence[Unit], texts: Sequence[str]) -> tuple[Posting, ...]:
@@ -166,11 +171,11 @@ def derive_large(job: Job, settings: Settings, embedder: Embedder | None) -> Res
         *facts,
         language=row.name,
         recipe=compute_current_recipe(row.name, settings),
-        extraction=replace(NOTHING, fault=job.grammar_fault or too_large),
+        extraction=Extraction(fault=job.grammar_fault or too_large),
         references=PackedReferences(b"", ""),
         postings=(),
         vectors=(),
-        file_vector=embed_document(job.seen.path, row.name, NOTHING, (), embedder)[1],
+        file_vector=embed_document(job.seen.path, row.name, Extraction(), (), embedder)[1],
         embedder=embedder.compute_fingerprint() if embedder else "",
         trigrams="" if settings.fuzzy else None,
         snapshot=b"",

@@ -1,7 +1,7 @@
 """Extracts units, references and imports from the decoded text of code, documents, notebooks and notes.
 
 If a grammar fails, its file loses its symbols but not its text: chunks take their place. Offsets count UTF-8 bytes, as parsers
-do, until `to_original` maps them to the file's own bytes. A note is one unit, since one thought is one answer."""
+do, until `derive` maps them to the file's own bytes. A note is one unit, since one thought is one answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from codelens.lang.comments import find_todos
 from codelens.lang.parser import GrammarMissing
 from codelens.lang.registry import PLAIN_TEXT, Language, languages, map_accepted_names
 from codelens.model.code import CHUNK_KINDS, PARTLY, TODO, Span
-from codelens.model.extraction import DecodedText, Extraction, Reference, Unit
+from codelens.model.extraction import Extraction, Reference, Unit
 from codelens.model.fast_dataclass import replace
 from codelens.notes.note import classify_path, read_note
 from codelens.text.lines import Excerpt, TextMap, map_text
@@ -47,7 +47,7 @@ def read_cells(text: TextMap, path: str, grammar_fault: str) -> Extraction | Non
         else:
             cell_text = map_text(cell.source.utf8.decode("utf-8", "replace"))
             units = tuple(build_sections(cell_text, name, MARKDOWN, above))
-            sections = Extraction("", units, find_mentions(cell_text, MARKDOWN, units), ())
+            sections = Extraction(units=units, references=find_mentions(cell_text, MARKDOWN, units))
             extraction = add_quoted(sections, cell_text, MARKDOWN)
         cells.append(_move_cell(extraction, cell.source, text, number))
         number += len(extraction.units)
@@ -75,7 +75,6 @@ def _move_cell(cell: Extraction, source: Excerpt, text: TextMap, number: int) ->
 
 def _join_cells(cells: Sequence[Extraction]) -> Extraction:
     return Extraction(
-        namespace="",
         units=tuple(unit for cell in cells for unit in cell.units),
         references=tuple(reference for cell in cells for reference in cell.references),
         imports=tuple(import_ for cell in cells for import_ in cell.imports),
@@ -105,10 +104,7 @@ def extract_note(text: TextMap, path: str) -> Extraction:
     places = [Reference("place", link.path, link.symbol, 0, links_start, line) for link in links]
     outside = [reference for reference in find_mentions(text, MARKDOWN, units) if reference.start >= body]
     fault = f"{NOT_READ}: {'; '.join(note.faults)}" if note.faults else ""
-    return Extraction("", tuple(units), (*places, *outside), (), fault)
-
-
-NOTHING = Extraction("", (), (), ())
+    return Extraction(units=tuple(units), references=(*places, *outside), fault=fault)
 
 
 def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") -> Extraction:
@@ -119,7 +115,7 @@ def extract(text: TextMap, path: str, language: str, grammar_fault: str = "") ->
     if row.chunks == "cells" and (cells := read_cells(text, path, grammar_fault)) is not None:
         return cells
     is_read = not grammar_fault and (row.grammar or language in READERS)
-    symbols = _try_symbols(text, language) if is_read else replace(NOTHING, fault=grammar_fault)
+    symbols = _try_symbols(text, language) if is_read else Extraction(fault=grammar_fault)
     chunks = chunk_text(text, path.rpartition("/")[2], language, row.chunks, symbols.units)
     todos: Sequence[Unit] = ()
     if symbols.fault in ("", PARTLY):
@@ -142,9 +138,9 @@ def _try_symbols(text: TextMap, language: str, definitions_only: bool = False) -
     try:
         return extract_symbols(text.utf8, language, definitions_only)
     except GrammarMissing as missing:
-        return replace(NOTHING, fault=str(missing))
+        return Extraction(fault=str(missing))
     except Exception as error:  # a fault costs this file its symbols, never the run
-        return replace(NOTHING, fault=f"{type(error).__name__}: {error}")
+        return Extraction(fault=f"{type(error).__name__}: {error}")
 
 
 def _merge_chunks(symbols: Extraction, chunks: Sequence[Unit]) -> Extraction:
@@ -200,28 +196,6 @@ def list_own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:
         parts.append(text.utf8[start : unit.span.end])
         texts.append(b"\n".join(parts).decode("utf-8", "replace"))
     return texts
-
-
-def to_original(extraction: Extraction, text: TextMap, decoded: DecodedText) -> Extraction:
-    """Convert offsets in UTF-8 to offsets in the file's own bytes."""
-    if decoded.encoding == "utf-8" and not decoded.bom:
-        return extraction
-    return _map_offsets(extraction, text.to_original)
-
-
-def from_original(extraction: Extraction, decoded: DecodedText) -> Extraction | None:
-    """Convert offsets in the file's own bytes to UTF-8; None if the file must be extracted again."""
-    if decoded.encoding != "utf-8":
-        return None
-    return _map_offsets(extraction, lambda offset: offset - decoded.bom) if decoded.bom else extraction
-
-
-def _map_offsets(extraction: Extraction, there: Callable[[int], int]) -> Extraction:
-    units = map_units(extraction.units, there)
-    references = tuple(r._replace(start=there(r.start)) for r in extraction.references)
-    imports = tuple(i._replace(start=there(i.start)) for i in extraction.imports)
-    bindings = tuple(b._replace(start=there(b.start)) for b in extraction.bindings)
-    return replace(extraction, units=units, references=references, imports=imports, bindings=bindings)
 
 
 def map_units(units: Sequence[Unit], there: Callable[[int], int]) -> tuple[Unit, ...]:

@@ -10,14 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from codelens.indexing.changes import (
-    RepositoryUpdate,
-    ensure_repositories,
-    find_renames,
-    keep_equal_files,
-    plan_update,
-    rename_records,
-)
+from codelens.indexing.changes import RepositoryUpdate, ensure_repositories, plan_update, rename_records
 from codelens.indexing.embedding import embed_again, open_chosen_embedder
 from codelens.indexing.link import link_update
 from codelens.indexing.look import note_run
@@ -134,8 +127,8 @@ def update_repository(
     walk_seconds = time.perf_counter() - started
 
     if not verify:
-        keep_equal_files(root, plan, run.is_current)
-    find_renames(store, root, plan, run.is_current)
+        plan.keep_equal_files(root, run.is_current)
+    plan.find_renames(store, root, run.is_current)
     update = RepositoryUpdate(store, repository, run, transaction, plan)
     update.remove_documents()
     total = len(plan.new) + len(plan.suspects)

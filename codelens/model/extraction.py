@@ -114,10 +114,10 @@ class Import(NamedTuple):
 class Extraction:
     """The units, references and imports that a grammar found in one text. `fault` is the reason for missing parts."""
 
-    namespace: str  # The package or namespace that the file declares, as written; empty if none
-    units: tuple[Unit, ...]
-    references: tuple[Reference, ...]
-    imports: tuple[Import, ...]
+    namespace: str = ""  # The package or namespace that the file declares, as written
+    units: tuple[Unit, ...] = ()
+    references: tuple[Reference, ...] = ()
+    imports: tuple[Import, ...] = ()
     fault: str = ""
     bindings: tuple[Binding, ...] = ()
 

@@ -130,7 +130,7 @@ def collect_pairs(trees: Sequence[Path], progress: ProgressSink | None = None) -
             is_held_out, is_learnt = share < HELD_OUT_SHARE, share >= HELD_OUT_SHARE + VALIDATION_SHARE
             part = HELD_OUT if is_held_out else LEARNT if is_learnt else VALIDATION
             pairs_found.append(OwnPair(pair, number, part))
-        repository = find_enclosing_repository(tree.resolve())
+        repository = find_enclosing_repository(tree)
         if repository is None or repository.common in histories:
             continue
         histories.add(repository.common)

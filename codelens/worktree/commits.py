@@ -10,7 +10,7 @@ from pathlib import Path
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass
 from codelens.worktree.diffs import FileChange, read_diff
-from codelens.worktree.repository import GitError, Repository, find_enclosing_repository, run_git
+from codelens.worktree.repository import GitError, Repository, run_git
 
 _COMMIT = b"\0codelens commit\0"
 _COMMIT_LINE = re.compile(rb"^([0-9a-f]{40,64})\n", re.MULTILINE)
@@ -217,7 +217,3 @@ def resolve_commit(repository: Repository, name: str) -> str:
     except GitError as fault:
         message = f"no commit '{name}'" if "Needed a single revision" in str(fault) else str(fault)
         raise GitError(message) from None
-
-
-def find_repository(start: Path) -> Repository | None:
-    return find_enclosing_repository(start.resolve())

@@ -65,7 +65,7 @@ def find_head(root: Path) -> Head:
     repository = find_enclosing_repository(root)
     if repository is None:
         raise GitError("not a git repository")
-    below = root.relative_to(repository.top).as_posix()
+    below = root.resolve().relative_to(repository.top).as_posix()
     cut = (read_regular(repository.common / "shallow") or b"").decode("ascii", "replace").split()
     commit = _read_ref(repository)
     try:

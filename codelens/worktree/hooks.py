@@ -45,7 +45,7 @@ class Hooks:
 
 def find_hooks(start: Path) -> Hooks:
     """Find the hooks that git runs in the work tree of `start`. Raises UsageError outside a repository."""
-    repository = find_enclosing_repository(start.resolve())
+    repository = find_enclosing_repository(start)
     if repository is None:
         raise UsageError(f"no git repository in {start} or above it")
     chosen = read_configuration(repository).get("core.hookspath")

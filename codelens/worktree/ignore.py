@@ -222,7 +222,7 @@ def _enter_repository(scope: IgnoreScope, repository: Repository | None, folder:
 def find_tracking_fault(root: Path) -> str:
     """Find the reason why git cannot list its tracked files here, as one line; else empty. Without that list, a tracked file
     that matches an ignore pattern counts as ignored."""
-    repository = find_enclosing_repository(root.resolve())
+    repository = find_enclosing_repository(root)
     if repository is None:
         return ""
     try:

@@ -42,7 +42,7 @@ def is_home(folder: Path) -> bool:
 
 def find_git_top(start: Path) -> Path | None:
     """Find the top folder of the work tree that contains `start`, by its `.git`, without running git."""
-    repository = find_enclosing_repository(start.resolve())
+    repository = find_enclosing_repository(start)
     return repository.top if repository else None
 
 
@@ -106,7 +106,7 @@ def is_tracked(index: Path) -> bool:
     repository = find_enclosing_repository(index.parent)
     if repository is None:
         return False
-    below = index.relative_to(repository.top.resolve()).as_posix()
+    below = index.relative_to(repository.top).as_posix()
     if not any(repository.git_folder.glob("sharedindex.*")):
         try:
             with (repository.git_folder / "index").open("rb") as file:

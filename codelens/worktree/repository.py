@@ -47,7 +47,8 @@ def open_bare_repository(folder: Path) -> Repository | None:
 
 
 def find_enclosing_repository(start: Path) -> Repository | None:
-    """Find the nearest repository that contains `start`."""
+    """Find the nearest repository that contains `start`. Its paths are absolute, without links."""
+    start = start.resolve()
     return next(filter(None, map(open_repository, (start, *start.parents))), None)
 
 
