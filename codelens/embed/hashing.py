@@ -18,7 +18,7 @@ import xxhash
 
 from codelens.embed.base import EmbeddedFields, Embedder, scale_to_int8
 from codelens.text.identifiers import is_cjk
-from codelens.text.terms import count_tokens, index_terms
+from codelens.text.terms import count_tokens, split_into_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,9 +62,7 @@ def read_common_words() -> frozenset[str]:
 
 def list_token_features(token: str, filler: int) -> Iterator[int]:
     """List the features of a token's words: those of the full-text index, but not the whole token if it has several."""
-    words = index_terms(token).split()
-    several = words[1:] if len(words) > 1 and not is_cjk(words[0]) else words
-    return chain.from_iterable(_compute_word_features(word, filler) for word in several)
+    return chain.from_iterable(_compute_word_features(word, filler) for word in split_into_words(token))
 
 
 @lru_cache(maxsize=MOST_WORDS)

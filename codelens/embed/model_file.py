@@ -21,9 +21,7 @@ import xxhash
 
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.identifiers import is_cjk
 from codelens.text.notation import parse_json
-from codelens.text.terms import join_terms
 
 MAGIC = b"codelens embedding 1\n"
 ALIGNMENT = 64
@@ -138,12 +136,6 @@ def _round_up_to_alignment(size: int) -> int:
 PIECE = "\t"  # Prefix of the names of rows for word pieces
 LONGEST_PIECE = 10
 MOST_PIECES = 12  # Maximum number of pieces per word. Longer strings are not words.
-
-
-def split_token(token: str) -> list[str]:
-    """Split an identifier into words in lower case: 'getHTTPResponse' → get, http, response. Returns none for encoded data."""
-    terms = join_terms(token).split()
-    return terms[1:] if len(terms) > 1 and not is_cjk(terms[0]) else terms
 
 
 def find_word_rows(word: str, find: Callable[[str], int | None]) -> list[int]:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codelens.embed.base import EmbeddedFields, scale_to_int8
-from codelens.embed.model_file import ModelFile, find_word_rows, hash_name, split_token
-from codelens.text.terms import count_tokens, split_tokens_cached, tokens
+from codelens.embed.model_file import ModelFile, find_word_rows, hash_name
+from codelens.text.terms import count_tokens, split_into_words, split_tokens_cached, tokens
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,7 +47,7 @@ class StaticEmbedder:
         self.least_cosine = float(card.get("least_cosine", 0.0))
 
     def knows_any_word(self, text: str) -> bool:
-        return any(self._file.find_row(word) is not None for token in tokens(text) for word in split_token(token))
+        return any(self._file.find_row(word) is not None for token in tokens(text) for word in split_into_words(token))
 
     def compute_fingerprint(self) -> str:
         """Hash the model: equal numbers give equal vectors, whatever the file's name."""
@@ -60,7 +60,7 @@ class StaticEmbedder:
         """Sum the words' rows with their query weights; empty if no word has a row."""
         counts: dict[tuple[ModelFile, int], int] = {}
         for token, count in count_tokens(text).items():
-            for word in split_token(token):
+            for word in split_into_words(token):
                 if self._queries and (row := self._queries.find_row(word)) is not None:
                     table, rows = self._queries, [row]
                 else:
@@ -98,7 +98,7 @@ class StaticBatch(dict[str, bytes]):
 
     def __missing__(self, token: str) -> bytes:
         parts = []
-        for word in split_token(token):
+        for word in split_into_words(token):
             if (packed := self._words.get(word)) is None:
                 rows = find_word_rows(word, lambda name: self._row_of_key.get(hash_name(name)))
                 packed = self._words[word] = array("i", rows).tobytes()

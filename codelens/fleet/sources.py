@@ -28,10 +28,9 @@ from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.store.connection import writer_lock
 from codelens.text.notation import parse_json, parse_toml
-from codelens.worktree.commits import lay_tree, list_tree_files, resolve_commit
+from codelens.worktree.commits import fetch_tree, lay_tree, list_tree_files, resolve_commit, resolve_remote_commit
 from codelens.worktree.history import find_head
 from codelens.worktree.place import INDEX_FOLDER
-from codelens.worktree.remote import fetch_tree, resolve_remote_commit
 from codelens.worktree.repository import GitError, Repository, find_enclosing_repository, open_bare_repository
 
 OWN_KEYS = ("name", "path", "url", "ref", "group")

@@ -14,15 +14,7 @@ from codelens.indexing.changes import RepositoryUpdate, ensure_repositories, pla
 from codelens.indexing.embedding import embed_again, open_chosen_embedder
 from codelens.indexing.link import link_update
 from codelens.indexing.look import note_run
-from codelens.indexing.run import (
-    IndexRun,
-    LazyTransaction,
-    PhaseClock,
-    Tally,
-    apply_walk_rules,
-    format_skip_rules,
-    name_skip_rules_key,
-)
+from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, Tally, apply_walk_rules
 from codelens.indexing.workers import KeptWorkers, derive_all
 from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SkipReason
 from codelens.model.fast_dataclass import replace
@@ -118,15 +110,12 @@ def update_repository(
     """Bring the index of one repository up to date with its tree. The caller holds the writer lock."""
     root, writes, clock = repository.root, transaction.writes, PhaseClock()
     run = apply_walk_rules(store, repository, run, transaction)
-
-    # Other rules may skip a file that is indexed, or take one that was skipped: all files are read again.
-    verify = run.verify or run.force or store.meta(name_skip_rules_key(repository)) != format_skip_rules(run.settings)
     started, folders = time.perf_counter(), dict[str, int]()
     tree = walk_tree(root, run.settings, list_own_files(run.index), folders)
-    plan = plan_update(tree, store, repository, run.is_current, verify)
+    plan = plan_update(tree, store, repository, run.is_current, run.verify)
     walk_seconds = time.perf_counter() - started
 
-    if not verify:
+    if not run.verify:
         plan.keep_equal_files(root, run.is_current)
     plan.find_renames(store, root, run.is_current)
     update = RepositoryUpdate(store, repository, run, transaction, plan)

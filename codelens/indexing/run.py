@@ -45,7 +45,7 @@ class IndexRun:
     settings: Settings
     index: Path  # Final path of the index, which is never indexed itself
     force: bool = False
-    verify: bool = False
+    verify: bool = False  # Read all files, whatever their stamps
     batches: bool = False  # Commit in batches (a build) instead of once (an update)
     progress: ProgressSink | None = None
     settings_of: Callable[[Path], LoadedSettings] | None = None
@@ -135,7 +135,8 @@ class LazyTransaction:
 
 
 def apply_walk_rules(store: Store, repository: RepositoryRow, run: IndexRun, transaction: LazyTransaction) -> IndexRun:
-    """Apply this repository's walk rules to the run, and store them in the index. Returns the changed run."""
+    """Apply this repository's walk rules to the run, and store them in the index. Returns the changed run, which verifies all
+    files if it is forced, or if the rules changed: others may skip an indexed file, or take one that was skipped."""
     stored = read_walk_rules(store, repository.name)
     if run.settings_of is not None:
         rules = choose_walk_rules(stored, run.settings_of(repository.root))
@@ -145,10 +146,10 @@ def apply_walk_rules(store: Store, repository: RepositoryRow, run: IndexRun, tra
         rules = WalkRules({key: getattr(run.settings, key) for key in WALK_KEYS})
     transaction.set_meta(f"walk:{repository.name}", rules.as_text())
     settings = rules.apply_to(run.settings)
-    key = name_skip_rules_key(repository)
+    key, skip_rules = name_skip_rules_key(repository), format_skip_rules(settings)
     if not store.meta(key):  # set at the start, so that a killed build resumes without reading all files again
-        transaction.set_meta(key, format_skip_rules(settings))
-    return replace(run, settings=settings)
+        transaction.set_meta(key, skip_rules)
+    return replace(run, settings=settings, verify=run.verify or run.force or store.meta(key) != skip_rules)
 
 
 def format_skip_rules(settings: Settings) -> str:

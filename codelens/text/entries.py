@@ -37,7 +37,10 @@ def add_entry(text: str, key: str, entry: dict[str, Any], is_toml: bool) -> str:
         return text
     meant = before | {key: before.get(key, {}) | {NAME: old | entry}}
     if is_toml:
-        return _choose_intended(_append_table(text, key, old | entry), meant, is_toml)
+        simple = {name: value for name, value in (old | entry).items() if not isinstance(value, dict)}
+        rows = "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in simple.items())
+        table = f"{_end_with_blank_line(_remove_table(text, key, ''))}[{key}.{NAME}]\n{rows}"
+        return _choose_intended([table], meant, is_toml)
     whole = text if _blank_comments(text).strip() else f"{text}{{}}\n"
     return _choose_intended(_set_member(whole, key, old | entry), meant, is_toml)
 
@@ -93,11 +96,6 @@ def _choose_intended(candidates: Iterator[str] | list[str], meant: dict[str, Any
         except ValueError:
             continue
     raise ValueError("its layout cannot be edited safely")
-
-
-def _append_table(text: str, key: str, entry: dict[str, Any]) -> list[str]:
-    rows = [f"{name} = {json.dumps(v, ensure_ascii=False)}\n" for name, v in entry.items() if not isinstance(v, dict)]
-    return [f"{_end_with_blank_line(_remove_table(text, key, ''))}[{key}.{NAME}]\n{''.join(rows)}"]
 
 
 def _remove_table(text: str, key: str, below: str) -> str:

@@ -106,7 +106,12 @@ class Excerpt:
     def whole(self, span: Span) -> Span:
         """Map a span of the excerpt to its span in the whole text."""
         start = self.place(span.start)
-        return Span(start, max(start, self._map_end(span.end)) if span.end > span.start else start)
+        if span.end <= span.start:
+            return Span(start, start)
+        piece = bisect_left(self._begins, span.end) - 1  # an end between two pieces is that of the first
+        here = self._spans[piece]
+        end = here.start + span.end - self._begins[piece] if self._is_copied(piece) else here.end
+        return Span(start, max(start, end))
 
     def place(self, offset: int) -> int:
         """Map the offset where a text starts to the whole text. Past the last piece it is that piece's end; 0 if empty."""
@@ -114,12 +119,6 @@ class Excerpt:
             return self._spans[-1].end if self._spans else 0
         piece = bisect_right(self._begins, offset) - 1
         return self._spans[piece].start + (offset - self._begins[piece] if self._is_copied(piece) else 0)
-
-    def _map_end(self, offset: int) -> int:
-        """Map the offset where a text ends to the whole text. Between two pieces it is the end of the first."""
-        piece = bisect_left(self._begins, offset) - 1
-        span = self._spans[piece]
-        return span.start + offset - self._begins[piece] if self._is_copied(piece) else span.end
 
     def _is_copied(self, piece: int) -> bool:
         span = self._spans[piece]

@@ -52,11 +52,6 @@ class _TermCache(dict[str, str]):
 _cache = _TermCache()
 
 
-def join_terms(token: str) -> str:
-    """Return the terms of one token, joined by spaces, from a cache."""
-    return _cache[token]
-
-
 def split_token(token: str) -> list[str]:
     """Split a token into terms: the whole token, then its words if they differ from it."""
     if len(token) > MAX_TOKEN:
@@ -70,6 +65,12 @@ def split_token(token: str) -> list[str]:
         for word in words:
             terms += split_cjk(word) if is_cjk(word) else [word]
     return list(dict.fromkeys(terms)) if len(words) < 2 else terms
+
+
+def split_into_words(token: str) -> list[str]:
+    """Split a token into words in lower case: 'getHTTPResponse' → get, http, response. Returns none for encoded data."""
+    terms = _cache[token].split()
+    return terms[1:] if len(terms) > 1 and not is_cjk(terms[0]) else terms
 
 
 def index_terms(text: str) -> str:

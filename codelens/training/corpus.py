@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from codelens.embed.model_file import find_word_rows, split_token
+from codelens.embed.model_file import find_word_rows
 from codelens.errors import MissingExtra
 from codelens.model.fast_dataclass import dataclass, replace
-from codelens.text.terms import count_tokens
+from codelens.text.terms import count_tokens, split_into_words
 
 KINDS = ("doc", "name", "comment", "history", "value")  # Kinds of questions, by origin
 TEXTS = ("query", "name", "context", "signature", "body")  # Texts of a pair, in order: bag 5 i is the query of pair i
@@ -64,7 +64,7 @@ class Encoder:
                 for token, count in count_tokens(pair[text][:MOST_BODY]).items():
                     if (ids := self._tokens.get(token)) is None:
                         ids = self._tokens[token] = tuple(
-                            [self._numbers.setdefault(word, len(self._numbers)) for word in split_token(token)]
+                            [self._numbers.setdefault(word, len(self._numbers)) for word in split_into_words(token)]
                         )
                     for word in ids:
                         bag[word] = bag.get(word, 0) + count

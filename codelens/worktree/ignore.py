@@ -223,10 +223,9 @@ def find_tracking_fault(root: Path) -> str:
     """Find the reason why git cannot list its tracked files here, as one line; else empty. Without that list, a tracked file
     that matches an ignore pattern counts as ignored."""
     repository = find_enclosing_repository(root)
-    if repository is None:
-        return ""
     try:
-        run_git(repository, "rev-parse", "--git-dir")
+        if repository:
+            run_git(repository, "rev-parse", "--git-dir")
     except GitError as fault:
         return str(fault)
     return ""

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codelens.embed.base import EmbeddedFields
-from codelens.embed.model_file import ModelFile, find_word_rows, split_token
+from codelens.embed.model_file import ModelFile, find_word_rows
 from codelens.embed.static import ROOTS, StaticEmbedder
-from codelens.text.terms import tokens
+from codelens.text.terms import split_into_words, tokens
 from tests.embed.models import WORDS, make_model
 
 texts = st.one_of(
@@ -35,7 +35,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rows(file: ModelFile, text: str) -> Counter[int]:
     return Counter(
-        row for token in tokens(text) for word in split_token(token) for row in find_word_rows(word, file.find_row)
+        row for token in tokens(text) for word in split_into_words(token) for row in find_word_rows(word, file.find_row)
     )
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from codelens.embed.model_file import PIECE, find_word_rows, split_token
+from codelens.embed.model_file import PIECE, find_word_rows
+from codelens.text.terms import split_into_words
 from codelens.training.corpus import TEXTS, Encoder, map_to_rows
 from tests.training.small import pairs
 from tools.model.build import build, frequencies
 
 
 def test_a_token_is_split_as_the_index_splits_it() -> None:
-    assert split_token("getHTTPResponse") == ["get", "http", "response"]
-    assert split_token("parse") == ["parse"]
-    assert split_token("_") == []
-    assert split_token("x" * 200) == []
+    assert split_into_words("getHTTPResponse") == ["get", "http", "response"]
+    assert split_into_words("parse") == ["parse"]
+    assert split_into_words("_") == []
+    assert split_into_words("x" * 200) == []
 
 
 def test_a_rare_word_is_made_of_its_longest_known_beginnings() -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from codelens.embed.model_file import PIECE, ModelFile, ModelTable, find_word_rows, split_token, write_model
+from codelens.embed.model_file import PIECE, ModelFile, ModelTable, find_word_rows, write_model
 from codelens.embed.registry import find_shipped_model
 from codelens.embed.static import QUERIES_ENDING
 from codelens.evaluation.tasks import Task
@@ -28,7 +28,7 @@ from codelens.model.code import CHUNK_KINDS
 from codelens.model.fast_dataclass import dataclass
 from codelens.search.lexicon import read_entries
 from codelens.store.store import Store
-from codelens.text.terms import count_tokens
+from codelens.text.terms import count_tokens, split_into_words
 from codelens.training.corpus import Floats, Whole, load_scipy_sparse
 from codelens.training.model import load_model
 from codelens.training.trainer import Adam, normalise_vectors
@@ -164,7 +164,7 @@ class QueryEncoder:
         for text in texts:
             counts: dict[int, int] = {}
             for token, count in count_tokens(text).items():
-                for row in (row for word in split_token(token) for row in self._rows(word)):
+                for row in (row for word in split_into_words(token) for row in self._rows(word)):
                     counts[row] = counts.get(row, 0) + count
             kept = [row for row in counts if random is None or random.random() >= self._recipe.dropped] or list(counts)
             places += kept
