@@ -63,14 +63,15 @@ def build_first_index(flags: SearchFlags) -> bool:
     at_terminal = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     if not at_terminal or flags.db or flags.quiet or flags.json or flags.jsonl:
         return False
-    from codelens.indexing.status import plan
+    from codelens.indexing.status import plan_files
 
     trees = choose_trees(flags, ())
     index, root = trees.place.index_path, trees.roots[0]
     if is_home(root) or (hasattr(os, "getuid") and root.stat().st_uid != os.getuid()):
         return False
     most = FIRST_SECONDS * BYTES_A_SECOND
-    sizes = accumulate(e.stamp.size for _, e in plan(index, trees.roots, trees.settings_of) if isinstance(e, SeenFile))
+    planned = plan_files(index, trees.roots, trees.settings_of)
+    sizes = accumulate(file.stamp.size for _, file in planned if isinstance(file, SeenFile))
     large = any(size >= most for size in sizes)
     say(f"there is not yet an index of {root}" + ", which is large" * large)
     if (large or find_git_top(root) is None) and not user_agrees("index it now?", f"index {root}"):

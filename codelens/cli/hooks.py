@@ -9,7 +9,7 @@ from codelens.cli.workplace import find_working_folder, load_settings_at, resolv
 from codelens.errors import IndexBusy, UsageError
 from codelens.index import Index
 from codelens.processes.python import build_codelens_command
-from codelens.worktree.hooks import NAMES, find_hooks, install, is_installed, remove
+from codelens.worktree.hooks import NAMES, add_blocks, cut_block, find_hooks, has_block
 from codelens.worktree.place import find_git_top, find_index
 
 
@@ -29,7 +29,7 @@ def install_hooks(flags: HookInstallFlags) -> int:
             f"core.hooksPath leads to {hooks.folder}, which may serve other repositories too",
             "--shared installs them there; they do nothing in a repository without an index",
         )
-    install(hooks.folder, [*build_codelens_command(), "hooks", "run", *(["--db", str(index)] if index else [])])
+    add_blocks(hooks.folder, [*build_codelens_command(), "hooks", "run", *(["--db", str(index)] if index else [])])
     if not flags.quiet:
         say(f"{', '.join(NAMES)} installed in {hooks.folder}")
         if hooks.folder.is_relative_to(hooks.repository.top) and hooks.folder.parts[-2:] != (".git", "hooks"):
@@ -43,7 +43,7 @@ def install_hooks(flags: HookInstallFlags) -> int:
 def remove_hooks(flags: CommonFlags) -> int:
     """Remove the hooks. Other lines in them stay; a hook without other lines is deleted."""
     folder = find_hooks(find_working_folder()).folder
-    removed = [name for name in NAMES if remove(folder / name)]
+    removed = [name for name in NAMES if cut_block(folder / name)]
     inform(flags, f"{', '.join(removed)} removed from {folder}" if removed else f"no hooks of codelens in {folder}")
     return 0
 
@@ -79,7 +79,7 @@ def run(flags: CommonFlags) -> int:
 def show_hooks(flags: CommonFlags) -> int:
     """Show which hooks are installed, and where."""
     folder = find_hooks(find_working_folder()).folder
-    missing = [name for name in NAMES if not is_installed(folder / name)]
+    missing = [name for name in NAMES if not has_block(folder / name)]
     if not flags.quiet:
         write(f"{name}\t{'not ' * (name in missing)}installed\t{folder / name}\n" for name in NAMES)
     return 1 if missing else 0

@@ -188,10 +188,10 @@ def _report(reports: Sequence[IndexReport], flags: IndexFlags, exit_code: int) -
 
 
 def _show_plan(trees: Trees, flags: IndexFlags) -> int:
-    from codelens.indexing.status import plan
+    from codelens.indexing.status import plan_files
     from codelens.render.reports import build_plan_record, format_plan
 
-    planned = plan(trees.place.index_path, trees.roots, trees.settings_of)
+    planned = plan_files(trees.place.index_path, trees.roots, trees.settings_of)
     if flags.json:
         write_record(build_plan_record(planned))
         return 0
@@ -209,12 +209,12 @@ def _show_plan(trees: Trees, flags: IndexFlags) -> int:
 
 def _explain_path(named: Path, trees: Trees) -> int:
     """Print the rule that includes or excludes one path, in the innermost root that contains it."""
-    from codelens.indexing.status import explain
+    from codelens.indexing.status import explain_file
     from codelens.render.reports import format_skip
 
     path = Path(os.path.normpath(trees.place.cwd / named))
     root = max((r for r in trees.roots if path.is_relative_to(r)), key=lambda r: len(r.parts), default=trees.roots[0])
-    verdict = explain(trees.place.index_path, root.resolve(), os.path.relpath(path, root), trees.settings_of)
+    verdict = explain_file(trees.place.index_path, root.resolve(), os.path.relpath(path, root), trees.settings_of)
     what = "a folder that is walked" if verdict is None else "indexed"
     if isinstance(verdict, Skip):
         through = f" (by {verdict.path})" if verdict.path.endswith("/") else ""

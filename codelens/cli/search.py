@@ -255,17 +255,17 @@ def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags:
     """Explain why nothing is found below a PATH that the index leaves out."""
     if place.fleet:
         return
-    from codelens.indexing.status import explain
+    from codelens.indexing.status import explain_file
     from codelens.render.reports import format_skip
 
-    roots = [Path(os.path.realpath(row.root)) for row in index.info().repositories]
+    index_path, roots = place.index_path, [Path(os.path.realpath(row.root)) for row in index.info().repositories]
     for path in paths:
         real = Path(os.path.realpath(path))
         root = max((r for r in roots if real.is_relative_to(r)), key=lambda r: len(r.parts), default=None)
         if root is None or real == root:
             continue
         below = real.relative_to(root).as_posix()
-        skip = explain(place.index_path, root.resolve(), below, lambda r: load_settings_at(r, place.index_path, flags))
+        skip = explain_file(index_path, root.resolve(), below, lambda r: load_settings_at(r, index_path, flags))
         if isinstance(skip, Skip):
             remedy = "; `codelens index --hidden` takes it in" if skip.reason is SkipReason.HIDDEN else ""
             say(f"note: {path} is not indexed: {format_skip(skip)}{remedy}")

@@ -108,7 +108,7 @@ def _find_state(name: str, index: Index | None, cwd: Path, repository: Repositor
 
 def _index_commits(states: Sequence[State], root: Path, name: str, settings: Settings) -> list[list[SnapshotDocument]]:
     """Index the tree of each commit in a temporary folder, and collect its documents."""
-    from codelens.worktree.commits import lay_tree
+    from codelens.worktree.commits import write_tree
     from codelens.worktree.repository import GitError, find_enclosing_repository
 
     repository = find_enclosing_repository(root)
@@ -121,7 +121,7 @@ def _index_commits(states: Sequence[State], root: Path, name: str, settings: Set
         tree.mkdir(parents=True)
         for state in states:
             try:
-                lay_tree(repository, state.commit, tree, "" if below == "." else below, settings.max_file_size)
+                write_tree(repository, state.commit, tree, "" if below == "." else below, settings.max_file_size)
             except GitError as fault:
                 raise UsageError(f"{state.name}: {fault}") from None
             Index.build(db, [tree], quick)

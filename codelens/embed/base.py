@@ -20,7 +20,7 @@ class Embedder(Protocol):
     """A converter of texts to vectors. It is deterministic, and uses the network only if the user allows it."""
 
     name: str
-    slow: bool
+    is_slow: bool
     """True if reading a stored vector is faster than embedding again. A slow embedder runs in one process, after all files are
     read: a worker's time is limited, and each worker would load the model."""
     least_cosine: float  # Cosine that unrelated texts and questions seldom reach; anything above is near

@@ -149,7 +149,7 @@ def parse_address(setting: str) -> EndpointAddress:
 class EndpointEmbedder(Embedder):
     """An embedder that asks an endpoint. Its methods raise EmbedderFault."""
 
-    slow = True
+    is_slow = True
     least_cosine = LEAST_COSINE
     dimensions = 0  # Known from the first answer on, unless they are requested
 

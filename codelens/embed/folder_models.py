@@ -149,7 +149,7 @@ def is_any_word_known(tokenizer: Tokenizer, text: str) -> bool:
 class FolderEmbedder(Embedder):
     """The base of embedders for folders. Raises UsageError if a package is missing, or the model does not embed texts."""
 
-    slow = True
+    is_slow = True
     least_cosine = LEAST_COSINE
     extra: ClassVar[str]  # The key of EXTRAS for the packages that it needs
     rules: ClassVar[str]  # Part of the fingerprint. Raise its number with any change of the vectors.

@@ -85,7 +85,7 @@ class HashingEmbedder(Embedder):
 
     name = f"hashing-{DIMENSIONS}"
     dimensions = DIMENSIONS
-    slow = False
+    is_slow = False
     least_cosine = 0.15
     """Unrelated texts hashed to 256 dimensions have cosines of 0 ± 1/16; this is 2.4 times that deviation, exceeded by one in a
     hundred. The multiple is chosen, not measured."""

@@ -33,7 +33,7 @@ ROOTS = tuple(round(16 * math.sqrt(count)) for count in range(1024))
 class StaticEmbedder:
     """An embedder with a model file. Raises UsageError if the file is not one."""
 
-    slow = False
+    is_slow = False
 
     def __init__(self, path: Path) -> None:
         self._file = ModelFile(path)

@@ -28,7 +28,7 @@ from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.store.connection import writer_lock
 from codelens.text.notation import parse_json, parse_toml
-from codelens.worktree.commits import fetch_tree, lay_tree, list_tree_files, resolve_commit, resolve_remote_commit
+from codelens.worktree.commits import fetch_tree, list_tree_files, resolve_commit, resolve_remote_commit, write_tree
 from codelens.worktree.history import find_head
 from codelens.worktree.place import INDEX_FOLDER
 from codelens.worktree.repository import GitError, Repository, find_enclosing_repository, open_bare_repository
@@ -237,7 +237,7 @@ def lay_out(source: FleetSource, seen: SourceLook, largest: int) -> Iterator[tup
                 seen = replace(seen, state=commit, commit=commit)
             else:
                 folder.mkdir(parents=True, exist_ok=True)
-                lay_tree(_open_repository(source), seen.commit, folder, largest=largest)
+                write_tree(_open_repository(source), seen.commit, folder, largest=largest)
             yield folder, seen
         finally:
             shutil.rmtree(folder, ignore_errors=True)

@@ -40,7 +40,7 @@ from codelens.store.targets import SAME_NAME, UserTarget, resolve_target
 from codelens.store.texts import MAX_LINE, Texts
 from codelens.text.counts import quantity
 from codelens.text.identifiers import fold_identifier
-from codelens.text.lines import to_column_utf8, to_column_utf16
+from codelens.text.lines import count_utf8_column, count_utf16_column
 from codelens.worktree.files import check_freshness
 
 IMPLIED = TIERS["implied"]
@@ -340,7 +340,7 @@ class GraphView:
             wanted = filter(None, (names.name, names.name.rpartition(".")[0], container))
             matches = (re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text[:MAX_LINE]) for name in wanted)
             indent = len(text) - len(text.lstrip())
-            column = to_column_utf8(text, next((match.start() for match in matches if match), indent))
+            column = count_utf8_column(text, next((match.start() for match in matches if match), indent))
         return SourceLine(
             repository,
             str(root),
@@ -348,7 +348,7 @@ class GraphView:
             document.os_path,
             line,
             column,
-            to_column_utf16(text, column),
+            count_utf16_column(text, column),
             text[:MAX_LINE],
             self._fresh[document.id],
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from codelens.errors import MemoryFault, TracesFault
 from codelens.indexing.derive import Job, RenamedFile, Result
-from codelens.indexing.files import let_clock_tick
+from codelens.indexing.files import wait_for_clock_tick
 from codelens.indexing.run import IndexRun, LazyTransaction, Tally, format_skip_rules, name_skip_rules_key
 from codelens.lang.registry import HEAD, detect_language
 from codelens.linking.linker import Invalidation
@@ -48,7 +48,7 @@ class UpdatePlan:
         for seen, state in suspects:
             with suppress(OSError):
                 if is_current(state) and seen.stamp.size == state.stamp.size:
-                    let_clock_tick(seen.stamp.mtime_ns)
+                    wait_for_clock_tick(seen.stamp.mtime_ns)
                     if hash_file(root / seen.os_path) == state.content_hash:
                         self.unchanged.append((seen, state))
                         continue

@@ -18,7 +18,7 @@ from codelens.embed.base import Embedder
 from codelens.indexing.chunk import BLANKS, Gap, build_chunk, build_sections, cut_text, strip_gaps
 from codelens.indexing.embedding import embed_document, embed_pieces, list_pieces
 from codelens.indexing.extract import extract, find_quoted_units, list_own_texts, list_searched_texts, map_units
-from codelens.indexing.files import ReadText, Survey, decode_blocks, let_clock_tick, open_regular, survey_file
+from codelens.indexing.files import ReadText, Survey, decode_blocks, open_regular, survey_file, wait_for_clock_tick
 from codelens.indexing.markup import Heading, find_headings
 from codelens.indexing.run import compute_current_recipe
 from codelens.lang.captures import READERS
@@ -41,7 +41,7 @@ from codelens.notes.note import classify_path
 from codelens.store.codec import pack_references
 from codelens.text.lines import TextMap
 from codelens.text.notebook import NOTEBOOK, read_notebook
-from codelens.text.terms import index_terms, join_body_terms, join_trigrams, place_words
+from codelens.text.terms import index_terms, join_body_terms, join_trigrams, split_path_words
 from codelens.worktree.classify import find_roles
 from codelens.zstd import zstd
 
@@ -137,7 +137,7 @@ def _map_offsets(extraction: Extraction, there: Callable[[int], int], decoded: D
 
 def build_postings(path: str, units: Sequence[Unit], texts: Sequence[str]) -> tuple[Posting, ...]:
     """Build each unit's postings, the terms that it is found by, from its text at the same position."""
-    concepts, above = map(index_terms, place_words(path))
+    concepts, above = map(index_terms, split_path_words(path))
     quoted, postings = find_quoted_units(units), []
     for place, (unit, text) in enumerate(zip(units, texts, strict=True)):
         name = index_terms(unit.name)
@@ -189,7 +189,7 @@ def judge_large_file(job: Job, settings: Settings) -> tuple[Language, Survey] | 
     seen = job.seen
     if seen.stamp.size <= LARGE_SIZE:
         return None
-    let_clock_tick(seen.stamp.mtime_ns)
+    wait_for_clock_tick(seen.stamp.mtime_ns)
     with open_regular(job.file) as file:
         language = detect_language(seen.path, file.read(HEAD))
         row = languages().get(language) or Language(language, chunks="lines")

@@ -31,7 +31,7 @@ from codelens.text.lines import TextMap
 class CachingEmbedder:
     """An embedder that keeps the vectors of code, but not of queries, in a file, which it creates if necessary."""
 
-    slow = True
+    is_slow = True
 
     def __init__(self, embedder: Embedder, file: Path) -> None:
         self.name, self.least_cosine, self._embedder = embedder.name, embedder.least_cosine, embedder
@@ -63,14 +63,14 @@ DOC_LINES = 3  # Lines of a doc comment that are embedded with the signature; al
 def open_chosen_embedder(settings: Settings) -> Embedder | None:
     """Open the embedder of these settings; None if they want no vectors. Raises UsageError if the model cannot be read."""
     embedder = open_embedder(settings.model, settings.allow_network) if settings.vector else None
-    file = find_user_place("vectors.db") if embedder and embedder.slow else None
+    file = find_user_place("vectors.db") if embedder and embedder.is_slow else None
     return CachingEmbedder(embedder, file) if embedder and file else embedder
 
 
 def open_worker_embedder(settings: Settings) -> Embedder | None:
-    """Open the embedder for a worker; None if it is slow: it runs after all files are read (`embed_again`)."""
+    """Open the embedder for a worker; None if it is slow: it runs after all files are read (`update_vectors`)."""
     embedder = open_embedder(settings.model, settings.allow_network) if settings.vector else None
-    return None if embedder and embedder.slow else embedder
+    return None if embedder and embedder.is_slow else embedder
 
 
 EXPORTED_KINDS = frozenset(SYMBOL_KINDS) - {"method", "property"}
@@ -148,7 +148,7 @@ def apply_stored_model(store: Store, settings: Settings) -> Settings:
     return settings
 
 
-def embed_again(store: Store, run: IndexRun, transaction: LazyTransaction) -> tuple[int, int]:
+def update_vectors(store: Store, run: IndexRun, transaction: LazyTransaction) -> tuple[int, int]:
     """Give all documents vectors of the embedder in the settings, without reading files or parsing. Slow embedders run only
     here. Returns (documents embedded, those that had vectors of another embedder). Raises EmbedderFault."""
     embedder = open_chosen_embedder(run.settings)
@@ -184,7 +184,7 @@ def embed_again(store: Store, run: IndexRun, transaction: LazyTransaction) -> tu
     transaction.set_meta("embedder", embedder.name)
     transaction.set_meta("embedder_fingerprint", embedder.compute_fingerprint())
     transaction.set_meta("embedder_setting", resolve_setting(run.settings.model))
-    transaction.set_meta("embedder_width", str(width) if embedder.slow and width else "")
+    transaction.set_meta("embedder_width", str(width) if embedder.is_slow and width else "")
     return len(others), before
 
 

@@ -21,7 +21,7 @@ from codelens.model.extraction import Extraction, Reference, Unit
 from codelens.model.fast_dataclass import replace
 from codelens.notes.note import classify_path, read_note
 from codelens.text.lines import Excerpt, TextMap, map_text
-from codelens.text.notebook import NOTEBOOK, as_written, read_notebook
+from codelens.text.notebook import NOTEBOOK, decode_source, read_notebook
 
 MARKDOWN = "markdown"
 
@@ -63,7 +63,7 @@ def _move_cell(cell: Extraction, source: Excerpt, text: TextMap, number: int) ->
     def find_line(offset: int) -> int:
         return text.find_line_column(place(offset))[0]
 
-    place = source.place
+    place = source.map_offset
     units = [replace(move_to_text(u, source, text), parent=shift(u.parent)) for u in cell.units]
     references = [
         r._replace(unit=shift(r.unit), start=place(r.start), line=find_line(r.start)) for r in cell.references
@@ -170,7 +170,7 @@ def find_quoted_units(units: Sequence[Unit]) -> frozenset[int]:
 def list_searched_texts(text: TextMap, language: str, units: Sequence[Unit]) -> list[str]:
     """List for each unit the text by which searches find it, as its author wrote it."""
     texts = list_own_texts(text, units)
-    return list(map(as_written, texts)) if language == NOTEBOOK else texts
+    return list(map(decode_source, texts)) if language == NOTEBOOK else texts
 
 
 def list_own_texts(text: TextMap, units: Sequence[Unit]) -> list[str]:

@@ -35,7 +35,7 @@ def read_text(
     root: Path, seen: SeenFile, settings: Settings, known_hash: bytes | None = None
 ) -> ReadText | Skip | UnchangedFile:
     """Read and decode one file; UnchangedFile if it has the `known_hash`. Raises OSError."""
-    let_clock_tick(seen.stamp.mtime_ns, seen.stamp.ctime_ns)
+    wait_for_clock_tick(seen.stamp.mtime_ns, seen.stamp.ctime_ns)
     limit = settings.max_file_size
     with open_regular(root / seen.os_path) as file:
         size = min(limit, os.fstat(file.fileno()).st_size)
@@ -59,7 +59,7 @@ def skip_unreadable(seen: SeenFile, fault: OSError) -> Skip:
     return Skip(seen.path, SkipReason.UNREADABLE, reason, seen.stamp)
 
 
-def let_clock_tick(*times_ns: int) -> None:
+def wait_for_clock_tick(*times_ns: int) -> None:
     """Wait until a write would give a file another time than these. git calls a file "racily clean" if it is written twice
     within one tick of the kernel's clock (Documentation/technical/racy-git.txt)."""
     now = time.time_ns()

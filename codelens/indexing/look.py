@@ -1,6 +1,6 @@
 """Checks cheaply before an answer whether a tree has changed since it was indexed. `codelens status` checks in full.
 
-A run notes the times of the folders and files that are most likely to change (`note_times`). A look reads the same times again:
+A run notes the times of the folders and files that are most likely to change (`format_times`). A look reads the same times again:
 a new, deleted, renamed or replaced file changes its folder's time; an edit in place changes its own. All steps are bounded by
 number, never by time, so that the same state gives the same answer."""
 
@@ -35,7 +35,7 @@ _PACE = "pace"  # Key of `meta`: the speed of the last run that wrote
 _ROOT = "/"  # The root's path in the list. Other folders are relative to it, and end in a slash like all folders.
 
 
-def note_times(store: Store, repository: RepositoryRow, folders: Mapping[str, int]) -> str:
+def format_times(store: Store, repository: RepositoryRow, folders: Mapping[str, int]) -> str:
     """Format what later looks compare: the numbers of files and of times, then a line `TIME PATH` for each, the most likely to
     change first. `folders` maps folders that the walk entered to times. Paths with line breaks are left out."""
     skipped = store.documents.list_skipped_folders(repository.id)
@@ -61,7 +61,7 @@ def note_run(
     has_written = bool(transaction.writes)
     rows = [row for row in store.documents.list_repositories() if row.root in tallies]
     for row in rows:
-        transaction.set_meta(name_times_key(row), note_times(store, row, tallies[row.root].folders))
+        transaction.set_meta(name_times_key(row), format_times(store, row, tallies[row.root].folders))
     if has_written:
         # A build tells the time of a file, if it has enough of them. The rest is what each run takes: at least that of its walk.
         walk = sum(tally.walk_seconds for tally in tallies.values())

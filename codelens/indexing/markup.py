@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from codelens.lang.registry import languages, map_accepted_names
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.lines import Excerpt, excerpt
+from codelens.text.lines import Excerpt, build_excerpt
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def find_code_blocks(utf8: bytes, language: str) -> list[CodeBlock]:
                 (start + min(margin, _measure_indent(line)), start + len(line)) for start, line in lines[first:last]
             ]
             ends = [utf8.find(b"\n", end) + 1 or len(utf8) for _, end in spans]
-            code = excerpt((utf8[start:end], start, end) for (start, _), end in zip(spans, ends, strict=True))
+            code = build_excerpt((utf8[start:end], start, end) for (start, _), end in zip(spans, ends, strict=True))
             blocks.append(CodeBlock(code_name, code, guessed))
         if len(blocks) == MOST_BLOCKS:
             break
@@ -214,9 +214,9 @@ def _find_delimited_blocks(
         i += 1
         if not opening:
             continue
-        language, first, closes = opening
+        language, first, ends_block = opening
         i = first
-        while i < len(lines) and not closes(lines[i][1]):
+        while i < len(lines) and not ends_block(lines[i][1]):
             i += 1
         yield language.decode("utf-8", "replace"), first, i, False
         i += 1
@@ -228,11 +228,11 @@ def _match_markdown_opening(lines: Sequence[Line], i: int) -> Opening | None:
         return None
     fence = opening[2]
 
-    def closes(line: bytes) -> bool:
+    def ends_block(line: bytes) -> bool:
         bare = line.strip(b" \t>")
         return len(bare) >= len(fence) and not bare.strip(fence[:1])
 
-    return opening[3], i + 1, closes
+    return opening[3], i + 1, ends_block
 
 
 def _match_asciidoc_opening(lines: Sequence[Line], i: int) -> Opening | None:

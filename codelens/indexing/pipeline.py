@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from codelens.indexing.changes import RepositoryUpdate, ensure_repositories, plan_update, rename_records
-from codelens.indexing.embedding import embed_again, open_chosen_embedder
+from codelens.indexing.embedding import open_chosen_embedder, update_vectors
 from codelens.indexing.link import link_update
 from codelens.indexing.look import note_run
 from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, Tally, apply_walk_rules
@@ -196,7 +196,7 @@ def update_line_authors(update: RepositoryUpdate) -> None:
 def finish_run(store: Store, run: IndexRun, transaction: LazyTransaction) -> tuple[int, int]:
     """Embed, and record what concerns the whole index, after the last repository. Returns (documents embedded, those that had
     vectors of another embedder)."""
-    embedded = embed_again(store, run, transaction)
+    embedded = update_vectors(store, run, transaction)
     # The last run may have been killed just before this step, and an index of an older schema has no log.
     unlogged = run.settings.snapshots_kept and not store.log.rows()
     if transaction.writes or run.batches or unlogged:

@@ -157,7 +157,7 @@ def add_quoted(document: Extraction, text: TextMap, language: str) -> Extraction
     quoted: dict[int, list[Unit]] = {}  # Section → its quoted units, whose parents count within the list
     for block in find_code_blocks(text.utf8, language):
         for definition in _extract_definitions(block):
-            place = block.code.whole(definition[0].span)
+            place = block.code.map_span(definition[0].span)
             section = bisect_right(starts, place.start) - 1
             if section < 0 or place.end > sections[section].span.end:
                 continue
@@ -204,13 +204,13 @@ def _extract_definitions(block: CodeBlock) -> list[list[Unit]]:
 
 def move_to_text(unit: Unit, code: Excerpt, text: TextMap) -> Unit:
     """Convert the unit's offsets, lines and columns to those of the whole text."""
-    span, name = code.whole(unit.span), code.whole(unit.name_span)
+    span, name = code.map_span(unit.span), code.map_span(unit.name_span)
     name_line, name_column = text.find_line_column(name.start)
     return replace(
         unit,
         span=span,
         name_span=name,
-        body_start=code.place(unit.body_start) if unit.body_start < unit.span.end else span.end,
+        body_start=code.map_offset(unit.body_start) if unit.body_start < unit.span.end else span.end,
         start_line=text.find_line_column(span.start)[0],
         end_line=text.find_line_column(max(span.start, span.end - 1))[0],
         name_line=name_line,

@@ -144,7 +144,7 @@ def apply_walk_rules(store: Store, repository: RepositoryRow, run: IndexRun, tra
         rules = stored
     else:
         rules = WalkRules({key: getattr(run.settings, key) for key in WALK_KEYS})
-    transaction.set_meta(f"walk:{repository.name}", rules.as_text())
+    transaction.set_meta(f"walk:{repository.name}", rules.format_rules())
     settings = rules.apply_to(run.settings)
     key, skip_rules = name_skip_rules_key(repository), format_skip_rules(settings)
     if not store.meta(key):  # set at the start, so that a killed build resumes without reading all files again

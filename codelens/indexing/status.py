@@ -94,7 +94,7 @@ def _list_new_files(store: Store, row: RepositoryRow, plan: UpdatePlan) -> tuple
 Loader = Callable[[Path], LoadedSettings]  # Loads the settings for one root
 
 
-def plan(index: Path, roots: Sequence[Path], settings_of: Loader) -> Iterator[tuple[Path, SeenFile | Skip]]:
+def plan_files(index: Path, roots: Sequence[Path], settings_of: Loader) -> Iterator[tuple[Path, SeenFile | Skip]]:
     """Yield (root, file or skip) for everything that the walk finds, in its order. `index` may hold rules of earlier runs."""
     for root in map(Path.resolve, roots):
         settings = _load_settings(index, root, settings_of)
@@ -102,7 +102,7 @@ def plan(index: Path, roots: Sequence[Path], settings_of: Loader) -> Iterator[tu
             yield root, _judge_content(root, entry, settings)
 
 
-def explain(index: Path, root: Path, path: str, settings_of: Loader) -> SeenFile | Skip | None:
+def explain_file(index: Path, root: Path, path: str, settings_of: Loader) -> SeenFile | Skip | None:
     """Find the file or skip that a path below the root would become; None for a directory that is walked."""
     settings = _load_settings(index, root, settings_of)
     entry = explain_path(root, path, settings, list_own_files(index))

@@ -23,7 +23,7 @@ class WalkRules(NamedTuple):
     def apply_to(self, settings: Settings) -> Settings:
         return replace(settings, **self.values)
 
-    def as_text(self) -> str:
+    def format_rules(self) -> str:
         return json.dumps({"values": dict(self.values), "said": sorted(self.explicit)}, sort_keys=True)
 
 

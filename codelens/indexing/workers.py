@@ -48,7 +48,7 @@ class KeptWorkers:
         self._pool: WorkerPool | None = None
         self._jobs = self._bytes = 0  # Jobs and bytes of source that the pool has got
 
-    def submit(self, job: Job, settings: Settings) -> Future[Any]:
+    def submit_job(self, job: Job, settings: Settings) -> Future[Any]:
         """Let a worker with these settings call `derive_job`."""
         if self._pool is None or self._settings != settings:
             from codelens.processes.pool import WorkerPool, WorkerRules  # a run without changes starts none
@@ -102,7 +102,7 @@ def derive_all(jobs: Iterable[Job], settings: Settings, kept: KeptWorkers | None
             while not ahead or (len(ahead) < AHEAD_JOBS and bytes_ahead < AHEAD_BYTES):
                 if (job := next(source, None)) is None:
                     break
-                ahead.append((job, workers.submit(job, settings)))
+                ahead.append((job, workers.submit_job(job, settings)))
                 bytes_ahead += _weigh_job(job)
                 total += _weigh_job(job)
             if not ahead:
@@ -124,7 +124,7 @@ def _collect_results(job: Job, future: Future[Any], workers: KeptWorkers, settin
         answer = future.result()
     except WorkerDied as death:
         try:
-            answer = workers.submit(replace(job, grammar_fault=f"grammar {death.ending}"), settings).result()
+            answer = workers.submit_job(replace(job, grammar_fault=f"grammar {death.ending}"), settings).result()
         except WorkerDied as second:
             fault = f"grammar {second.ending}, and again without its grammar"
             answer = Skip(job.seen.path, SkipReason.UNREADABLE, fault, job.seen.stamp)
@@ -167,7 +167,7 @@ def derive_job(job: Job) -> Result | Iterator[DerivedDocument | DerivedPart]:
     """Derive one file in a worker process. Returns its result, or for a large file an iterator over its document and its parts."""
     settings, embedder = _prepared
     try:
-        with _limiting_cpu_time(settings.parse_seconds * max(1.0, job.seen.stamp.size / LARGE_SIZE)):
+        with _limit_cpu_time(settings.parse_seconds * max(1.0, job.seen.stamp.size / LARGE_SIZE)):
             result = derive_file(job, settings, embedder)
     except OSError as error:
         return skip_unreadable(job.seen, error)
@@ -184,7 +184,7 @@ def _stream_parts(document: DerivedDocument, seconds: float) -> Iterator[Derived
     parts = iter(document.parts)
     while True:
         try:
-            with _limiting_cpu_time(seconds):
+            with _limit_cpu_time(seconds):
                 part = next(parts, None)
         except UnfinishedFile:
             raise
@@ -196,7 +196,7 @@ def _stream_parts(document: DerivedDocument, seconds: float) -> Iterator[Derived
 
 
 @contextmanager
-def _limiting_cpu_time(seconds: float) -> Iterator[None]:
+def _limit_cpu_time(seconds: float) -> Iterator[None]:
     """End the process by SIGPROF after this CPU time, even inside C code. Windows has only the wall-clock limit."""
     if sys.platform == "win32":
         yield

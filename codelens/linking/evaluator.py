@@ -17,7 +17,7 @@ from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, Key, LinkFact
 from codelens.linking.imports import Module, find_import, find_module
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Binding
-from codelens.text.expressions import parse_type, steps
+from codelens.text.expressions import parse_type, split_steps
 
 FUEL = 24  # Depth of nested questions for one reference. 16 and 24 give the same edges on Django and Guava.
 MOST_ANSWERS = 15_000  # Limit of answers kept in memory, at some 500 bytes each
@@ -396,7 +396,7 @@ class Evaluator:
 
     def evaluate(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
         """Evaluate an expression at its place; None if unknown. The result is not kept."""
-        parts = steps(text)
+        parts = split_steps(text)
         if not parts:
             return None
         language = facts.file.language
@@ -432,7 +432,7 @@ class Evaluator:
 
     def evaluate_expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
         """Evaluate an expression at its place and keep the result; None if unknown."""
-        return self._evaluate_expression(text, facts, unit, before) if steps(text) else None
+        return self._evaluate_expression(text, facts, unit, before) if split_steps(text) else None
 
     @question
     def _evaluate_expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:

@@ -16,7 +16,7 @@ from codelens.linking.facts import PROCEDURES, PROTOBUF, Definition, LinkFacts
 from codelens.linking.references import MOST_GUESSES, FoundEdge
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Reference
-from codelens.text.expressions import parse_type, steps
+from codelens.text.expressions import parse_type, split_steps
 
 DEEPEST = 4  # Limit of names through which a stub is followed to a call: field, parameter, variable
 _SURE = re.compile(
@@ -99,7 +99,7 @@ class Procedures:
         """List the services that an expression may be a client of, judging by its own name or that of its type."""
         if names := [match for pattern in _CLIENTS for match in pattern.findall(text)]:
             return names
-        parts = steps(text)
+        parts = split_steps(text)
         if deep > DEEPEST or not parts or any(part.how not in ("name", "member") for part in parts):
             return []
         last = parts[-1].text

@@ -12,7 +12,7 @@ from codelens.linking.imports import find_import
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS
 from codelens.model.extraction import Import, Reference
 from codelens.model.graph import EDGE_OF
-from codelens.text.expressions import steps
+from codelens.text.expressions import split_steps
 
 LITERALS: dict[str, tuple[str, str]] = {
     "env": ("reads_env", "env"),
@@ -142,7 +142,7 @@ class Resolver:
         value = self.evaluate_reference(facts, reference)
         starved = value is None and self.values.cut
         self.counts["out_of_fuel"] += starved
-        if reference.receiver and facts.file.language.implicit_self and (parts := steps(reference.receiver)):
+        if reference.receiver and facts.file.language.implicit_self and (parts := split_steps(reference.receiver)):
             # The receiver may begin with a field: `names` of `names.add(one)`.
             holder = self._find_declarer_around(parts[0].text, facts, reference) if parts[0].how == "name" else None
             if holder:
@@ -205,7 +205,7 @@ class Resolver:
             return self._evaluate_bare_name(facts, reference, inside)
         owner = self.values.evaluate(reference.receiver, facts, inside, reference.start)
         if owner is None:  # `Type.member`, by the name of the type alone
-            parts = steps(reference.receiver)
+            parts = split_steps(reference.receiver)
             is_type = parts and all(p.how in ("name", "member") for p in parts) and parts[-1].text[:1].isupper()
             type_ = self.values.find_visible_type(".".join(part.text for part in parts), facts) if is_type else None
             return self.values.resolve_member(Value("definition", type_), reference.name) if type_ else None
@@ -287,7 +287,7 @@ class Resolver:
 
     def _find_by_receiver_name(self, facts: LinkFacts, reference: Reference) -> Definition | None:
         """Find the only method of this name in types that are named like the receiver: `request.close()` for Request.close."""
-        parts = steps(reference.receiver)
+        parts = split_steps(reference.receiver)
         if not parts or parts[-1].how not in ("name", "member"):
             return None
         word = parts[-1].text.strip("_$@")

@@ -161,12 +161,12 @@ def read_note(text: str, path: str) -> Note:
         *front.faults,
         *(f"line {n}: the value of `{key}` is not read" for key, n in front.unread.items() if key in FIELDS),
     ]
-    kind, given = classify_path(path), front.text("kind")
+    kind, given = classify_path(path), front.get_text("kind")
     if kind != "skill" and given in KINDS:
         kind = given
     elif kind != "skill" and given:
         faults.append(f"line {front.lines['kind']}: kind is note or task, not {given[:40]!r}")
-    links, links_line = front.items("links"), front.lines.get("links", 0)
+    links, links_line = front.get_items("links"), front.lines.get("links", 0)
     if len(links) > MOST_LINKS:
         faults.append(f"line {links_line}: {len(links)} links, of which {MOST_LINKS} are read")
     anchors: list[Anchor] = []
@@ -180,11 +180,11 @@ def read_note(text: str, path: str) -> Note:
         id=below[1] if below else path,
         kind=kind,
         title=_find_title(front, text, path),
-        description=front.text("description"),
-        status=front.text("status") or (OPEN if kind == "task" else ""),
-        tags=front.words("tags"),
-        triggers=front.words("triggers"),
-        created=front.text("created"),
+        description=front.get_text("description"),
+        status=front.get_text("status") or (OPEN if kind == "task" else ""),
+        tags=front.get_words("tags"),
+        triggers=front.get_words("triggers"),
+        created=front.get_text("created"),
         links=tuple(anchors),
         links_line=links_line,
         body=front.body,
@@ -197,7 +197,8 @@ def _find_title(front: FrontMatter, text: str, path: str) -> str:
     heading = _HEADING.search(text, front.body)
     folder, _, name = path.rpartition("/")
     file = folder.rpartition("/")[2] if name == SKILL_FILE else ""
-    title = front.text("title") or front.text("name") or (heading[1].strip().rstrip("#").strip() if heading else "")
+    first = heading[1].strip().rstrip("#").strip() if heading else ""
+    title = front.get_text("title") or front.get_text("name") or first
     return " ".join(title.split())[:200] or file or name.rpartition(".")[0]
 
 

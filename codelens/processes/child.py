@@ -27,7 +27,7 @@ def main() -> Any:
     return getattr(import_module(module), function)()
 
 
-def end_with(parent: int) -> None:
+def end_with_parent(parent: int) -> None:
     """End this process as soon as the process `parent` ends, even by SIGKILL or while native code keeps the interpreter busy.
     On Linux the *thread* that started this process counts, so it must live as long as the worker."""
     if sys.platform == "linux":

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 
 from codelens.errors import CodelensError
 from codelens.model.fast_dataclass import dataclass
-from codelens.processes.child import claim_pipes, end_with, read_frame, write_frame
+from codelens.processes.child import claim_pipes, end_with_parent, read_frame, write_frame
 from codelens.processes.python import filter_environment, start
 
 STOP_SECONDS = 0.05  # Time between two attempts to end a worker, whose thread may just be starting another process
@@ -343,7 +343,7 @@ def main() -> None:
     SIGINT and SIGTERM reach the whole process group; the parent answers them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    end_with(int(sys.argv[1]))
+    end_with_parent(int(sys.argv[1]))
     gc.set_threshold(OBJECTS)
     inbox, outbox = claim_pipes()
     if initialize := pickle.loads(read_frame(inbox) or pickle.dumps(None)):

@@ -19,7 +19,7 @@ from codelens.model.search import Hit, SearchResult, SnippetLine
 from codelens.render.lines import OMITTED, PATH, PLACE, OutputOptions, color_ranges, color_text, is_short_enough
 from codelens.render.paths import PathStyle, restore_path
 from codelens.render.visible import choose_fence, escape_line, escape_text, format_code_span
-from codelens.text.lines import to_column_utf8
+from codelens.text.lines import count_utf8_column
 
 if TYPE_CHECKING:
     from codelens.render.records import Record
@@ -33,7 +33,7 @@ def render_plain(result: SearchResult, output: OutputOptions) -> Iterator[str]:
             for line in [line for line in at_hit if line.matches] or hit.snippet:
                 for start, end in line.matches:
                     part = SnippetLine(line.number, line.text[start:end], ((0, end - start),))
-                    column = to_column_utf8(line.text, start)
+                    column = count_utf8_column(line.text, start)
                     yield _format_line(hit, output, line.number, column, _format_text(part, output))
         elif output.context:
             yield from (["--\n"] if i else [])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from codelens.model.search import FileLines, MatchedLine
 from codelens.render.paths import PathStyle
-from codelens.text.lines import to_column_utf8
+from codelens.text.lines import count_utf8_column
 
 PATH, PLACE, MATCH = "35", "32", "1;31"  # SGR codes, as grep and ripgrep colour these parts
 
@@ -76,7 +76,7 @@ def format_vimgrep(files: Iterable[FileLines], output: OutputOptions) -> Iterato
     for file in files:
         for line in file.lines:
             for start, _ in line.ranges or ((0, 0),) if line.matched else ():
-                column = to_column_utf8(line.text, start)
+                column = count_utf8_column(line.text, start)
                 yield f"{_format_prefix(file, output, ':')}{line.number}:{column}:{line.text}\n"
 
 
@@ -92,9 +92,9 @@ def _split_visible_parts(line: MatchedLine, output: OutputOptions) -> Iterator[t
     if output.only_matching and line.matched and not output.inverted:
         for start, end in line.ranges:
             fits = is_short_enough(text[start:end], output.longest, 0)
-            yield to_column_utf8(text, start), text[start:end] if fits else OMITTED.format("matching")
+            yield count_utf8_column(text, start), text[start:end] if fits else OMITTED.format("matching")
         return
-    column = to_column_utf8(text, line.ranges[0][0] if line.ranges else 0) if line.matched else 0
+    column = count_utf8_column(text, line.ranges[0][0] if line.ranges else 0) if line.matched else 0
     if not is_short_enough(text, output.longest):
         yield column, OMITTED.format("matching" if line.matched else "context")
         return

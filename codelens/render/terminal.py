@@ -30,7 +30,7 @@ from codelens.render.lines import OMITTED, OutputOptions, is_short_enough
 from codelens.render.paths import restore_path
 from codelens.render.visible import escape_text
 from codelens.render.why import find_first_reason
-from codelens.text.lines import to_column_utf8
+from codelens.text.lines import count_utf8_column
 
 MATCH = Style(bold=True, color="red")
 LEXERS = {"csharp": "c#", "text": ""}
@@ -119,7 +119,7 @@ def render_matched_lines(files: Iterable[FileLines], output: OutputOptions) -> I
         before = 0
         for line in file.lines:
             if heading is None:
-                column = to_column_utf8(line.text, line.ranges[0][0] if line.ranges else 0)
+                column = count_utf8_column(line.text, line.ranges[0][0] if line.ranges else 0)
                 url = fill_link(template, path, line.number, column)
                 heading = _render_heading(output.format_file_path(file), file.freshness, url, output)
                 yield render_texts(console, [Text(""), heading] if i else [heading])

@@ -30,7 +30,7 @@ from codelens.search.run import AUTHORS_CUT, find_absences, read_query
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.texts import Texts, text_of
-from codelens.text.lines import to_column_utf8, to_column_utf16
+from codelens.text.lines import count_utf8_column, count_utf16_column
 from codelens.text.notebook import NOTEBOOK
 from codelens.worktree.files import check_freshness
 
@@ -170,7 +170,7 @@ class LineSearch:
             matched = [line for line in lines if line.matched]
             for line, unit in zip(matched, self._find_units_around(file, matched), strict=True):
                 around = (shown.get(number) for number in range(line.number - before, line.number + after + 1))
-                column = to_column_utf8(line.text, line.ranges[0][0] if line.ranges else 0)
+                column = count_utf8_column(line.text, line.ranges[0][0] if line.ranges else 0)
                 yield Hit(
                     rank=next(ranks),
                     unit=unit,
@@ -181,7 +181,7 @@ class LineSearch:
                     root=file.root,
                     line=line.number,
                     column=column,
-                    column_utf16=to_column_utf16(line.text, column),
+                    column_utf16=count_utf16_column(line.text, column),
                     snippet=tuple(near for near in around if near is not None),
                     path_bytes=os.fsencode(file.os_path) if file.os_path != file.path else None,
                 )

@@ -23,7 +23,7 @@ from codelens.store.documents import DocumentRow
 from codelens.store.store import Expected, Store
 from codelens.text.counts import quantity
 from codelens.text.identifiers import split_identifier
-from codelens.text.lines import to_column_utf8, to_column_utf16
+from codelens.text.lines import count_utf8_column, count_utf16_column
 from codelens.text.terms import BEGINNING
 from codelens.worktree.files import check_freshness
 
@@ -157,7 +157,7 @@ def _add_lines(
         hit,
         line=line,
         column=column,
-        column_utf16=to_column_utf16(lines[line - 1] if line <= len(lines) else "", column),
+        column_utf16=count_utf16_column(lines[line - 1] if line <= len(lines) else "", column),
         snippet=tuple(SnippetLine(n, lines[n - 1], marks.get(n, ())) for n in shown if n <= len(lines)),
     )
 
@@ -229,7 +229,7 @@ def _choose_place(
     best = min(places) if places else max(telling, key=lambda n: (telling[n], -n), default=beginning)
     ranges = (places or marks).get(best, ())
     start = ranges[0][0] if ranges else 0
-    return best, to_column_utf8(lines[best - 1], start) if best <= len(lines) else 1
+    return best, count_utf8_column(lines[best - 1], start) if best <= len(lines) else 1
 
 
 def _find_moved_places(run: SearchRun, page: Sequence[Candidate]) -> Sequence[Notice]:

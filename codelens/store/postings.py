@@ -29,7 +29,7 @@ from codelens.store.term_arrays import TermArrays
 from codelens.store.units import CHUNKS, CONTENT_ORDER, UnitSet, UnitSets
 from codelens.text.bm25 import compute_fts5_idf, score_term, weigh_length
 from codelens.text.identifiers import fold_identifier
-from codelens.text.terms import BEGINNING, trigrams
+from codelens.text.terms import BEGINNING, list_trigrams
 
 TOKENIZER = ("porter", ["unicode61", "remove_diacritics", "2", "tokenchars", "_"])  # The tokenizer of unit_terms
 CARRIERS = ("", "s", "ed", "ing", "ness", "ment", "ful", "ly")
@@ -363,7 +363,7 @@ class Postings(Tables):
 
     def find_names_resembling(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[tuple[UnitId, str]]:
         """Find names that share the most trigrams, and at least a third, with this one: pairs (unit, folded name)."""
-        grams = trigrams(folded)
+        grams = list_trigrams(folded)
         if not grams:
             return InOrder((), ())
         parts = " UNION ALL ".join("SELECT rowid AS id FROM name_trigrams WHERE name_trigrams MATCH ?" for _ in grams)
@@ -380,7 +380,7 @@ class Postings(Tables):
 
 def build_trigram_query(text: str) -> str:
     """Build an FTS5 expression that all texts with this substring match; empty if no line of it has three characters."""
-    return " AND ".join(map(quote_term, trigrams(text)))
+    return " AND ".join(map(quote_term, list_trigrams(text)))
 
 
 def _decode_varints(packed: bytes) -> list[int]:

@@ -13,7 +13,7 @@ from codelens.model.fast_dataclass import dataclass, field
 from codelens.store.codec import decompress
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
-from codelens.text.notebook import NOTEBOOK, as_written, format_line
+from codelens.text.notebook import NOTEBOOK, decode_source, format_line
 from codelens.worktree.files import hash_content
 
 MAX_LINE = 400  # Limit on characters of a line that are shown
@@ -87,7 +87,7 @@ class DocumentText:
     def slice(self, span: Span) -> str:
         """Read the text of a byte range as its author wrote it: for a notebook, without the JSON around it; else see `stored`."""
         text = self.stored(span)
-        return as_written(text) if self.language == NOTEBOOK else text
+        return decode_source(text) if self.language == NOTEBOOK else text
 
     def stored(self, span: Span) -> str:
         """Decode the text of a byte range, without the byte order mark; invalid characters become U+FFFD."""

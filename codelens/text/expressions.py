@@ -60,7 +60,7 @@ _STRING = re.compile(r"""[rbfuRBFU]{0,2}(["'`]).*?\1""")
 
 
 @lru_cache(maxsize=20_000)
-def steps(text: str) -> tuple[ExpressionStep, ...]:
+def split_steps(text: str) -> tuple[ExpressionStep, ...]:
     """Split an expression without call arguments into steps: 'a.f()' → a, f, call. Empty if it cannot name a definition."""
     text = text.strip()
     constructed = text.startswith("new ")
@@ -71,7 +71,7 @@ def steps(text: str) -> tuple[ExpressionStep, ...]:
         inner, rest = text[1 : end - 1], text[end:].lstrip()
         if rest and (rest[0].isalnum() or rest[0] in "_$(&*"):
             return (ExpressionStep("type", inner),)  # a cast, then its operand
-        first = steps(inner)
+        first = split_steps(inner)
         return (*first, *_read_following(rest)) if first else ()
     if cast := _CAST.search(text):
         return (ExpressionStep("type", cast[1]),) if ")" not in cast[1] else ()

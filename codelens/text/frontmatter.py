@@ -40,18 +40,18 @@ class FrontMatter:
     raw: tuple[tuple[str, str], ...]
     """(key, its lines as written), in order; the key is empty for comments and unreadable lines."""
 
-    def text(self, key: str) -> str:
+    def get_text(self, key: str) -> str:
         """Return a field as one text; empty if it is missing or a list."""
         value = self.fields.get(key, "")
         return value if isinstance(value, str) else ""
 
-    def words(self, key: str) -> tuple[str, ...]:
+    def get_words(self, key: str) -> tuple[str, ...]:
         """Return a field as a list of texts. A single text is split at commas; mappings are left out."""
         value = self.fields.get(key, ())
         parts = value.split(",") if isinstance(value, str) else [item for item in value if isinstance(item, str)]
         return tuple(part.strip() for part in parts if part.strip())
 
-    def items(self, key: str) -> tuple[Item, ...]:
+    def get_items(self, key: str) -> tuple[Item, ...]:
         """Return a field as a list. A single text becomes a list of one item."""
         value = self.fields.get(key, ())
         return ((value,) if value else ()) if isinstance(value, str) else value

@@ -80,12 +80,12 @@ def map_text(text: str) -> TextMap:
     return TextMap(DecodedText(text, "utf-8", 1.0, 0))
 
 
-def to_column_utf8(line_text: str, character: int) -> int:
+def count_utf8_column(line_text: str, character: int) -> int:
     """Convert the index of a character in a line, from 0, to a column in UTF-8 bytes, from 1."""
     return len(line_text[:character].encode("utf-8", "surrogatepass")) + 1
 
 
-def to_column_utf16(line_text: str, utf8_column: int) -> int:
+def count_utf16_column(line_text: str, utf8_column: int) -> int:
     """Convert a column in UTF-8 bytes to UTF-16 units, as LSP and JavaScript editors count; both from 1."""
     before = line_text.encode("utf-8", "surrogatepass")[: utf8_column - 1].decode("utf-8", "ignore")
     return len(before.encode("utf-16-le", "surrogatepass")) // 2 + 1
@@ -103,9 +103,9 @@ class Excerpt:
     _begins: tuple[int, ...]  # Start of each piece in `utf8`
     _spans: tuple[Span, ...]  # Span of each piece in the whole text
 
-    def whole(self, span: Span) -> Span:
+    def map_span(self, span: Span) -> Span:
         """Map a span of the excerpt to its span in the whole text."""
-        start = self.place(span.start)
+        start = self.map_offset(span.start)
         if span.end <= span.start:
             return Span(start, start)
         piece = bisect_left(self._begins, span.end) - 1  # an end between two pieces is that of the first
@@ -113,7 +113,7 @@ class Excerpt:
         end = here.start + span.end - self._begins[piece] if self._is_copied(piece) else here.end
         return Span(start, max(start, end))
 
-    def place(self, offset: int) -> int:
+    def map_offset(self, offset: int) -> int:
         """Map the offset where a text starts to the whole text. Past the last piece it is that piece's end; 0 if empty."""
         if offset >= len(self.utf8):
             return self._spans[-1].end if self._spans else 0
@@ -126,7 +126,7 @@ class Excerpt:
         return span.end - span.start == end - self._begins[piece]
 
 
-def excerpt(pieces: Iterable[tuple[bytes, int, int]]) -> Excerpt:
+def build_excerpt(pieces: Iterable[tuple[bytes, int, int]]) -> Excerpt:
     """Make an excerpt of ordered pieces: (text, start, end), with positions in the whole. Empty pieces are left out."""
     kept = [piece for piece in pieces if piece[0]]
     begins, at = [], 0

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.text.lines import Excerpt, excerpt
+from codelens.text.lines import Excerpt, build_excerpt
 
 NOTEBOOK = "jupyter"  # The language name of notebook files
 KERNEL = "python"  # The language of a notebook that does not name one
@@ -66,7 +66,7 @@ def read_notebook(utf8: bytes) -> Notebook:
 
 
 def _join_source(utf8: bytes, spans: list[tuple[int, int]]) -> Excerpt:
-    return excerpt(
+    return build_excerpt(
         (_decode_piece(found[0]), start + found.start(), start + found.end())
         for start, end in spans
         for found in _PIECE.finditer(utf8[start:end])
@@ -111,7 +111,7 @@ def _find_strings(utf8: bytes) -> Iterator[tuple[Path, int, int]]:
             yield tuple(path), token.start(1), token.end(1)
 
 
-def as_written(part: str) -> str:
+def decode_source(part: str) -> str:
     """Decode JSON text that begins inside a source. Returned unchanged if it cannot be decoded."""
     joined = _BETWEEN.sub(lambda found: found[1] or "", part)
     try:

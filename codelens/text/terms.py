@@ -88,7 +88,7 @@ def join_body_terms(text: str) -> str:
     return " ".join(map(_cache.__getitem__, found))
 
 
-def place_words(path: str) -> tuple[str, str]:
+def split_path_words(path: str) -> tuple[str, str]:
     """Split a path into (file name without endings, then its folder's name; the folders above)."""
     folder, _, name = path.rpartition("/")
     above, _, last = folder.rpartition("/")
@@ -151,7 +151,7 @@ _CODE_BITS = 21  # Number of bits of a code point
 TRIGRAM_BLOCK = 1 << 18  # Number of characters processed at once, to bound memory
 
 
-def trigrams(text: str) -> list[str]:
+def list_trigrams(text: str) -> list[str]:
     """List the trigrams of a short text, in order of first occurrence."""
     folded = fold(text)
     found = dict.fromkeys(folded[at : at + 3] for at in range(len(folded) - 2))

@@ -156,7 +156,7 @@ def list_tree_files(repository: Repository, commit: str) -> list[TreeFile]:
 AT_ONCE = 200  # Files per git process, so that its output fits into memory
 
 
-def lay_tree(repository: Repository, commit: str, folder: Path, below: str = "", largest: int = 2_000_000) -> None:
+def write_tree(repository: Repository, commit: str, folder: Path, below: str = "", largest: int = 2_000_000) -> None:
     """Write a commit's regular files below this path, up to `largest` bytes each, into `folder`, except those that it already
     has with the same content; delete its other files. Raises GitError."""
     prefix = f"{below}/" if below else ""
@@ -247,7 +247,7 @@ def fetch_tree(url: str, ref: str, folder: Path, largest: int) -> str:
         options = ("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance")
         run_git(repository, "fetch", *options, "--", url, name, seconds=FETCH_SECONDS, network=True)
         commit = run_git(repository, "rev-parse", "--verify", "FETCH_HEAD^{commit}").decode().strip()
-        lay_tree(repository, commit, folder, largest=largest)
+        write_tree(repository, commit, folder, largest=largest)
         run_git(repository, "update-ref", "--no-deref", "HEAD", commit)
         run_git(repository, "read-tree", commit)  # so that tracked files are known to be tracked
         run_git(repository, "config", "core.bare", "false")

@@ -56,12 +56,12 @@ def find_hooks(start: Path) -> Hooks:
     return Hooks(repository, folder, not any(folder.resolve().is_relative_to(inside) for inside in insides))
 
 
-def is_installed(hook: Path) -> bool:
+def has_block(hook: Path) -> bool:
     """True if a hook contains the block."""
     return BEGIN in _read_text(hook)
 
 
-def install(folder: Path, command: Sequence[str]) -> None:
+def add_blocks(folder: Path, command: Sequence[str]) -> None:
     """Add a block that runs a command to all hooks, or to none: UsageError if one is not a shell script or has been disabled."""
     block = _BLOCK.format(begin=BEGIN, end=END, command=shlex.join(command))
     texts = {folder / name: _insert_block(folder / name, block) for name in NAMES}
@@ -89,7 +89,7 @@ def _insert_block(hook: Path, block: str) -> str:
     return f"{first}{newline}{block}{rest}"
 
 
-def remove(hook: Path) -> bool:
+def cut_block(hook: Path) -> bool:
     """Remove the block, and the hook if nothing else is left. Returns whether the block was there."""
     text = _read_text(hook)
     if BEGIN not in text:

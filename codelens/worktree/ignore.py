@@ -174,7 +174,7 @@ class IgnoreScope:
         holds_tracked = bool(is_folder and self.tracked and self.tracked.holds_below(path))
         return IgnoreVerdict(True, source, holds_tracked=holds_tracked)
 
-    def enter(self, folder: str, names: Collection[str], inherited: str = "") -> IgnoreScope:
+    def enter_folder(self, folder: str, names: Collection[str], inherited: str = "") -> IgnoreScope:
         """Build the scope of a sub-folder (relative to the root, with a final slash) that has entries of these names."""
         if self.silent:
             return self
@@ -198,7 +198,7 @@ def build_outermost_scope(root: Path, no_ignore: bool = False) -> IgnoreScope:
     above = len(root.relative_to(repository.top).parts) if repository else 0
     scope = _enter_repository(scope, repository, "../" * above)
     for steps in range(above, 0, -1):
-        scope = scope.enter("../" * steps, (OWN, GIT))
+        scope = scope.enter_folder("../" * steps, (OWN, GIT))
     return scope
 
 

@@ -194,7 +194,7 @@ class _OwnersLine:
     owners: tuple[str, ...]
     direct: bool  # Ends in a single star, which does not match files in sub-folders
 
-    def fits(self, path: bytes) -> bool:
+    def applies_to(self, path: bytes) -> bool:
         """True if the pattern matches the file or, usually, a folder above it."""
         parts = path.split(b"/")
         for length in range(len(parts), 0, -1):
@@ -228,6 +228,6 @@ class Owners:
         """Find the owners of a file; None if no line matches, or if the last match names nobody."""
         raw = path.encode("utf-8", "surrogateescape")
         for line in reversed(self._lines):
-            if line.fits(raw):
+            if line.applies_to(raw):
                 return Ownership(line.owners, line.rule.line) if line.owners else None
         return None

@@ -123,7 +123,7 @@ def _read_settings(path: Path, repository: Repository | None, depth: int) -> Ite
         if assigned[2] is not None:  # without quotes and comment
             value = "".join(quoted or plain for quoted, _, plain in _PART.findall(assigned[2].strip())).rstrip()
             value = re.sub(r"\\(.)", lambda escape: {"n": "\n", "t": "\t"}.get(escape[1], escape[1]), value)
-        if key == "include.path" or (key == "includeif.path" and _condition_applies(subsection or "", repository)):
+        if key == "include.path" or (key == "includeif.path" and _is_condition_met(subsection or "", repository)):
             yield from _read_settings(path.parent / expand_home(value), repository, depth + 1)
         elif subsection is None:
             yield key, value
@@ -131,7 +131,7 @@ def _read_settings(path: Path, repository: Repository | None, depth: int) -> Ite
             yield f"remote.{subsection}.{assigned[1].lower()}", value
 
 
-def _condition_applies(condition: str, repository: Repository | None) -> bool:
+def _is_condition_met(condition: str, repository: Repository | None) -> bool:
     """True if an includeIf applies; only its gitdir forms are supported, others count as false."""
     kind, _, pattern = condition.partition(":")
     if not repository or kind not in ("gitdir", "gitdir/i"):

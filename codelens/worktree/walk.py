@@ -28,7 +28,7 @@ class _Folder:
 
     path: str
     raw: bytes  # The path's bytes
-    scope: IgnoreScope  # The enclosing folder's rules; after `_enter`, the rules for its own entries
+    scope: IgnoreScope  # The enclosing folder's rules; after `_enter_folder`, the rules for its own entries
     inherited: str = ""
     wanted: bool = False
 
@@ -58,7 +58,7 @@ def walk_tree(
                 entered[folder.path or "/"] = os.lstat(f"{walker.root}/{folder.path[:-1]}").st_mtime_ns
         return True
 
-    return walker.descend(note_time)
+    return walker.walk_folders(note_time)
 
 
 def explain_path(
@@ -78,7 +78,7 @@ def explain_path(
     if f"{root}{os.sep}{below}" in own:
         return Skip(escape_path(below), SkipReason.NESTED_INDEX, "codelens' own files")
     wanted = escape_path(below) + "/"
-    for step in walker.descend(lambda folder: f"{below}/".startswith(folder.path)):
+    for step in walker.walk_folders(lambda folder: f"{below}/".startswith(folder.path)):
         if wanted.startswith(step.path if step.path.endswith("/") else step.path + "/"):
             return step
     return None
@@ -93,7 +93,7 @@ class _Walker:
         self.root, self._settings, self._own = root.resolve(), settings, own
         self._top = _Folder("", b"", build_outermost_scope(self.root, settings.no_ignore))
 
-    def descend(self, enters: Callable[[_Folder], bool]) -> Iterator[SeenFile | Skip]:
+    def walk_folders(self, enters: Callable[[_Folder], bool]) -> Iterator[SeenFile | Skip]:
         """Walk depth first into the folders for which `enters` is true. An explicit stack, so that no tree is too deep."""
         enters(self._top)
         stack = [self._decide_entries(self._top)]
@@ -108,7 +108,7 @@ class _Walker:
 
     def _decide_entries(self, folder: _Folder) -> Iterator[SeenFile | Skip | _Folder]:
         """Yield the decisions about a folder's entries, in order; one Skip if the folder as a whole is left out."""
-        entered = self._enter(folder)
+        entered = self._enter_folder(folder)
         if isinstance(entered, Skip):
             yield entered
             return
@@ -117,7 +117,7 @@ class _Walker:
             if entry.name != ".git" and entry.path not in self._own:
                 yield self._judge_entry(entry, key[:-1] if is_folder else key, is_folder, here)
 
-    def _enter(self, folder: _Folder) -> tuple[_Folder, list[os.DirEntry[str]]] | Skip:
+    def _enter_folder(self, folder: _Folder) -> tuple[_Folder, list[os.DirEntry[str]]] | Skip:
         """Enter a folder. Returns (the folder with its entries' rules, the entries in no order), or the Skip of the whole
         folder."""
         try:
@@ -132,7 +132,7 @@ class _Walker:
         if is_judged and (reason := classify_folder(folder.path.split("/")[-2], names)):
             return Skip(escape_path(folder.path), *reason)
         known = names - {GIT} if folder.is_own else names  # notes are read even if git ignores the index
-        return replace(folder, scope=folder.scope.enter(folder.path, known, folder.inherited)), entries
+        return replace(folder, scope=folder.scope.enter_folder(folder.path, known, folder.inherited)), entries
 
     def _judge_entry(
         self, entry: os.DirEntry[str], name: bytes, is_folder: bool, here: _Folder
@@ -225,7 +225,7 @@ class WalkFilter(_Walker):
 
     def _read_folder(self, folder: _Folder) -> _Folder | None:
         """Read the rules for a folder's entries; None if the walk leaves the folder out."""
-        entered = self._enter(folder)
+        entered = self._enter_folder(folder)
         if not isinstance(entered, Skip):
             folder = entered[0]
         elif entered.reason != SkipReason.UNREADABLE:

@@ -62,7 +62,7 @@ def test_a_vector_depends_on_its_text_alone(make: Any, tmp_path: Path) -> None:
         length = math.hypot(*np.frombuffer(vector, np.int8).tolist())
         assert length == pytest.approx(127, abs=2)
     assert embedder.embed_query("") == b""
-    assert embedder.slow
+    assert embedder.is_slow
 
 
 def test_a_table_gives_the_mean_of_the_rows(tmp_path: Path) -> None:

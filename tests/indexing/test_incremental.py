@@ -787,10 +787,10 @@ def test_only_files_written_in_this_tick_are_waited_for(monkeypatch: pytest.Monk
     monkeypatch.setattr(time, "sleep", slept.append)
     tick = reading.TICK_NS
     for age, wait in ((0, tick), (1, tick - 1), (tick - 1, 1), (tick, 0), (10**9, 0), (-1, 0), (-3600 * 10**9, 0)):
-        reading.let_clock_tick(now - age)
+        reading.wait_for_clock_tick(now - age)
         assert [round(seconds * 1e9) for seconds in slept] == ([wait] if wait else []), f"{age} ns old"
         slept.clear()
-    reading.let_clock_tick(now - 10**9, now)
+    reading.wait_for_clock_tick(now - 10**9, now)
     assert [round(seconds * 1e9) for seconds in slept] == [tick], (
         "a time that was set back says nothing of the last change"
     )

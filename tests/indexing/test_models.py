@@ -14,7 +14,7 @@ from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.indexing import files
 from codelens.indexing.build import BUILDING
-from codelens.indexing.embedding import embed_again
+from codelens.indexing.embedding import update_vectors
 from codelens.indexing.run import IndexRun, LazyTransaction
 from codelens.model.request import SearchOptions
 from codelens.model.runs import Progress
@@ -177,6 +177,6 @@ def test_nothing_is_embedded_without_vectors(sources: Tree) -> None:
     settings = Settings(vector=False, model="nowhere")
     sources.run(settings=settings)
     with Store.write(sources.index) as store, LazyTransaction(store, None) as transaction:
-        assert embed_again(store, IndexRun(settings, store.path), transaction) == (0, 0)
+        assert update_vectors(store, IndexRun(settings, store.path), transaction) == (0, 0)
         assert transaction.writes == 0
     sources.equals_fresh(settings)

@@ -15,7 +15,7 @@ from codelens.model.code import CHUNK_KINDS
 from codelens.model.extraction import DecodedText
 from codelens.model.graph import RelationOptions
 from codelens.text.lines import TextMap
-from codelens.text.notebook import as_written, format_line, read_notebook
+from codelens.text.notebook import decode_source, format_line, read_notebook
 from codelens.worktree.classify import classify_bytes
 from tests.search.trees import Tree, find, names, paths
 
@@ -56,7 +56,7 @@ def test_units_have_the_places_of_their_source(indent: int | None, one_string: b
     found = extract(text, "a.ipynb", "jupyter")
     by_name = {unit.name: unit for unit in found.units if unit.kind not in CHUNK_KINDS}
     totals = by_name["totals"]
-    written = as_written(text.utf8[totals.span.start : totals.span.end].decode())
+    written = decode_source(text.utf8[totals.span.start : totals.span.end].decode())
     assert written == CODE[CODE.index("def totals") :].removesuffix("\n")
     assert text.utf8[totals.name_span.start : totals.name_span.end] == b"totals"
     assert totals.doc == "Add the prices of a “cart” up."
@@ -76,7 +76,7 @@ def test_every_source_is_read_and_any_part_of_it_is_found_again(cells: list[tupl
     assert [(cell.kind, cell.source.utf8.decode()) for cell in read.cells] == written
     for cell in read.cells:
         for at in range(len(cell.source.utf8)):
-            assert source[cell.source.place(at)] != b'"'[0] or source[cell.source.place(at) - 1] == b"\\"[0]
+            assert source[cell.source.map_offset(at)] != b'"'[0] or source[cell.source.map_offset(at) - 1] == b"\\"[0]
 
 
 @given(st.text(st.sampled_from('{}[]",:\\u12ab \n"source""cells"'), max_size=80))
@@ -134,8 +134,8 @@ def test_code_in_a_notebook_is_linked_with_the_modules_that_it_imports(tmp_path:
 def test_long_and_odd_texts_take_linear_time() -> None:
     """Each of these would go on for hours otherwise; what is read is the same."""
     long = "x" * 400_000
-    assert as_written(long) == long
-    assert as_written(f'{long}\\n",\n "{long}') == f"{long}\n{long}"
+    assert decode_source(long) == long
+    assert decode_source(f'{long}\\n",\n "{long}') == f"{long}\n{long}"
     cell = b'{"cells": [{"cell_type": "code", "source": ["a = 1"]}'
     for rest in (b', "' + b'\\"' * 400_000, b', "\\', b", " + b"[" * 400_000 + b'"",' * 400_000):
         assert [one.source.utf8 for one in read_notebook(cell + rest).cells] == [b"a = 1"]

@@ -13,7 +13,7 @@ from codelens.indexing.embedding import CachingEmbedder
 class Slow(HashingEmbedder):
     """Counts the texts that it embeds."""
 
-    slow = True
+    is_slow = True
 
     def __init__(self) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ import pytest
 
 from codelens.errors import MemoryFault
 from codelens.model.memory import FILE, AnsweredPlace, Feedback, LearnedWord, Place, RecordedAnswer, make_file_place
-from codelens.processes.child import end_with
+from codelens.processes.child import end_with_parent
 from codelens.store.connection import remove_database
 from codelens.store.records import MOST_ANSWERS, Memory
 from tests.writable import writable
@@ -162,7 +162,7 @@ def test_a_failed_record_is_rolled_back(file: Path) -> None:
 
 
 def _use_often(file: Path, place: Place, times: int) -> None:
-    end_with(os.getppid())
+    end_with_parent(os.getppid())
     for at in range(times):
         with Memory.recording(file) as memory:
             memory.use(place, at)
@@ -184,7 +184,7 @@ def test_two_processes_record_at_once(file: Path) -> None:
 
 
 def _record_and_hang(file: Path) -> None:
-    end_with(os.getppid())  # even if the tests are killed
+    end_with_parent(os.getppid())  # even if the tests are killed
     with Memory.recording(file) as memory:
         memory.use(OTHER, 1)
         for number in range(20_000):  # more than SQLite's cache, so that the file itself is written before the commit

@@ -85,7 +85,7 @@ def test_a_plain_text_with_a_colon_is_read_with_a_fault() -> None:
 
 def test_a_repeated_field_is_a_fault() -> None:
     front = read_front_matter("---\ntitle: x\n# two\ntitle: z\n---\n")
-    assert (front.faults, front.text("title")) == (("line 4: `title` is there twice",), "x")
+    assert (front.faults, front.get_text("title")) == (("line 4: `title` is there twice",), "x")
 
 
 def test_aliases_cannot_multiply_values() -> None:

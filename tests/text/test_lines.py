@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from codelens.model.code import Span
 from codelens.model.extraction import DecodedText
-from codelens.text.lines import TextMap, excerpt, to_column_utf16
+from codelens.text.lines import TextMap, build_excerpt, count_utf16_column
 from tests.steps import calls
 
 ALPHABETS = {
@@ -73,7 +73,7 @@ def test_lines_and_columns(decoded: DecodedText, data: st.DataObject) -> None:
 def test_column_in_utf16_units(line: str, data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(line)))
     column = len(line[:place].encode()) + 1
-    assert to_column_utf16(line, column) == len(line[:place].encode("utf-16-le")) // 2 + 1
+    assert count_utf16_column(line, column) == len(line[:place].encode("utf-16-le")) // 2 + 1
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "gb18030", "koi8-r"])
@@ -109,9 +109,9 @@ def pieces(draw: st.DrawFn) -> list[tuple[bytes, int, int]]:
 def test_a_part_lies_within_the_pieces_that_it_came_from(
     made: list[tuple[bytes, int, int]], data: st.DataObject
 ) -> None:
-    taken = excerpt(made)
+    taken = build_excerpt(made)
     start, end = sorted(data.draw(st.tuples(*[st.integers(0, len(taken.utf8))] * 2)))
-    there = taken.whole(Span(start, end))
+    there = taken.map_span(Span(start, end))
     assert 0 <= there.start <= there.end <= len(WHOLE)
     part = taken.utf8[start:end]
     if part and b"#" not in part:
@@ -122,9 +122,9 @@ def test_a_part_lies_within_the_pieces_that_it_came_from(
 
 
 def test_an_end_stays_in_its_piece_and_does_not_reach_over_what_was_left_out() -> None:
-    taken = excerpt([(b"ab", 0, 2), (b"\n", 2, 4), (b"xy", 10, 12)])
-    assert taken.whole(Span(0, 2)) == Span(0, 2)
-    assert taken.whole(Span(0, 3)) == Span(0, 4)
-    assert taken.whole(Span(3, 4)) == Span(10, 11)
-    assert taken.whole(Span(5, 5)) == Span(12, 12)
-    assert excerpt([]).whole(Span(0, 0)) == Span(0, 0)
+    taken = build_excerpt([(b"ab", 0, 2), (b"\n", 2, 4), (b"xy", 10, 12)])
+    assert taken.map_span(Span(0, 2)) == Span(0, 2)
+    assert taken.map_span(Span(0, 3)) == Span(0, 4)
+    assert taken.map_span(Span(3, 4)) == Span(10, 11)
+    assert taken.map_span(Span(5, 5)) == Span(12, 12)
+    assert build_excerpt([]).map_span(Span(0, 0)) == Span(0, 0)

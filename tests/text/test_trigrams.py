@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from codelens.store.migrate import migrate
 from codelens.store.postings import quote_term
 from codelens.text import terms
-from codelens.text.terms import RUN, TRIGRAM_BLOCK, TextFilters, join_trigrams, trigrams
+from codelens.text.terms import RUN, TRIGRAM_BLOCK, TextFilters, join_trigrams, list_trigrams
 
 WORDS = st.lists(st.sampled_from(["gate", "shut", "water", "the", "level", "\t-", "Ä連", "x_y"]), max_size=12).map(
     " ".join
@@ -22,21 +22,21 @@ TEXTS = st.text(st.sampled_from("ab \n\r\t\0\x01\x7fÄßΣς-\"'連接"), max_si
 
 @given(TEXTS)
 def test_the_index_holds_the_trigrams_that_a_query_asks_for(text: str) -> None:
-    assert join_trigrams(text) == "".join(f"{trigram}\n" for trigram in sorted(trigrams(text)))
+    assert join_trigrams(text) == "".join(f"{trigram}\n" for trigram in sorted(list_trigrams(text)))
 
 
 def test_a_long_text_is_read_in_blocks() -> None:
     text = "äb\n" + "".join(chr(0x4E00 + place % 5000) for place in range(2 * TRIGRAM_BLOCK + 1))
-    assert join_trigrams(text).split("\n")[:-1] == sorted(trigrams(text))
+    assert join_trigrams(text).split("\n")[:-1] == sorted(list_trigrams(text))
 
 
 def test_no_trigram_goes_over_the_end_of_a_line() -> None:
-    assert trigrams("Ab\ncde") == ["cde"]
-    assert trigrams("ab\ncd") == []
+    assert list_trigrams("Ab\ncde") == ["cde"]
+    assert list_trigrams("ab\ncd") == []
 
 
 def test_no_trigram_has_another_control_character_than_a_tab() -> None:
-    assert trigrams("\tif\r\n a\0b\x7f") == ["\tif"]
+    assert list_trigrams("\tif\r\n a\0b\x7f") == ["\tif"]
 
 
 def test_the_table_keeps_every_printable_character() -> None:
@@ -44,7 +44,7 @@ def test_the_table_keeps_every_printable_character() -> None:
     migrate(connection, with_vectors=False)
     text = "\t".join(map(chr, range(32, 127))) + "\tÄ連接"
     connection.execute("INSERT INTO text_trigrams (rowid, text) VALUES (1, ?)", (join_trigrams(text),)).fetchall()
-    for trigram in trigrams(text):
+    for trigram in list_trigrams(text):
         sql = "SELECT rowid FROM text_trigrams WHERE text_trigrams MATCH ?"
         assert connection.execute(sql, (quote_term(trigram),)).fetchall() == [(1,)], trigram
 

@@ -29,7 +29,7 @@ from codelens.search.terms import (
 from codelens.store.store import Part, Store
 from codelens.store.texts import DocumentText, Texts
 from codelens.text.bm25 import score_text, weigh_length
-from codelens.text.terms import BEGINNING, MOST_REPEATS, index_terms, place_words
+from codelens.text.terms import BEGINNING, MOST_REPEATS, index_terms, split_path_words
 
 MOST_READ = 1000  # Most units that are read for whole words, best by their stems first; each takes some .15 ms
 MOST_TODOS = 50_000  # Most to-do comments that are compared; Linux has some 20 000
@@ -161,7 +161,7 @@ def _read_fields(row: UnitRow, decorators: Sequence[str], text: DocumentText) ->
     """Read for each column of the index the text that its terms come from; the body includes the units inside it."""
     if row.is_quoted:
         return {"name": row.name}
-    concepts, above = place_words(row.path)
+    concepts, above = split_path_words(row.path)
     body = Span(row.body_start, row.span.end) if row.body_start < row.span.end else row.span
     return {
         "name": row.name,
