@@ -57,10 +57,8 @@ def open_embedder(setting: str, allow_network: bool = False) -> Embedder:
 
         address = parse_address(setting)
         if not allow_network:
-            raise UsageError(
-                f"{address.model} at {address.host} needs the network, which is not allowed",
-                "--allow-network allows it for this command, the setting allow_network for all",
-            )
+            hint = "--allow-network allows it for this command, the setting allow_network for all"
+            raise UsageError(f"{address.model} at {address.host} needs the network, which is not allowed", hint)
         return EndpointEmbedder(address)
     path, stamp = find_model(setting), tuple[object, ...]()
     try:

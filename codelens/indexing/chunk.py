@@ -24,7 +24,7 @@ _SEAM = re.compile(rb"\n([ \t]*)(?=[^\s)\]}>])")  # The start of a line that hol
 
 
 def cut_text(utf8: bytes, start: int, end: int, size: int = CHUNK_SIZE) -> list[tuple[int, int]]:
-    """[start, end) in pieces of at most `size` bytes, cut at the best seam in the second half of each.
+    """Cut [start, end) into pieces of at most `size` bytes, each at the best seam in its second half.
 
     The best seam is the least indented line start, after a blank line if possible, the last of equals: a top-level key
     of YAML, TOML, INI and JSON, a paragraph, a statement. An endless line is cut after a blank or between characters.

@@ -164,10 +164,8 @@ def update_vectors(store: Store, run: IndexRun, transaction: LazyTransaction) ->
         widths = {len(vector) for unit in vectors for vector in unit} | ({width} if width else set())
         if len(widths) > 1:  # a remote model may change under its name
             numbers = " and ".join(map(str, sorted(widths)))
-            raise EmbedderFault(
-                f"{embedder.name} gives vectors of {numbers} dimensions: the model has changed",
-                "`codelens index --clear-cache`, then `codelens index --rebuild`",
-            )
+            text = f"{embedder.name} gives vectors of {numbers} dimensions: the model has changed"
+            raise EmbedderFault(text, "`codelens index --clear-cache`, then `codelens index --rebuild`")
         width, at = next(iter(widths), 0), 0
         for document, pieces, is_last in group:
             document_vectors += vectors[at : at + len(pieces)]

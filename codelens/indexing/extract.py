@@ -34,7 +34,7 @@ def read_cells(text: TextMap, path: str, grammar_fault: str) -> Extraction | Non
     language = map_accepted_names().get(notebook.language, PLAIN_TEXT)
     name = path.rpartition("/")[2]  # for text above the first heading
     above: list[Heading] = []  # The headings around the next cell
-    cells: list[Extraction] = []
+    parts: list[Extraction] = []
     number = 0  # of units in earlier cells
     for cell in notebook.cells:
         if cell.kind == "code":
@@ -49,9 +49,17 @@ def read_cells(text: TextMap, path: str, grammar_fault: str) -> Extraction | Non
             units = tuple(build_sections(cell_text, name, MARKDOWN, above))
             sections = Extraction(units=units, references=find_mentions(cell_text, MARKDOWN, units))
             extraction = add_quoted(sections, cell_text, MARKDOWN)
-        cells.append(_move_cell(extraction, cell.source, text, number))
+        parts.append(_move_cell(extraction, cell.source, text, number))
         number += len(extraction.units)
-    return _join_cells(cells) if cells else None
+    if not parts:
+        return None
+    return Extraction(
+        units=tuple(unit for part in parts for unit in part.units),
+        references=tuple(reference for part in parts for reference in part.references),
+        imports=tuple(import_ for part in parts for import_ in part.imports),
+        fault=min((part.fault for part in parts if part.fault), default=""),
+        bindings=tuple(binding for part in parts for binding in part.bindings),
+    )
 
 
 def _move_cell(cell: Extraction, source: Excerpt, text: TextMap, number: int) -> Extraction:
@@ -71,16 +79,6 @@ def _move_cell(cell: Extraction, source: Excerpt, text: TextMap, number: int) ->
     imports = tuple(i._replace(start=place(i.start), line=find_line(i.start)) for i in cell.imports)
     bindings = tuple(b._replace(unit=shift(b.unit), start=place(b.start)) for b in cell.bindings)
     return replace(cell, units=tuple(units), references=tuple(references), imports=imports, bindings=bindings)
-
-
-def _join_cells(cells: Sequence[Extraction]) -> Extraction:
-    return Extraction(
-        units=tuple(unit for cell in cells for unit in cell.units),
-        references=tuple(reference for cell in cells for reference in cell.references),
-        imports=tuple(import_ for cell in cells for import_ in cell.imports),
-        fault=min((cell.fault for cell in cells if cell.fault), default=""),
-        bindings=tuple(binding for cell in cells for binding in cell.bindings),
-    )
 
 
 NOT_READ = "front matter"  # Prefix of the fault of a note with invalid fields

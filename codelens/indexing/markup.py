@@ -181,10 +181,9 @@ def find_code_blocks(utf8: bytes, language: str) -> list[CodeBlock]:
     for info, first, last, guessed in find(lines):
         code_name = find_code_language(info)
         if code_name and last > first:
-            margin = min((_measure_indent(line) for _, line in lines[first:last] if line.strip()), default=0)
-            spans = [
-                (start + min(margin, _measure_indent(line)), start + len(line)) for start, line in lines[first:last]
-            ]
+            block = lines[first:last]
+            margin = min((_measure_indent(line) for _, line in block if line.strip()), default=0)
+            spans = [(start + min(margin, _measure_indent(line)), start + len(line)) for start, line in block]
             ends = [utf8.find(b"\n", end) + 1 or len(utf8) for _, end in spans]
             code = build_excerpt((utf8[start:end], start, end) for (start, _), end in zip(spans, ends, strict=True))
             blocks.append(CodeBlock(code_name, code, guessed))

@@ -81,8 +81,8 @@ _ESCAPED = re.compile(r"\\x([0-9a-f]{2})")
 
 
 def escape_path(os_path: str) -> str:
-    """Text for people: bytes that are not UTF-8 become \\xNN, and a backslash that looks like such an escape \\x5c, so that no
-    two names have the same text."""
+    """Escape a path for people: bytes that are not UTF-8 become \\xNN, and a backslash that looks like such an escape \\x5c, so
+    that no two names have the same text."""
     if os_path.isascii() and "\\x" not in os_path:
         return os_path
     return _MISTAKABLE.sub(rb"\\x5c", os.fsencode(os_path)).decode("utf-8", "backslashreplace")

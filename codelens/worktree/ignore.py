@@ -85,9 +85,7 @@ class RuleFile:
 def read_rule_file(path: Path, root: Path, folder: str, fold_case: bool, follow: bool = False) -> RuleFile | None:
     """Read an ignore file; None if it has no rules. Its patterns start in `folder`, relative to the root: '', or a path ending
     in a slash, or '../' parts above the root. As in git, links are followed only outside the work tree (`follow`)."""
-    raw = read_regular(path, follow)
-    if not raw:
-        return None
+    raw = read_regular(path, follow) or b""
     lines = raw.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     rules = [rule for number, line in enumerate(lines, 1) if (rule := read_rule(line, number))]
     if not rules:
@@ -114,7 +112,7 @@ class TrackedFiles:
     """Tracked files that match an ignore pattern. git is asked once, at the first ignored path."""
 
     def __init__(self, repository: Repository, lead: bytes, cut: int) -> None:
-        """Take the root's path below the repository's top, or the length of the top's path below the root."""
+        """`lead` is the root's path below the repository's top; `cut` the length of the top's path below the root."""
         self._repository, self._lead, self._cut = repository, lead, cut
 
     def holds(self, path: bytes) -> bool:

@@ -75,15 +75,12 @@ def read_regular(path: Path, follow: bool = True) -> bytes | None:
 def read_configuration(repository: Repository | None) -> dict[str, str]:
     """Read git's configuration of system, user and repository with includes: 'section.key' (lower case) → last value. Sections
     with a subsection are ignored, except includes and remotes: 'remote.NAME.key'."""
-    files = [Path(os.environ.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))]
-    if os.environ.get("GIT_CONFIG_NOSYSTEM", "").lower() in ("1", "true", "yes"):
-        files = []
-    if "GIT_CONFIG_GLOBAL" in os.environ:
-        files.append(Path(os.environ["GIT_CONFIG_GLOBAL"]))
-    else:
-        files += [locate_user_folder() / "config", expand_home("~/.gitconfig")]
-    if repository:
-        files.append(repository.common / "config")
+    variables = os.environ
+    is_system_off = variables.get("GIT_CONFIG_NOSYSTEM", "").lower() in ("1", "true", "yes")
+    files = [] if is_system_off else [Path(variables.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))]
+    own = [locate_user_folder() / "config", expand_home("~/.gitconfig")]
+    files += [Path(variables["GIT_CONFIG_GLOBAL"])] if "GIT_CONFIG_GLOBAL" in variables else own
+    files += [repository.common / "config"] if repository else []
     return {key: value for file in files for key, value in _read_settings(file, repository, 0)}
 
 
