@@ -24,7 +24,7 @@ from codelens.text.notation import parse_json
 AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})  # Statuses that are tried again
 FIRST_WAIT, LONGEST_WAIT = 0.5, 30.0  # Seconds before the second try, doubled each time; longest wait of all
 MOST_BYTES = 64_000_000  # Size limit of an answer; a batch of 64 vectors of 4096 numbers takes about 6 MB
-MOST_TOLD = 200  # Characters of a server's error message that are shown
+MOST_SHOWN = 200  # Characters of a server's error message that are shown
 _BLOCK = 65536
 
 
@@ -34,7 +34,7 @@ class RetryLimits:
 
     seconds: float
     tries: int
-    in_all: float
+    total_seconds: float
 
 
 def post_json(url: str, body: object, key: str, limits: RetryLimits) -> Any:
@@ -62,7 +62,7 @@ def post_json(url: str, body: object, key: str, limits: RetryLimits) -> Any:
                 fault = EmbedderFault(f"{url} does not answer: {reason or type(cause).__name__}")
         wait = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0
         wait = min(max(wait, FIRST_WAIT * 2 ** (attempt - 1)), LONGEST_WAIT)
-        if attempt == limits.tries or time.monotonic() - begun + wait > limits.in_all:
+        if attempt == limits.tries or time.monotonic() - begun + wait > limits.total_seconds:
             break
         time.sleep(wait)
     raise fault from None
@@ -99,15 +99,15 @@ def _build_refusal(url: str, key: str, status: int, body: bytes) -> EmbedderFaul
         return EmbedderFault(f"{url} refuses {sent} ({status})", "set CODELENS_API_KEY to a valid key")
     text = body.decode("utf-8", "replace")
     text = "".join(c if c.isprintable() else " " for c in (text.replace(key, "…") if key else text))
-    return EmbedderFault(f"{url} answers {status}: {' '.join(text.split())[:MOST_TOLD]}".removesuffix(": "))
+    return EmbedderFault(f"{url} answers {status}: {' '.join(text.split())[:MOST_SHOWN]}".removesuffix(": "))
 
 
 KEY = "CODELENS_API_KEY"
 RULES = "endpoint 1"  # Raise the number with any change of what is sent
 BATCH = 64  # Texts per request: about 30 000 tokens at most, a tenth of OpenAI's limit
 MOST_CHARACTERS = 8000  # Characters of a text; the usual limit is 8192 tokens
-INDEXING = RetryLimits(seconds=60, tries=6, in_all=300)
-ASKING = RetryLimits(seconds=5, tries=2, in_all=8)  # A search waits less than the 10 s that a channel may take
+INDEXING = RetryLimits(seconds=60, tries=6, total_seconds=300)
+ASKING = RetryLimits(seconds=5, tries=2, total_seconds=8)  # A search waits less than the 10 s that a channel may take
 NEAR = ("localhost", "127.0.0.1", "::1")  # Hosts that receive a key without encryption
 
 

@@ -30,7 +30,7 @@ def cut_text(utf8: bytes, start: int, end: int, size: int = CHUNK_SIZE) -> list[
     of YAML, TOML, INI and JSON, a paragraph, a statement. An endless line is cut after a blank or between characters.
     """
 
-    def rate(seam: re.Match[bytes]) -> tuple[int, bool, int]:
+    def rate_seam(seam: re.Match[bytes]) -> tuple[int, bool, int]:
         place = seam.start()
         blank_before = utf8[place - 1] in b"\n" or utf8[max(place - 2, 0) : place] == b"\n\r"
         return seam.end() - seam.start(1), not blank_before, -place
@@ -38,7 +38,7 @@ def cut_text(utf8: bytes, start: int, end: int, size: int = CHUNK_SIZE) -> list[
     pieces: list[tuple[int, int]] = []
     while end - start > size:
         limit = start + size
-        if seam := min(map(rate, _SEAM.finditer(utf8, start + size // 2, limit)), default=None):
+        if seam := min(map(rate_seam, _SEAM.finditer(utf8, start + size // 2, limit)), default=None):
             middle = 1 - seam[2]
         else:
             middle = max(utf8.rfind(b"\n", start + 1, limit), utf8.rfind(b" ", limit - size // 4, limit)) + 1

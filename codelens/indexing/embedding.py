@@ -134,7 +134,7 @@ def cut_pieces(path: str, unit: Unit, text: str) -> Iterator[EmbeddedFields]:
 
 Embedded = tuple[DocumentRow, Pieces, bool]
 """(document, the pieces of each unit of one part, whether this is the last part, which ends with the piece of the file)"""
-AT_ONCE = 256  # Pieces embedded in one call, in whole documents: four requests to an endpoint
+PIECES_A_CALL = 256  # Pieces embedded in one call, in whole documents: four requests to an endpoint
 
 
 def apply_stored_model(store: Store, settings: Settings) -> Settings:
@@ -187,14 +187,14 @@ def update_vectors(store: Store, run: IndexRun, transaction: LazyTransaction) ->
 
 
 def _group_pieces(store: Store, documents: Sequence[DocumentRow]) -> Iterator[list[Embedded]]:
-    """Group documents by about AT_ONCE pieces, large documents in parts."""
+    """Group documents by about PIECES_A_CALL pieces, large documents in parts."""
     group: list[Embedded] = []
     size = 0
     for document in documents:
         for pieces, is_last in _read_pieces(store, document):
             group.append((document, pieces, is_last))
             size += sum(map(len, pieces))
-            if size >= AT_ONCE:
+            if size >= PIECES_A_CALL:
                 yield group
                 group, size = [], 0
     if group:

@@ -95,10 +95,10 @@ def estimate_update_seconds(store: Store, differences: int) -> float:
 def look_at_trees(store: Store, settings: Settings) -> dict[str, TreeLook]:
     """Look at all trees of an index. Returns repository name → what was seen. Only reads, and starts no process."""
     rows = store.documents.list_repositories()
-    return {row.name: _Look(store, row, settings).look_at_tree(MOST_TIMES // len(rows)) for row in rows}
+    return {row.name: _TreeCheck(store, row, settings).look_at_tree(MOST_TIMES // len(rows)) for row in rows}
 
 
-class _Look:
+class _TreeCheck:
     """One check of one tree for files that changed since it was indexed."""
 
     def __init__(self, store: Store, row: RepositoryRow, settings: Settings) -> None:

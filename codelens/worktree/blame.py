@@ -19,7 +19,7 @@ from codelens.worktree.diffs import FileChange, read_diff
 from codelens.worktree.files import escape_path, unescape_path
 from codelens.worktree.history import LATEST, SECONDS, Head, hash_terms, run_git_within
 
-AT_ONCE = 50  # Commits per git process, so that their diffs fit into memory
+COMMITS_A_CALL = 50  # Commits per git process, so that their diffs fit into memory
 MOST_DIFFED = 10_000_000  # Bytes of the largest file whose lines are tracked: a diff is held in memory
 RULES = "lines 2"  # Change the number whenever what is read changes
 _COMMIT_LINE = re.compile(rb"\n([0-9a-f]{40,64})(?=\n)")
@@ -78,8 +78,8 @@ def read_lines(head: Head, before: str = "", known: Mapping[str, WrittenLines] |
     if known and len(new) < len(lineage):
         for path, lines in known.items():
             files[os.fsencode(above + unescape_path(path))] = (lines.last, list(lines.runs))
-    for start in range(len(new), 0, -AT_ONCE):
-        _apply_diffs(files, head, new[max(0, start - AT_ONCE) : start][::-1], until)
+    for start in range(len(new), 0, -COMMITS_A_CALL):
+        _apply_diffs(files, head, new[max(0, start - COMMITS_A_CALL) : start][::-1], until)
     commits = {commit.number: commit.commit for commit in lineage}
     written: dict[str, WrittenLines] = {}  # Without references to other commits
     records = run_git_within(head, until, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", head.commit)
@@ -149,7 +149,7 @@ def rewrite_runs(runs: Sequence[LineRun], hunks: Sequence[LineChange], commit: i
     rest = list(runs)[::-1]
     place = 0  # lines of the old side already copied
 
-    def take(lines: int, keep: bool) -> None:
+    def move_lines(lines: int, keep: bool) -> None:
         """Copy or drop this number of old lines."""
         while lines > 0:
             run = rest.pop() if rest else LineRun(lines, 0)
@@ -162,8 +162,8 @@ def rewrite_runs(runs: Sequence[LineRun], hunks: Sequence[LineChange], commit: i
 
     for hunk in hunks:
         first = hunk.start - 1 if hunk.old else hunk.start
-        take(first - place, keep=True)
-        take(hunk.old, keep=False)
+        move_lines(first - place, keep=True)
+        move_lines(hunk.old, keep=False)
         if hunk.new:
             new_runs.append(LineRun(hunk.new, commit))
         place = first + hunk.old

@@ -153,7 +153,7 @@ def list_tree_files(repository: Repository, commit: str) -> list[TreeFile]:
     return files
 
 
-AT_ONCE = 200  # Files per git process, so that its output fits into memory
+FILES_A_CALL = 200  # Files per git process, so that its output fits into memory
 
 
 def write_tree(repository: Repository, commit: str, folder: Path, below: str = "", largest: int = 2_000_000) -> None:
@@ -167,8 +167,8 @@ def write_tree(repository: Repository, commit: str, folder: Path, below: str = "
             place.unlink()
         elif place.is_dir() and not any(place.iterdir()):
             place.rmdir()
-    for start in range(0, len(wanted), AT_ONCE):
-        batch = wanted[start : start + AT_ONCE]
+    for start in range(0, len(wanted), FILES_A_CALL):
+        batch = wanted[start : start + FILES_A_CALL]
         for file, raw in zip(batch, read_texts(repository, [(commit, f.path) for f in batch]), strict=True):
             place = folder / file.path.removeprefix(prefix)
             if raw is None or (place.is_file() and place.read_bytes() == raw):

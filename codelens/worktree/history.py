@@ -25,7 +25,7 @@ from codelens.worktree.repository import (
 
 MOST_LOG_COMMITS = 5000  # Commits that are read. Years of most projects, and a third of a second for those of pandoc.
 SECONDS = 30.0  # Time limit for reading a history
-AT_ONCE = 500  # Commits per git process, so that its output fits into memory
+COMMITS_A_CALL = 500  # Commits per git process, so that its output fits into memory
 LATEST = 1 << 52  # Latest commit time in seconds. Larger values are invalid, and some databases cannot hold them.
 RULES = "changes 2"  # Change the number whenever what is read changes, so that histories are read again
 LONGEST_SUBJECT, LONGEST_BODY = 200, 500  # Characters of a message that are kept
@@ -135,8 +135,9 @@ def read_changes(
         raise GitError("a shallow clone without any commit whose parent is known")
     commits = {name: commit for name, commit in (known or {}).items() if name in times}
     new = [name for name in times if name not in commits]
-    for start in range(0, len(new), AT_ONCE):
-        commits |= {commit.name: commit for commit in _read_commits(head, new[start : start + AT_ONCE], times, until)}
+    for start in range(0, len(new), COMMITS_A_CALL):
+        batch = new[start : start + COMMITS_A_CALL]
+        commits |= {commit.name: commit for commit in _read_commits(head, batch, times, until)}
     head_time = _read_commit_times(head, until, "--max-count=1")[head.commit]
     read = HistoryRead(head.commit, head.terms, head_time, len(times), is_whole)
     return read, tuple(commits[name] for name in times if name in commits)

@@ -161,11 +161,11 @@ class IgnoreScope:
         """Decide about an entry of this folder, whose `path` has no final slash; None if no rule matches."""
         for file in self.own:
             if rule := file.find_last_match(path, name, is_folder):
-                return IgnoreVerdict(not rule.again, file.describe_rule(rule), wanted=rule.again)
+                return IgnoreVerdict(not rule.is_negated, file.describe_rule(rule), wanted=rule.is_negated)
         source = self.inherited
         for file in () if source else self.git:
             if rule := file.find_last_match(path, name, is_folder):
-                source = "" if rule.again else file.describe_rule(rule)
+                source = "" if rule.is_negated else file.describe_rule(rule)
                 break
         if not source or (self.tracked and self.tracked.holds(path)):
             return None

@@ -38,7 +38,7 @@ class Rule:
 
     text: bytes
     line: int
-    again: bool  # Starts with '!': matching entries are included again
+    is_negated: bool  # Starts with '!': matching entries are included again
     folders_only: bool
     by_name: bool  # Contains no slash, so it applies to the last part of a path at any depth
     plain: bytes  # The whole text to match, for a pattern without wildcards; else empty
@@ -54,8 +54,8 @@ def read_rule(raw: bytes, line: int) -> Rule | None:
     # Spaces at the end do not count, unless a backslash protects the first of them.
     body = re.match(rb"(?:\\.|[^\\ ]| +(?=[^ ])|\\$)*", raw, re.DOTALL)
     pattern = text = raw[: body.end()] if body else raw
-    again = pattern.startswith(b"!")
-    pattern = pattern[1:] if again else pattern
+    is_negated = pattern.startswith(b"!")
+    pattern = pattern[1:] if is_negated else pattern
     folders_only = pattern.endswith(b"/")
     pattern = pattern[:-1] if folders_only else pattern
     if not pattern:
@@ -64,7 +64,7 @@ def read_rule(raw: bytes, line: int) -> Rule | None:
     regex = _join_pieces(_translate_pieces(pattern, slashes=True), b".") if by_name else build_path_regex(pattern)
     plain = b"" if _WILD.search(pattern) else pattern.removeprefix(b"/")
     ending = pattern[1:] if by_name and pattern[:1] == b"*" and not _WILD.search(pattern, 1) else b""
-    return Rule(text, line, again, folders_only, by_name, plain, ending, regex)
+    return Rule(text, line, is_negated, folders_only, by_name, plain, ending, regex)
 
 
 def build_path_regex(pattern: bytes) -> bytes:

@@ -117,7 +117,7 @@ def test_only_the_last_commits_are_read(past: Past, monkeypatch: pytest.MonkeyPa
 
 
 def test_many_commits_are_read_by_several_processes(past: Past, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "AT_ONCE", 2)
+    monkeypatch.setattr(history, "COMMITS_A_CALL", 2)
     for number in range(5):
         past.commit({"a.py": str(number)})
     assert read(past.root)[1] == {"a.py": History(5, day(5))}
