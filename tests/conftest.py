@@ -8,6 +8,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from importlib.metadata import Distribution, requires
 from pathlib import Path
 
@@ -85,6 +86,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     others = [item for item in items if not item.get_closest_marker("slow")]
     items[:], left_out = (slow, others) if config.getoption("--slow") else (others, slow)
     config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _shared_workers() -> Iterator[None]:
+    """Builds in the process of the tests share workers, but in campaigns; commands that tests start have their own."""
+    from tests.workers import sharing_workers
+
+    with nullcontext() if tiers.many() else sharing_workers():
+        yield
 
 
 @pytest.fixture
