@@ -8,7 +8,6 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from importlib.metadata import Distribution, requires
 from pathlib import Path
 
@@ -91,10 +90,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session", autouse=True)
 def _shared_workers() -> Iterator[None]:
     """Builds in the process of the tests share workers, but in campaigns; commands that tests start have their own."""
-    from tests.workers import sharing_workers
+    from tests.workers import LentWorkers, close_idle_workers
 
-    with nullcontext() if tiers.many() else sharing_workers():
+    with pytest.MonkeyPatch.context() as patch:
+        if not tiers.many():
+            patch.setattr("codelens.indexing.pipeline.KeptWorkers", LentWorkers)
         yield
+    close_idle_workers()
 
 
 @pytest.fixture

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from codelens.config import Settings
-from codelens.indexing import pipeline
 from codelens.indexing.derive import Job
 from codelens.indexing.workers import KeptWorkers
 from codelens.processes.pool import CallStream
@@ -50,15 +45,6 @@ class LentWorkers:
             workers.close()
         while len(_idle) > MOST:
             _idle.pop(next(iter(_idle))).close()
-
-
-@contextmanager
-def sharing_workers() -> Iterator[None]:
-    """Let the builds of this process share workers."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "KeptWorkers", LentWorkers)
-        yield
-    close_idle_workers()
 
 
 def close_idle_workers() -> None:
