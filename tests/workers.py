@@ -38,10 +38,8 @@ class LentWorkers:
 
     def close(self) -> None:
         workers, self._workers = self._workers, None
-        if not workers:
-            return
         unharmed = all(a.done() and not a.exception() and not isinstance(a.result(), CallStream) for a in self._answers)
-        if not unharmed or _idle.setdefault(self._kind, workers) is not workers:
+        if workers and not (unharmed and _idle.setdefault(self._kind, workers) is workers):
             workers.close()
         while len(_idle) > MOST:
             _idle.pop(next(iter(_idle))).close()
