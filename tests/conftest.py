@@ -95,6 +95,8 @@ def _shared_workers() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if not tiers.many():
             patch.setattr("codelens.indexing.pipeline.KeptWorkers", LentWorkers)
+            if hasattr(os, "register_at_fork"):  # a fork has none of the threads that serve workers
+                os.register_at_fork(after_in_child=patch.undo)
         yield
     close_idle_workers()
 

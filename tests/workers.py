@@ -12,7 +12,6 @@ from codelens.indexing.derive import Job
 from codelens.indexing.workers import KeptWorkers
 from codelens.processes.pool import CallStream
 
-MOST = 3  # Idle workers of this many kinds
 _idle: dict[tuple[object, ...], KeptWorkers] = {}
 
 
@@ -41,7 +40,7 @@ class LentWorkers:
         unharmed = all(a.done() and not a.exception() and not isinstance(a.result(), CallStream) for a in self._answers)
         if workers and not (unharmed and _idle.setdefault(self._kind, workers) is workers):
             workers.close()
-        while len(_idle) > MOST:
+        while len(_idle) > 3:
             _idle.pop(next(iter(_idle))).close()
 
 
