@@ -99,7 +99,7 @@ faults: $(VENV)/ready-to-check  ## kills, bad disks, damage, hostile trees, plan
 	$(BIN)/python -m tools.faults $(CAMPAIGN)
 
 fuzz: $(VENV)/ready-to-check  ## queries, source, file formats, HTTP, MCP: make fuzz [ONLY="queries derive"] [COUNT=n] [SEED=n] [OUT=file.json]
-	$(BIN)/pytest $(PARALLEL) --many tests/fuzz tests/properties tests/faults/test_planted.py
+	$(BIN)/pytest $(PARALLEL) --many tests/fuzz tests/properties tests/faults/test_planted.py tests/server/lsp/test_languages.py
 	$(BIN)/python -m tools.fuzz $(CAMPAIGN)
 
 docs: $(VENV)/ready-to-check  ## the manual as a site that works from disk (site/index.html); the man page and completions of packaging/share
