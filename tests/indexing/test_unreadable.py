@@ -29,8 +29,7 @@ def _loaded_modules(tmp_path_factory: pytest.TempPathFactory) -> None:
         derive_here(patch)
         Index.build(place / "index.db", [place], Settings())
     with Index.open(place / "index.db") as index:
-        assert index.search("wanted", SearchOptions(literal=True)).hits
-        index.status(check=True)
+        assert index.search("wanted", SearchOptions(literal=True)).hits and index.status(check=True)
 
 
 @pytest.fixture
