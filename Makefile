@@ -47,12 +47,15 @@ demo: $(VENV)/ready  ## set up, index sample_repos, search, and ask why
 	$(BIN)/codelens search --db $(DEMO) -m 5 "where is the shopping cart total computed"
 	$(BIN)/codelens why --db $(DEMO) -m 1 "where is the shopping cart total computed"
 
+# More processes than cores, since many tests wait for others; each gets whole modules, whose fixtures are then made once.
+PARALLEL := -n 4 --dist worksteal
+
 test: $(VENV)/ready-to-test  ## the first tier of tests: what to run before each commit
-	$(BIN)/pytest -n 4  # more than cores: many tests wait for processes that they start
+	$(BIN)/pytest $(PARALLEL)
 
 TESTS := --all
 test-all: $(VENV)/ready-to-check  ## all tests: processes, kills, large trees and browsers too; TESTS=--slow leaves out the first tier
-	$(BIN)/pytest -n 4 $(TESTS)
+	$(BIN)/pytest $(PARALLEL) $(TESTS)
 
 check: format lint types contracts test-all wheel vscode  ## all that must hold before a change lands
 
@@ -96,7 +99,7 @@ faults: $(VENV)/ready-to-check  ## kills, bad disks, damage, hostile trees, plan
 	$(BIN)/python -m tools.faults $(CAMPAIGN)
 
 fuzz: $(VENV)/ready-to-check  ## queries, source, file formats, HTTP, MCP: make fuzz [ONLY="queries derive"] [COUNT=n] [SEED=n] [OUT=file.json]
-	$(BIN)/pytest -n 4 --many tests/fuzz tests/properties tests/faults/test_planted.py
+	$(BIN)/pytest $(PARALLEL) --many tests/fuzz tests/properties tests/faults/test_planted.py tests/server/lsp/test_languages.py
 	$(BIN)/python -m tools.fuzz $(CAMPAIGN)
 
 docs: $(VENV)/ready-to-check  ## the manual as a site that works from disk (site/index.html); the man page and completions of packaging/share

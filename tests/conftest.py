@@ -87,6 +87,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left_out)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _shared_workers() -> Iterator[None]:
+    """Builds in the process of the tests share workers, but in campaigns; commands that tests start have their own."""
+    from tests.workers import LentWorkers, close_idle_workers
+
+    with pytest.MonkeyPatch.context() as patch:
+        if not tiers.many():
+            patch.setattr("codelens.indexing.pipeline.KeptWorkers", LentWorkers)
+            if hasattr(os, "register_at_fork"):  # a fork has none of the threads that serve workers
+                os.register_at_fork(after_in_child=patch.undo)
+        yield
+    close_idle_workers()
+
+
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
     """Compare a text with a golden file, or write it there under --golden."""

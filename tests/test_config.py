@@ -54,11 +54,7 @@ def ask(run: Run) -> Ask:
 
 
 def test_each_layer_wins_over_the_one_below(
-    project: Path,
-    user_file: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    run: Run,
-    ask: Ask,
+    project: Path, user_file: Path, monkeypatch: pytest.MonkeyPatch, run: Run, ask: Ask
 ) -> None:
     """The strongest layer decides the number of hits and what `config` prints."""
     (project / "widgets.py").write_text(functions(30))
@@ -311,12 +307,7 @@ def test_many_faults_are_counted(project: Path, run: Run) -> None:
     ],
 )
 def test_a_variable_that_cannot_be_taken_is_named(
-    name: str,
-    raw: str,
-    said: str,
-    project: Path,
-    run: Run,
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, raw: str, said: str, project: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(f"CODELENS_{name}", raw)
     assert refused(run, project, "config") == f"codelens: error: {said}"
@@ -333,10 +324,7 @@ def test_a_variable_says_yes_or_no(
 
 
 def test_what_config_prints_can_be_pasted_into_the_users_file(
-    project: Path,
-    user_file: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    run: Run,
+    project: Path, user_file: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     monkeypatch.setenv("CODELENS_HYPERLINK_FORMAT", 'x://"a\\b{path}#')
     monkeypatch.setenv("CODELENS_QUERY_SECONDS", "1e-7")

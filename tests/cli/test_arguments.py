@@ -6,6 +6,7 @@ import os
 import random
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -90,16 +91,19 @@ WORDS = (
 )
 
 
+@cache
+def make_typed(command: Command) -> tuple[Any, list[Any]]:
+    """Typer's command, and where it puts the flags that it reads."""
+    seen: list[Any] = []
+    return make_typer_command(command._replace(run=lambda flags: seen.append(vars(flags)) or 0)), seen
+
+
 def meant_by_typer(command: Command, line: list[str]) -> dict[str, Any] | None:
     """The flags, or None where typer refuses the line or prints help."""
-    seen: list[Any] = []
-
-    def look(flags: Any) -> int:
-        seen.append(vars(flags))
-        return 0
-
+    typed, seen = make_typed(command)
+    seen.clear()
     try:
-        with make_typer_command(command._replace(run=look)).make_context(command.name, list(line)) as context:
+        with typed.make_context(command.name, list(line)) as context:
             context.command.invoke(context)
     except UsageError:
         raise

@@ -274,11 +274,7 @@ def test_on_a_terminal_it_shows_the_change_and_asks(
     (home / ".cursor/mcp.json").write_text('{\n  "mcpServers": {}\n}\n')
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "codelens", "install", "cursor"],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=project,
+        [sys.executable, "-m", "codelens", "install", "cursor"], stdin=theirs, stdout=theirs, stderr=theirs, cwd=project
     ) as process:
         os.close(theirs)
         os.write(ours, f"{answer}\n".encode())

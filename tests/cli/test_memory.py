@@ -108,11 +108,7 @@ def test_a_session_of_searching_judging_and_using(run: Run, shop: Path) -> None:
     asked("memory", "rate", "lib/prices.py", "8")
     assert asked("why", "lamp price", "--check").code == 0
     why = asked("why", "--all", "lamp price").out
-    for part in (
-        "useful 1 of 1 time",
-        "rated 8 of 10",
-        "pinned",
-    ):
+    for part in ("useful 1 of 1 time", "rated 8 of 10", "pinned"):
         assert part in why
     shown = run("memory", "show", cwd=shop).out.splitlines()
     assert "app.py Shop.sell (method): useful 1 of 1 time, shown 1 time, for words lamp… 1 time, pric… 1 time" in shown

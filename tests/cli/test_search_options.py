@@ -100,14 +100,7 @@ def test_what_an_option_prints(options: str, lamps: Path, run: Run) -> None:
     assert said(ran) == PRINTED[options]
 
 
-@pytest.mark.parametrize(
-    ("query", "printed"),
-    [
-        ("LAMP", COUNT),
-        ("Lamp", EVERY),
-        ("lAMP", ""),
-    ],
-)
+@pytest.mark.parametrize(("query", "printed"), [("LAMP", COUNT), ("Lamp", EVERY), ("lAMP", "")])
 def test_upper_case_in_a_literal_query_matters(query: str, printed: str, lamps: Path, run: Run) -> None:
     assert said(run("search", "--sort", "path", "-F", query, cwd=lamps)) == printed
     assert said(run("search", "--sort", "path", "-i", "-F", query, cwd=lamps)) == ALL

@@ -114,12 +114,7 @@ def test_an_interrupt_leaves_nothing_behind(strange: Path, temporary: Path) -> N
     ("arguments", "told"),
     [
         (["../none"], "no such folder"),
-        (
-            [
-                "..",
-            ],
-            "is not in a git repository",
-        ),
+        ([".."], "is not in a git repository"),
         (["--head", "nope"], "no commit 'nope'"),
         (["--keep", "none/own.toml"], "there is no folder"),
         (["--keep", "."], "is a folder"),

@@ -241,15 +241,7 @@ def test_an_answer_that_breaks_off_anywhere_is_not_used(answerer: Answerer) -> N
 
 @pytest.mark.parametrize(
     "garbage",
-    [
-        b"go",
-        b"0\n",
-        b"=00000000",
-        b"=00000000" + bytes(100),
-        b"." * 5_000_000,
-        os.urandom(5_000_000),
-        b'{"code": 0}\n',
-    ],
+    [b"go", b"0\n", b"=00000000", b"=00000000" + bytes(100), b"." * 5_000_000, os.urandom(5_000_000), b'{"code": 0}\n'],
     ids=["word", "number", "empty", "zeros", "beats", "random", "json"],
 )
 def test_garbage_is_no_answer(answerer: Answerer, garbage: bytes) -> None:

@@ -74,10 +74,7 @@ def larder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = STORE.replace("LIMIT = 12", "LIMIT = 20")
     step("store: allow twenty jars in all (#7)", {"src/store.py": text, "CHANGELOG.md": "# 1.1\n\nMore.\n"})
     text = text.replace("        return self.jars.pop()", "        return self.jars.pop(0)")
-    step(
-        f"Take the oldest jar first\n\n{SPOILT}\n\nFixes #9",
-        {"src/store.py": text},
-    )
+    step(f"Take the oldest jar first\n\n{SPOILT}\n\nFixes #9", {"src/store.py": text})
     text = text.replace("    def take", "    def count(self):\n        return len(self.jars)\n\n    def take")
     step("Let a shelf count its jars", {"src/store.py": text})
     text = text.replace("already there", "there before it")

@@ -86,12 +86,7 @@ def hit(path: str, source: str, hunk: str) -> list[str]:
         ("boat.py", PYTHON, "@@ -20,0 +21,3 @@\n+\n+def ramp():\n+    pass", []),
         ("boat.py", PYTHON, "@@ -20,0 +21 @@\n+    pass", ["dock"]),
         ("boat.py", PYTHON, "@@ -0,0 +1 @@\n+import io", []),
-        (
-            "boat.py",
-            PYTHON,
-            TWO,
-            ["Boat.place", "Boat.sail"],
-        ),
+        ("boat.py", PYTHON, TWO, ["Boat.place", "Boat.sail"]),
         ("boat.cc", CPP, "@@ -9 +9 @@\n-    go();\n+    go_on();", ["port.Boat.sail"]),
         ("boat.cc", CPP, "@@ -7 +7 @@\n-  /// Moves on.\n+  /// Moves.", ["port.Boat.sail"]),
         ("boat.cc", CPP, "@@ -11,0 +12,2 @@\n+  void stop();\n+", ["port.Boat"]),

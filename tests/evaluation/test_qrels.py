@@ -87,10 +87,7 @@ def test_faults_of_topics(tmp_path: Path, text: str, place: str) -> None:
 def test_qrels(tmp_path: Path) -> None:
     text = "1 0 src/cart.py:Cart.add 2\n1 0 src/my cart.py 1\n1 0 src/cart.py 0\n2 Q0 a.cpp:Foo::bar -1\n3 0 a.cpp:Foo::bar 1\n"
     assert read_qrels(write(tmp_path / "qrels", text)) == {
-        "1": (
-            Relevant("Cart.add", ("src/cart.py",), pinned=True),
-            Relevant("", ("src/my cart.py",), pinned=True),
-        ),
+        "1": (Relevant("Cart.add", ("src/cart.py",), pinned=True), Relevant("", ("src/my cart.py",), pinned=True)),
         "2": (),
         "3": (Relevant("Foo::bar", ("a.cpp",), pinned=True),),
     }

@@ -15,10 +15,7 @@ from codelens.text.identifiers import fold_identifier
 
 FOLDER = Path(__file__).parents[1] / "questions"
 FILES = sorted(FOLDER.glob("*.jsonl"))
-KINDS = {
-    *("name", "namesake", "fragment", "typo", "message", "concept", "behaviour", "qualified", "literal"),
-    ABSENT,
-}
+KINDS = {*("name", "namesake", "fragment", "typo", "message", "concept", "behaviour", "qualified", "literal"), ABSENT}
 FEWEST, MOST_RIGHT = 300, 4
 
 

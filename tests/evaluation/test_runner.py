@@ -114,11 +114,7 @@ def test_a_query_that_fails_is_judged_as_without_hits(folder: Path) -> None:
     assert answer.fault.startswith("QueryError: ")
     assert (answer.top, answer.judged.credited) == ((), ())
     with pytest.raises(UsageError, match="no mode"):
-        run_tasks(
-            [TaskBatch(folder / "shop.db", (broken,))],
-            Setup(SearchOptions(mode="magic"), QUICK, strict),
-            None,
-        )
+        run_tasks([TaskBatch(folder / "shop.db", (broken,))], Setup(SearchOptions(mode="magic"), QUICK, strict), None)
 
 
 def made(repository: str, name: str, query: str, right: bool, ms: float, tier: str = "") -> TaskResult:

@@ -55,8 +55,7 @@ export function fetch(number) {
 
 
 @pytest.mark.parametrize(
-    ("language", "source"),
-    [("python", PYTHON), ("java", JAVA), ("go", GO), ("rust", RUST), ("javascript", JAVASCRIPT)],
+    ("language", "source"), [("python", PYTHON), ("java", JAVA), ("go", GO), ("rust", RUST), ("javascript", JAVASCRIPT)]
 )
 def test_documentation_goes_and_lines_stay(language: str, source: str) -> None:
     bare, asked = remove_documentation(source, language)

@@ -36,10 +36,7 @@ class Read:
 
 def test_containers_contain_their_members(tmp_path: Path) -> None:
     read = Read(tmp_path)
-    assert read.out("Shape", "contains") == {
-        ("Shape", "contains", "Shape.area"),
-        ("Shape", "contains", "Shape.name"),
-    }
+    assert read.out("Shape", "contains") == {("Shape", "contains", "Shape.area"), ("Shape", "contains", "Shape.name")}
     assert (
         read.out("app/base.py", "contains") == read.into("Shape", "contains") == {("app/base.py", "contains", "Shape")}
     )

@@ -200,10 +200,7 @@ def test_prototypes_are_declarations(tmp_path: Path) -> None:
 
 
 def test_several_definitions_are_named_and_all_answered(tmp_path: Path) -> None:
-    files: Files = {
-        "a.py": "def run():\n    pass\n\n\nrun()\n",
-        "b.py": "def run():\n    pass\n\n\nrun()\n",
-    }
+    files: Files = {"a.py": "def run():\n    pass\n\n\nrun()\n", "b.py": "def run():\n    pass\n\n\nrun()\n"}
     with indexed(tmp_path, files) as index:
         answer = index.graph.refs("run", asking())
         assert places(answer) == [
@@ -298,10 +295,7 @@ def test_a_value_in_a_literal_is_read(tmp_path: Path) -> None:
         "var two = map[int]bool{Most: true}\n",
     }
     with indexed(tmp_path, files) as index:
-        assert places(index.graph.refs("Most", asking())) == [
-            "a.go:7:21 read resolved",
-            "a.go:8:24 key resolved",
-        ]
+        assert places(index.graph.refs("Most", asking())) == ["a.go:7:21 read resolved", "a.go:8:24 key resolved"]
 
 
 def test_a_function_in_a_closure_is_not_the_one_of_another_closure(tmp_path: Path) -> None:

@@ -502,10 +502,7 @@ def test_several_roots_have_names_of_their_own(tree: Tree, capsys: pytest.Captur
     with Index.open(tree.index) as opened:
         assert [r.name for r in opened.info().repositories] == ["x/app", "y/app"]
         hits = opened.search("shared_word", SearchOptions()).hits
-        assert {(h.unit.repository, h.unit.path) for h in hits} == {
-            ("x/app", "main.py"),
-            ("y/app", "main.py"),
-        }
+        assert {(h.unit.repository, h.unit.path) for h in hits} == {("x/app", "main.py"), ("y/app", "main.py")}
         assert main(["search", "-l", "shared_word", "--path-style", "absolute", "--db", str(tree.index)]) == 0
         assert sorted(capsys.readouterr().out.split()) == [str(first / "main.py"), str(second / "main.py")]
         for value, found in REPOSITORIES.items():

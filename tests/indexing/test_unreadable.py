@@ -5,15 +5,38 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
+from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.request import SearchOptions
-from tests.indexing.here import Tree
+from tests.indexing.here import Tree, derive_here
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="modes")
 NOBODY = 65534
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _loaded_modules(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What a run imports is there before the rights go: Python itself may lie where only root may read."""
+    place = tmp_path_factory.mktemp("before")
+    (place / ".git").mkdir()
+    for name, text in (("a.py", "def wanted(): pass\n"), (".git/HEAD", "ref: refs/heads/main\n"), (".git/config", "")):
+        (place / name).write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        derive_here(patch)
+        Index.build(place / "index.db", [place], Settings())
+    with Index.open(place / "index.db") as index:
+        assert index.search("wanted", SearchOptions(literal=True)).hits and index.status(check=True)
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """Not in pytest's folder, which another run may close to other users at any time."""
+    with TemporaryDirectory() as name:
+        yield Path(name).resolve()
 
 
 @pytest.fixture
@@ -25,16 +48,11 @@ def as_somebody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
         return
     for folder in (tmp_path, *tmp_path.rglob("*")):
         os.chown(folder, NOBODY, NOBODY)
-    opened = [(folder, folder.stat().st_mode) for folder in tmp_path.parents if not folder.stat().st_mode & 1]
-    for folder, mode in opened:
-        folder.chmod(mode | 0o011)
     os.seteuid(NOBODY)
     try:
         yield
     finally:
         os.seteuid(0)
-        for folder, mode in opened:
-            folder.chmod(mode & 0o7777)
 
 
 CLOSED = ("closed", "src/closed", ".codelens/notes", "src/.codelens", ".git", "src/.git", ".scip")

@@ -24,10 +24,17 @@ from codelens.model.extraction import DerivedDocument, UnchangedFile
 from codelens.processes.pool import WorkerProcess
 from codelens.text.terms import join_trigrams
 from codelens.worktree.files import hash_content
+from tests.workers import close_idle_workers
 
 BadGrammar = Callable[[str], None]
 posix = pytest.mark.skipif(os.name == "nt", reason="signals")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="ps --ppid")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_idle_workers() -> None:
+    """The tests here count workers."""
+    close_idle_workers()
 
 
 @pytest.fixture

@@ -20,9 +20,7 @@ DEFINED = {
         *("struct aws_s3_bucket.logs", "variable prefix", "struct aws_iam_role.writer", "module network"),
         *("variable tags", "variable bucket"),
     ],
-    "julia": [
-        *("module M", "function M.add", "function M.f", "struct M.P", "type M.S", "constant M.K", "macro M.m"),
-    ],
+    "julia": [*("module M", "function M.add", "function M.f", "struct M.P", "type M.S", "constant M.K", "macro M.m")],
     "perl": ["constant LIMIT", "variable VERSION", "function add"],
     "sql": ["struct app.users", "struct active", "function add", "variable users_team", "type mood"],
 }

@@ -16,7 +16,12 @@ def schema() -> dict[str, Any]:
     return dict(json.loads(text))
 
 
+@cache
+def make_validator(kind: str) -> Draft202012Validator:
+    Draft202012Validator.check_schema(schema())
+    return Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": schema()["$defs"]})
+
+
 def check(record: object, kind: str) -> None:
     """Against one definition of the schema that ships, which must itself be sound."""
-    Draft202012Validator.check_schema(schema())
-    Draft202012Validator({"$ref": f"#/$defs/{kind}", "$defs": schema()["$defs"]}).validate(record)
+    make_validator(kind).validate(record)

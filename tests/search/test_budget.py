@@ -93,10 +93,7 @@ PARTS: dict[str, tuple[Asked, tuple[str, ...]]] = {
     ),
     "expansion": (asking(QUERY, expand="bfs"), ("the expansion was left out",)),
     "knowing": (asking(QUERY, profile="knowing"), ("the walk was left out, so that ranks of channels alone decide",)),
-    "files": (
-        asking(QUERY, files_only=True),
-        ("keyword was left out", "vector was left out"),
-    ),
+    "files": (asking(QUERY, files_only=True), ("keyword was left out", "vector was left out")),
     "why": (
         lambda store, index: explain_targets(QUERY, ["other"], store, index.info(), SearchOptions(), QUICK).search,
         ("why other is not a candidate", "not every remedy was tried"),

@@ -121,10 +121,7 @@ def test_only_the_best_of_the_fusion_are_weighed() -> None:
 
 def test_without_vectors_the_score_is_the_rank_alone() -> None:
     found = ranked({"exact": matches(2, 1)}, {1: UnitQuality(pinned=True)})
-    assert found == {
-        "skill_2": {"exact": 1 / 61, "score": 1 / 61},
-        "skill_1": {"exact": 1 / 62, "score": 1 / 62},
-    }
+    assert found == {"skill_2": {"exact": 1 / 61, "score": 1 / 61}, "skill_1": {"exact": 1 / 62, "score": 1 / 62}}
 
 
 # On an index
@@ -184,10 +181,7 @@ def test_signals_of_code(index: Index) -> None:
     """No table and no memory: stars are other files that use it, its age is git's."""
     found = parts(index, "form", "parse_form")
     assert found["stars"] == (pytest.approx(0.10), "connected with 2 other files, not counting tests; 2 at most")
-    assert found["recency"] == (
-        pytest.approx(0.05 * math.exp(-0.05)),
-        "changed 10 days before the indexed commit",
-    )
+    assert found["recency"] == (pytest.approx(0.05 * math.exp(-0.05)), "changed 10 days before the indexed commit")
     assert parts(index, "form", "late_form")["recency"][0] == pytest.approx(0.05)
     assert found["success"][0] == pytest.approx(0.035)
     assert (found["rating"][0], found["usage"][0], found["favorite"][0]) == (0.0, 0.0, 0.0)

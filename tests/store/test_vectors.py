@@ -258,10 +258,7 @@ def test_the_first_pass_keeps_the_nearest_vectors_of_real_code(tmp_path: Path) -
     import numpy
 
     embedder = StaticEmbedder(ROOT / "codelens/embed/models/codelens.model")
-    sources = [
-        path.read_text(encoding="utf-8")
-        for path in sorted([*ROOT.glob("codelens/**/*.py"), *ROOT.glob("tests/**/*.py")])
-    ]
+    sources = [path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("codelens/**/*.py"))]
     lines = sorted({line.strip() for text in sources for line in text.splitlines() if len(line) > 40})
     vectors = embedder.embed_code([EmbeddedFields(name="", context="", signature="", body=line) for line in lines])
     pages = " ".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("docs/*.md")))

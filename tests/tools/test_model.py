@@ -42,7 +42,7 @@ def test_one_command_makes_the_model(tmp_path: Path, capsys: pytest.CaptureFixtu
     told = capsys.readouterr().out
     assert "3 of 3 packages" in told
     assert "held out: " in told
-    embedder = StaticEmbedder(tmp_path / "data" / "codelens.model.search")
+    embedder = StaticEmbedder(tmp_path / "data" / "codelens.model")
     assert any(embedder.embed_query("open the letter"))
 
 

@@ -16,14 +16,7 @@ FOUND = {
     "web/main.scip": "web",
     "web/.scip/x.scip": "web",
 }
-NOT_FOUND = (
-    ".git/index.scip",
-    "web/src/index.scip",
-    "scip",
-    ".scip.d",
-    "index.scip.gz",
-    "scipy.py",
-)
+NOT_FOUND = (".git/index.scip", "web/src/index.scip", "scip", ".scip.d", "index.scip.gz", "scipy.py")
 
 
 def test_indexes_are_found_in_the_root_and_one_folder_below(tmp_path: Path) -> None:

@@ -116,10 +116,7 @@ def test_a_use_may_come_before_its_definition(units: dict[str, Units]) -> None:
 def test_a_symbol_defined_twice_means_both(units: dict[str, Units]) -> None:
     both = [Occurrence(place, "used", True) for place in (TOTAL, SHAPE, TOTAL)]
     found = match_units([said("src/shape.ts", *both), said("src/main.ts", USE)], units["typescript"].get)
-    assert meanings(units["typescript"], found) == [
-        "src/shape.ts total",
-        "src/shape.ts Shape",
-    ]
+    assert meanings(units["typescript"], found) == ["src/shape.ts total", "src/shape.ts Shape"]
 
 
 def test_a_symbol_with_many_definitions_means_nothing(units: dict[str, Units]) -> None:

@@ -129,10 +129,7 @@ def test_invalid_ranges_are_dropped() -> None:
         "b.py",
         CodeUnits.UTF32,
         (Occurrence(Range(2, 3, 2, 4), "local 1 b.py", False),),
-        (
-            Relationship("local 1 b.py", "s", "implementation"),
-            Relationship("local 1 b.py", "u", "definition"),
-        ),
+        (Relationship("local 1 b.py", "s", "implementation"), Relationship("local 1 b.py", "u", "definition")),
     )
 
 

@@ -12,6 +12,7 @@ from codelens.cli.main import main
 from codelens.lang.registry import languages
 from tests.conftest import SEPARATOR, case_files
 from tests.server.lsp.client import LspClient, RequestError, lsp_server
+from tests.tiers import many
 
 REFUSED = -32803
 AT_NAMES = (
@@ -54,7 +55,7 @@ def ask_at_names(client: LspClient, path: Path, text: str, chance: random.Random
 @pytest.mark.slow
 def test_names_of_every_language_get_answers_or_refusals(tmp_path: Path) -> None:
     root, chance = tmp_path / "sources", random.Random(1)
-    paths = write_sources(root)
+    paths = write_sources(root)[:: 1 if many() else 2]
     assert len({path.parent.name for path in paths}) > 30
     assert main(["index", str(root), "--db", str(tmp_path / "index.db"), "-q", "--no-config"]) == 0
     with lsp_server(tmp_path, "--no-index", "--db", str(tmp_path / "index.db")) as client:
