@@ -21,7 +21,7 @@ from codelens.lang.manifests import (
     read_manifest,
     read_script_config,
 )
-from codelens.lang.registry import Language, languages
+from codelens.lang.registry import NO_LANGUAGE, languages
 from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, find_folders, list_folders, use_dots
 from codelens.model.code import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
 from codelens.store.codec import decompress
@@ -175,7 +175,6 @@ DOCUMENT_ENDINGS = ("", ".rst", ".md", ".adoc", ".txt", ".ipynb", "/index.rst", 
 """Endings that a link to a document may omit, in order of preference, as in Sphinx and most Markdown sites."""
 FREE_KINDS = frozenset(SYMBOL_KINDS) - {"method", "property"}
 """Kinds of definitions that code can name without a type before them."""
-NO_LANGUAGE = Language("")
 T = TypeVar("T")
 
 

@@ -46,9 +46,19 @@ class Value(NamedTuple):
         """Copy the value with another tier, which tells how it was found."""
         return self if self.tier == tier else Value(*self[:6], tier)
 
+    @property
+    def as_definition(self) -> Definition | None:
+        """The definition that the value itself is; None if it is an object or a field of one, or something else."""
+        return self.definition if self.how == "definition" else None
+
+    @property
+    def as_type(self) -> Definition | None:
+        """The type of an object; None for other values."""
+        return self.definition if self.how == "object" else None
+
     def defines(self, kinds: Collection[str]) -> bool:
         """True if the value is a definition of one of these kinds."""
-        return self.how == "definition" and self.definition is not None and self.definition.kind in kinds
+        return (definition := self.as_definition) is not None and definition.kind in kinds
 
 
 EXTERNAL = Value("external")
@@ -70,18 +80,16 @@ def question(find: Callable[..., T]) -> Callable[..., T | None]:
     @wraps(find)
     def ask(self: Evaluator, *about: Any, home: str = "") -> T | None:
         key, catalog = (name, *about), self.catalog
-        known = self._answers.get(key)
-        if known is not None and known[1] <= self._fuel:
-            answer: T | None
+        answer: T | None
+        if (known := self._answers.get(key)) is not None and known[1] <= self._fuel:
             answer, needed, keys = known
-            if needed > self._needed:
-                self._needed = needed
+            self._needed = max(self._needed, needed)
             catalog.keys.update((("e", home),) if home else keys)
             return answer
         if not self._fuel:
             self.cut = True
             return None
-        if (by_fuel := self._cut_answers.get(key)) is not None and (partial := by_fuel.get(self._fuel)) is not None:
+        if (partial := self._cut_answers.get((self._fuel, *key))) is not None:
             self.cut = True
             answer, keys = partial
             catalog.keys.update(keys)
@@ -94,7 +102,7 @@ def question(find: Callable[..., T]) -> Callable[..., T | None]:
         self._fuel += 1
         keys, catalog.keys = catalog.keys, outer_keys
         if self.cut:
-            self._cut_answers.setdefault(key, {})[self._fuel] = answer, keys
+            self._cut_answers[self._fuel, *key] = answer, keys
             outer_keys.update(keys)
             self._needed = outer_needed
             return answer
@@ -117,8 +125,8 @@ class Evaluator:
         self._needed = 0  # Fuel that the current question has used so far
         self._answers: dict[tuple[object, ...], tuple[Any, int, set[Key]]] = {}
         """Question → (answer, fuel that it needs, keys that it depends on)."""
-        self._cut_answers: dict[tuple[object, ...], dict[int, tuple[Any, set[Key]]]] = {}
-        """Question → amount of fuel that did not suffice → (answer with that amount, keys that it depends on)."""
+        self._cut_answers: dict[tuple[object, ...], tuple[Any, set[Key]]] = {}
+        """(amount of fuel that did not suffice, question) → (answer with that amount, keys that it depends on)."""
 
     def forget(self) -> None:
         """Drop all answers. Asking again gives the same answers."""
@@ -136,9 +144,9 @@ class Evaluator:
         for definition in facts.definitions:
             if definition.kind in TYPE_KINDS:
                 self._find_bases(definition)
-                if definition.kind == "type":
-                    self._find_alias(definition)
-            elif definition.kind in FUNCTIONS:
+            if definition.kind == "type":
+                self._find_alias(definition)
+            if definition.kind in FUNCTIONS:
                 self._find_result(definition, _RETURNED)
             if definition.kind in VALUES:
                 self._find_value(definition)
@@ -181,14 +189,12 @@ class Evaluator:
     def _resolve_inside(self, name: str, facts: LinkFacts, unit: Definition, before: int) -> Value | None:
         """Resolve a name in the functions and types that enclose a place, innermost first."""
         language = facts.file.language
-        around: Definition | None = unit
-        while around is not None:
+        for around in facts.list_enclosing(unit.place):
             place = around.place
             if local_definitions := facts.locals.get(place, _EMPTY).get(name):
                 return Value("definition", local_definitions[-1], tier="scope")
-            if (around.name != name or around.kind in FUNCTIONS) and (
-                bound := facts.find_bindings(place, name, before)
-            ):
+            may_bind = around.name != name or around.kind in FUNCTIONS
+            if may_bind and (bound := facts.find_bindings(place, name, before)):
                 if around.kind not in TYPE_KINDS:
                     return self.evaluate_bound(bound, facts, before) or self._find_fixture(name, bound, facts) or HIDDEN
                 if language.implicit_self:
@@ -205,7 +211,6 @@ class Evaluator:
                     if method and method.kind == "method" and method.parent and method.parent.name == name:
                         member = Value("definition", method.parent)  # a constructor has its type's name
                     return member.with_tier("scope")
-            around = around.parent
         return None
 
     def _resolve_in_file(self, name: str, facts: LinkFacts, before: int) -> Value | None:
@@ -255,34 +260,25 @@ class Evaluator:
 
         With `free`, definitions outside of types are included; with `tests`, those in test files.
         """
-        definitions = [
-            d
-            for d in self.catalog.find_named(kin, name, kinds)
-            if (free or d.container) and (tests or "test" not in d.facts.file.roles)
-        ]
+        definitions = [d for d in self.catalog.find_named(kin, name, kinds) if free or d.container]
+        definitions = [d for d in definitions if tests or "test" not in d.facts.file.roles]
         if len(definitions) < 2 or kinds is not FUNCTIONS:
             return definitions
-        holders = {d.id: self.find_owner(d.facts, d.place) for d in definitions}
-        known = {holder.id for holder in holders.values() if holder}
-        topmost = []
-        for definition in definitions:
-            holder = holders[definition.id]
-            above = self.list_lineage(holder)[1:] if holder else ()
-            if not any(v.definition is not None and v.definition.id in known for v in above):
-                topmost.append(definition)
-        return topmost or definitions
+        holders = [self.find_owner(d.facts, d.place) for d in definitions]
+        known = {holder.id for holder in holders if holder}
+        above = [self.list_lineage(holder)[1:] if holder else () for holder in holders]
+        base_ids = [{v.definition.id for v in bases if v.definition} for bases in above]
+        return [d for d, ids in zip(definitions, base_ids, strict=True) if known.isdisjoint(ids)] or definitions
 
     def find_owner(self, facts: LinkFacts, unit: int | None) -> Definition | None:
         """Find the type that a unit belongs to: the enclosing type, or the type that its container names."""
-        around = facts.definitions[unit] if unit is not None else None
-        while around is not None:
+        for around in facts.list_enclosing(unit):
             if around.kind in TYPE_KINDS:
                 return around
             if around.container and (around.parent is None or around.kind == "method"):
                 if around.parent is not None and around.parent.kind in HOLDERS:
                     return around.parent
                 return self.find_visible_type(around.container, facts)
-            around = around.parent
         return None
 
     @question
@@ -330,12 +326,10 @@ class Evaluator:
         """Find the default export of a module."""
         if exported := self.find_export(module, "default"):
             return exported.with_tier("import")
-        for document in module.documents:
-            facts = self.catalog.read_facts(document)
+        for facts in map(self.catalog.read_facts, module.documents):
             self.catalog.keys.add(("d", facts.file.path, "default"))
-            if (bound := facts.find_bindings(None, "default", END)) and (
-                value := self.evaluate_bound(bound, facts, END)
-            ):
+            bound = facts.find_bindings(None, "default", END)
+            if bound and (value := self.evaluate_bound(bound, facts, END)):
                 return value.with_tier("import")
         return None
 
@@ -352,12 +346,11 @@ class Evaluator:
         catalog = self.catalog
         if module.namespace:  # Java and its like: what its files import does not belong to it
             if definitions := catalog.find_in_namespace(module.kin, module.namespace, name):
-                first = definitions[0].facts.file.id
-                return Value("definition", [d for d in definitions if d.facts.file.id == first][-1], tier="import")
+                first = definitions[0].facts
+                return Value("definition", [d for d in definitions if d.facts is first][-1], tier="import")
             inside = find_module(catalog, module, name)
             return Value("module", module=inside, tier="import") if inside else None
-        for document in module.documents:
-            facts = catalog.read_facts(document)
+        for facts in map(catalog.read_facts, module.documents):
             top = [d for d in catalog.find_in_file(facts, name) if not module.within or d.container == module.within]
             if module.within:
                 top += [d for d in facts.members.get(module.within, _EMPTY).get(name, ()) if d not in top]
@@ -377,12 +370,9 @@ class Evaluator:
                 return self._find_bound(facts, name, home=facts.file.path)
         if inside := find_module(catalog, module, name):
             return Value("module", module=inside, tier="import")
-        for document in module.documents:
-            facts = catalog.read_facts(document)
+        for facts in map(catalog.read_facts, module.documents):
             catalog.keys.add(("d", facts.file.path, "*"))  # also without a wildcard: a later version may add one
-            if facts.file.language.modules == "namespace":
-                continue
-            for wildcard in facts.wildcards:
+            for wildcard in facts.wildcards if facts.file.language.modules != "namespace" else ():
                 source = find_import(catalog, facts, wildcard)
                 if source and (value := self._find_exported(source, name, seen)):
                     return value
@@ -444,32 +434,25 @@ class Evaluator:
 
     @question
     def _find_type(self, text: str, facts: LinkFacts, unit: int | None) -> Value | None:
-        declared = parse_type(text)
-        last = declared.head.rpartition(".")[2]
-        known = load_words()
-        if declared.arguments and last in known.transparent:
-            return self.evaluate_type(declared.arguments[0], facts, unit)
-        if declared.arguments and last in known.classes:
-            type_ = self.evaluate_type(declared.arguments[0], facts, unit)
-            return Value("definition", *type_[1:]) if type_ and type_.how == "object" else type_
-        if declared.arguments and last in known.containers:
-            return Value("holding", text=declared.arguments[-1], facts=facts, unit=unit)
-        if declared.head in known.own or declared.head in facts.file.language.self_names:
+        head, arguments = parse_type(text)
+        last, known = head.rpartition(".")[2], load_words()
+        if arguments and last in known.transparent:
+            return self.evaluate_type(arguments[0], facts, unit)
+        if arguments and last in known.classes:
+            type_ = self.evaluate_type(arguments[0], facts, unit)
+            return type_._replace(how="definition") if type_ and type_.how == "object" else type_
+        if arguments and last in known.containers:
+            return Value("holding", text=arguments[-1], facts=facts, unit=unit)
+        if head in known.own or head in facts.file.language.self_names:
             holder = self.find_owner(facts, unit)
             return Value("object", holder) if holder else None
-        value = self.resolve_type_name(declared.head, facts, unit)
-        if value is None:
-            return EXTERNAL
-        if value.how == "definition" and value.definition is not None:
-            if (
-                value.definition.kind == "type"
-                and (alias := self._unalias(value.definition))
-                and alias.how != "holding"
-            ):
-                return alias  # a named container stays what it is: it may have methods
-            of_it = value.definition.kind in HOLDERS or value.definition.facts.file.language.prototypes
-            return Value("object", value.definition, tier="receiver") if of_it else value
-        return value
+        value = self.resolve_type_name(head, facts, unit)
+        if value is None or (definition := value.as_definition) is None:
+            return value or EXTERNAL
+        if definition.kind == "type" and (alias := self._unalias(definition)) and alias.how != "holding":
+            return alias  # a named container stays what it is: it may have methods
+        of_it = definition.kind in HOLDERS or definition.facts.file.language.prototypes
+        return Value("object", definition, tier="receiver") if of_it else value
 
     def resolve_type_name(self, head: str, facts: LinkFacts, unit: int | None) -> Value | None:
         """Resolve the dotted name of a type, part by part, in the scope of a unit."""
@@ -478,7 +461,7 @@ class Evaluator:
         if value is None and rest:  # a qualified name that starts with a namespace
             type_ = self.find_visible_type(head, facts)
             return Value("definition", type_) if type_ else None
-        if value and value.how == "object" and not rest and value.definition and value.definition.name != first:
+        if value and not rest and (type_ := value.as_type) and type_.name != first:
             return None  # a variable of that name
         for part in rest:
             if value is None or value.how in _UNKNOWN:
@@ -503,20 +486,16 @@ class Evaluator:
 
     def _call_by_name(self, value: Value) -> Value | None:
         """Evaluate a member in a language where naming it calls it (Ruby)."""
-        definition = value.definition
-        return (
-            self.read_value(definition) if definition and definition.kind == "property" else self.evaluate_call(value)
-        )
+        called = value.definition
+        return self.read_value(called) if called and called.kind == "property" else self.evaluate_call(value)
 
     def evaluate_call(self, value: Value) -> Value | None:
         """Evaluate a call: of a type to an object of it, of a function to its declared or inferred result."""
-        definition = value.definition
-        if value.how == "object":
+        if type_ := value.as_type:
             for name in ("__call__", "invoke", "apply", "operator()"):
-                if definition and (operators := self.catalog.find_members(definition, name)):
+                if operators := self.catalog.find_members(type_, name):
                     return self.evaluate_result(operators[0], value)
-            return None
-        if value.how != "definition" or definition is None:
+        if (definition := value.as_definition) is None:
             return None
         if definition.kind in TYPE_KINDS:
             return Value("object", definition, tier="receiver")
@@ -526,9 +505,8 @@ class Evaluator:
             content = self.read_value(definition)
             if content is not None and content.how == "object":
                 return self.evaluate_call(content)
-            if content is None or content.how != "definition" or content.definition is None:
-                return None
-            return None if content.definition.id == definition.id else self._evaluate_call_of(content.definition)
+            called = content.as_definition if content else None
+            return self._evaluate_call_of(called) if called and called.id != definition.id else None
         return self.evaluate_result(definition, value) if definition.kind in FUNCTIONS else None
 
     @question
@@ -565,8 +543,8 @@ class Evaluator:
 
     def evaluate_element(self, value: Value) -> Value | None:
         """Evaluate an element of a container, or of a type that is an alias for one."""
-        if value.how == "object" and value.definition and value.definition.kind == "type":
-            aliased = self._unalias(value.definition)
+        if (type_ := value.as_type) and type_.kind == "type":
+            aliased = self._unalias(type_)
             return self.evaluate_element(aliased) if aliased and aliased.how == "holding" else None
         if value.how == "holding" and value.facts:
             return self.evaluate_type(value.text, value.facts, value.unit)
@@ -617,18 +595,14 @@ class Evaluator:
 
     @question
     def _find_member(self, owner: Definition, name: str, bare: bool) -> Value | None:
-        external = False
-        for holder in self.list_lineage(owner):
-            if holder.definition is None:
-                external = True
-                continue
-            type_ = holder.definition
+        lineage = self.list_lineage(owner)
+        for type_ in filter(None, (holder.definition for holder in lineage)):
             if members := self.catalog.find_members(type_, name):
                 tier = "scope" if bare else "receiver"
                 return Value("definition", members[-1], facts=owner.facts, unit=owner.place, tier=tier)
             if field := self.resolve_field(type_, name):
                 return field
-        return EXTERNAL if external else None
+        return EXTERNAL if any(holder.definition is None for holder in lineage) else None
 
     @question
     def find_declarer(self, owner: Definition, name: str, marked: bool = False) -> Definition | None:
@@ -636,10 +610,7 @@ class Evaluator:
 
         With `marked` (a name with a sigil), methods of the same name do not hide the field.
         """
-        for holder in self.list_lineage(owner):
-            type_ = holder.definition
-            if type_ is None:
-                continue
+        for type_ in filter(None, (holder.definition for holder in self.list_lineage(owner))):
             defined = self.catalog.find_members(type_, name)
             if any(d.kind not in FUNCTIONS or d.kind == "property" for d in defined) or (defined and not marked):
                 return None
@@ -687,16 +658,13 @@ class Evaluator:
     def _find_lineage(self, owner: Definition) -> Sequence[Value]:
         seen, line = {owner.id}, [Value("definition", owner)]
         for current in line:
-            if current.definition is None:
-                continue
             if len(line) >= MOST_BASES:
                 break
-            for base in self.list_bases(current.definition):
-                if base.definition is None:
+            for base in self.list_bases(current.definition) if current.definition else ():
+                if base.definition is None or base.definition.id not in seen:
                     line.append(base)
-                elif base.definition.id not in seen:
+                if base.definition is not None:
                     seen.add(base.definition.id)
-                    line.append(base)
         return tuple(line[:MOST_BASES])
 
     def list_bases(self, owner: Definition) -> Sequence[Value]:
@@ -706,15 +674,10 @@ class Evaluator:
     @question
     def _find_bases(self, owner: Definition) -> Sequence[Value]:
         facts = owner.facts
-        bases = []
-        for text, place in facts.list_base_texts(owner):
-            head = parse_type(text).head
-            value = self.resolve_type_name(head, facts, place) if head else None
-            if value is None or value.definition is None:
-                bases.append(EXTERNAL)
-            elif value.definition.id != owner.id:
-                bases.append(value)
-        return tuple(bases)
+        heads = [(parse_type(text).head, place) for text, place in facts.list_base_texts(owner)]
+        values = [self.resolve_type_name(head, facts, place) if head else None for head, place in heads]
+        bases = [value if value and value.definition else EXTERNAL for value in values]
+        return tuple(base for base in bases if base.definition is not owner)
 
 
 _EMPTY: Mapping[str, Sequence[Definition]] = {}
@@ -738,9 +701,8 @@ def _choose_closest(candidates: Sequence[Definition], facts: LinkFacts) -> Defin
         return next((i for i, (a, b) in enumerate(zip(folders, other, strict=False)) if a != b), len(folders))
 
     kinds = [d for d in candidates if d.kind in TYPE_KINDS] or list(candidates)
-    ranked = sorted([(-count_shared(d), i, d) for i, d in enumerate(kinds)], key=lambda row: row[:2])
-    (first, _, best), second = ranked[0], ranked[1] if len(ranked) > 1 else None
-    if second is None or first < second[0] or best.facts.file.id == second[2].facts.file.id:
+    best, *others = sorted(kinds, key=count_shared, reverse=True)
+    if not others or count_shared(others[0]) < count_shared(best) or others[0].facts is best.facts:
         return best
     # The same name under other build tags, or reopened: a reference means all of them.
     return best if len({d.qualified for d in kinds}) == 1 and len(kinds) <= 4 else None

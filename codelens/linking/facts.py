@@ -41,6 +41,7 @@ PROTOBUF = "protobuf"
 MOST_CLOSED = 50  # Limit of bindings of a name in unnamed functions to examine for one place; tests have hundreds
 PROCEDURES = "rpc"  # Kind of the key of all remote procedures' names
 _FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")  # A field as a member writes it: self.x, $this->x, @x
+UnitFields = tuple[int, str, str, str, bool, int, int]  # (id, kind, name, container, local, start, end) of a unit
 
 
 class Definition:
@@ -48,17 +49,9 @@ class Definition:
 
     __slots__ = ("container", "end", "facts", "id", "kind", "local", "name", "parent", "place", "qualified", "start")
 
-    def __init__(
-        self,
-        facts: LinkFacts,
-        place: int,
-        row: tuple[int, str, str, str, bool, int, int],
-        parent: Definition | None,
-    ) -> None:
-        self.facts = facts
-        self.place = place
+    def __init__(self, facts: LinkFacts, place: int, row: UnitFields, parent: Definition | None) -> None:
+        self.facts, self.place, self.parent = facts, place, parent
         self.id, self.kind, self.name, self.container, self.local, self.start, self.end = row
-        self.parent = parent
         self.qualified = f"{self.container}.{self.name}" if self.container else self.name
 
 
@@ -191,6 +184,13 @@ class LinkFacts:
         """The types defined in the document, in order of place."""
         return [d for d in self.definitions if d.kind in TYPE_KINDS]
 
+    def list_enclosing(self, unit: int | None) -> Iterator[Definition]:
+        """List the definition at a place and those around it, innermost first; none at the top level."""
+        around = self.definitions[unit] if unit is not None else None
+        while around is not None:
+            yield around
+            around = around.parent
+
     def find_bindings(self, unit: int | None, name: str, place: int) -> Sequence[Binding]:
         """Find the bindings of a name that are directly in a unit (None: the module) and hold at a place, in order of place.
 
@@ -255,15 +255,12 @@ class LinkFacts:
     def _describe_content(self, unit: Definition) -> str:
         """Describe the bindings and local names of a definition and of the functions around it, which its value may depend on."""
         texts = [_join_bindings(self.outer_bases.get(unit.name, ()))]
-        around: Definition | None = unit
-        while around is not None:
+        for around in self.list_enclosing(unit.place):
             if around is unit or around.kind in FUNCTIONS:
                 # Declared fields of a type have keys of their own.
                 fields = around.kind in TYPE_KINDS and around.kind != "type"
-                bindings = self.bindings.get(around.place, ())
-                texts.append(_join_bindings([b for b in bindings if not (fields and b.name)]))
-                texts.append(" ".join(self.locals.get(around.place, ())))
-            around = around.parent
+                bindings = [b for b in self.bindings.get(around.place, ()) if not (fields and b.name)]
+                texts += _join_bindings(bindings), " ".join(self.locals.get(around.place, ()))
         return "\n".join(texts)
 
 
