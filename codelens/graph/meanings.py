@@ -55,6 +55,11 @@ class TokenMeaning(NamedTuple):
         return self.key[0] != ""
 
     @property
+    def field_holder(self) -> Definition | None:
+        """The type that declares the field which the name means; None if it is not a field."""
+        return self.holder if self.key[0] == FIELD else None
+
+    @property
     def is_local(self) -> bool:
         """True if the name means this only in its file."""
         return self.key[0] in (LOCAL, IMPORTED)
@@ -120,9 +125,7 @@ class NameReader:
         rows = store.units.read_rows([UnitId(d.id) for d in self.facts.definitions if d.name == name])
         self.defined = {row.name_start: self.facts.by_id[row.id] for row in rows.values()}
         """Start of a definition's name → the definition, for each definition with this name."""
-        self._stored = {
-            reference.start: reference for reference in store.references.list_in_document(document.id, name)
-        }
+        self._stored = {use.start: use for use in store.references.list_in_document(document.id, name)}
         self._symbols = [d for d in self.facts.definitions if d.kind not in CHUNK_KINDS]
         fields = self.facts.fields.items()
         self.field_starts = {b.start: holder for (holder, of), (declared, _) in fields if of == name for b in declared}
@@ -132,8 +135,7 @@ class NameReader:
         self.unpacked = {start for start, role in roles.items() if role == UNPACK}
         self._assigned = set() if declares else {start for start, role in roles.items() if role == WRITE}
         """Places that assign a value to the name without declaring it."""
-        self.steps = 0
-        """Tokens examined so far, for tests that limit them."""
+        self.steps = 0  # Tokens examined so far, for tests that limit them
 
     @classmethod
     def read_at(
@@ -210,10 +212,11 @@ class NameReader:
             yield from self._find_key_meanings(here) if token.holder else ()
         elif token.bare and not token.receiver:
             yield self._find_local(here)
-        value = here.value
-        if value is not None and value.definition is not None and value.how in ("definition", "field"):
-            owner = value.definition if value.how == "field" else self._find_type_with_field(value.definition, here)
-            yield here.take_field(owner) if owner else here.define([value.definition])
+        if (value := here.value) is not None and value.how == "field":
+            yield here.take_field(value.definition)
+        elif value is not None and value.as_definition is not None:
+            owner = self._find_type_with_field(value.as_definition, here)
+            yield here.take_field(owner) if owner else here.define([value.as_definition])
         if not is_key(token) and (token.bare or reference.receiver):
             yield from self._find_other_meanings(here)
 
@@ -225,12 +228,7 @@ class NameReader:
             if self.name in (one.name, one.alias) and (module := find_import(catalog, self.facts, one)):
                 value = self.values.resolve_in_module(module, one.name)
                 if value is not None:
-                    is_definition = value.definition is not None and value.how == "definition"
-                    return (
-                        here.define([value.definition])
-                        if is_definition and value.definition
-                        else here.take_module(value.module)
-                    )
+                    return here.define([value.as_definition]) if value.as_definition else here.take_module(value.module)
                 for owner in self._find_types(module):  # a member of an enum
                     if meaning := here.take_field(self.values.find_declarer(owner, self.name)):
                         return meaning
@@ -242,15 +240,15 @@ class NameReader:
                 part = one._replace(module="".join(parts[: parts.index(self.name) + 1]))
                 module = find_import(catalog, self.facts, part) or find_import(catalog, self.facts, one)
                 is_type = module is not None and module.within.rpartition(".")[2] == self.name
-                return (here.define(self._find_types(module)[:1]) if is_type and module else None) or here.take_module(
-                    module
-                )
+                return here.define(self._find_types(module)[:1] if is_type else ()) or here.take_module(module)
         return None
 
-    def _find_types(self, module: Module) -> list[Definition]:
+    def _find_types(self, module: Module | None) -> list[Definition]:
         """Find the types that the module itself stands for, like an enum in Rust."""
+        if module is None or not module.within:
+            return []
         types = (t for document in module.documents for t in self.values.catalog.read_facts(document).types)
-        return [owner for owner in types if owner.qualified == module.within] if module.within else []
+        return [owner for owner in types if owner.qualified == module.within]
 
     def _find_key_meanings(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
         """Find the meanings of a key: a parameter of the called function or constructor, else a field or member of the type."""
@@ -262,11 +260,9 @@ class NameReader:
             return
         functions: list[Definition | None] = [owner]
         if owner.kind not in FUNCTIONS:
-            here = here._replace(holder=owner)
-            constructors = [
-                values.resolve_member(Value("object", owner), c) for c in owner.facts.file.language.constructors
-            ]
-            functions = [found.definition for found in constructors if found]
+            here, names = here._replace(holder=owner), owner.facts.file.language.constructors
+            constructors = [values.resolve_member(Value("object", owner), name) for name in names]
+            functions = [constructor.definition for constructor in constructors if constructor]
         for function in filter(None, functions):
             if self.language.kin == "ecmascript":  # a key of an object that is an argument
                 yield from self._find_in_parameters(here, function)
@@ -286,16 +282,15 @@ class NameReader:
         """Find the fields and members with this name in the types of a function's parameters."""
         for binding in function.facts.bindings.get(function.place, ()):
             if binding.how == "type" and binding.name and "." not in binding.name:
-                type_ = self.values.evaluate_type(binding.text, function.facts, function.place)
-                if type_ is not None and type_.how == "object" and (owner := type_.definition) is not None:
+                value = self.values.evaluate_type(binding.text, function.facts, function.place)
+                if value is not None and (owner := value.as_type) is not None:
                     yield here._replace(holder=owner).take_field(self.values.find_declarer(owner, self.name))
                     yield here._replace(holder=owner).define(self._resolver.catalog.find_members(owner, self.name))
 
     def _find_local(self, here: TokenMeaning) -> TokenMeaning | None:
         """Find the meaning of a name that an enclosing function defines, declares, or has as its receiver."""
         start = here.reference.start
-        around: Definition | None = self.facts.definitions[u] if (u := here.reference.unit) is not None else None
-        while around is not None:
+        for around in self.facts.list_enclosing(here.reference.unit):
             if definitions := self.facts.locals.get(around.place, {}).get(self.name):
                 return here.define(definitions[-1:])
             bound = self.facts.find_bindings(around.place, self.name, start) if around.kind not in HOLDERS else ()
@@ -304,12 +299,10 @@ class NameReader:
             if around.kind not in HOLDERS and self.name in self.language.self_names:
                 body = self._store.units.read_rows([UnitId(around.id)])[UnitId(around.id)].body_start
                 first, last = map(self.text.to_utf8, (around.start, body))
-                for receiver, _ in lang_tokens.find_name(
-                    self.text.utf8[first:last], self.name
-                ):  # in the head of a method
+                head = self.text.utf8[first:last]  # of a method, with its receiver
+                for receiver, _ in lang_tokens.find_name(head, self.name):
                     declared = [(self.document.id, self.text.to_original(first + receiver))]
                     return here._replace(key=(LOCAL, around.place, 0), declared=declared)
-            around = around.parent
         return None
 
     def _find_bound(self, here: TokenMeaning, unit: int | None, bound: Sequence[Binding]) -> TokenMeaning:
@@ -342,8 +335,8 @@ class NameReader:
             bound = self.facts.find_bindings(None, self.name, start)
             bound = [b for b in bound if b.start not in self._assigned] or bound
             yield self._find_bound(here, None, bound) if bound else None
-            if result and result.definition and result.how == "object" and self.name in self.language.self_names:
-                yield here.define([result.definition], is_guess=True)  # the object's type
+            if result and result.as_type and self.name in self.language.self_names:
+                yield here.define([result.as_type], is_guess=True)
         yield here.take_module(result.module) if result and result.how == "module" else None
         imported = self.facts.names.get(self.name) if token.bare else None
         if imported is not None and imported.start < start:
@@ -386,15 +379,14 @@ class NameReader:
 
     def find_type(self, meaning: TokenMeaning) -> Definition | None:
         """Find the type of a name's value or of a function's result; a type itself is returned unchanged."""
-        if meaning.key[0] == FIELD and meaning.holder is not None:
-            value = self.values.resolve_field(meaning.holder, self.name)
+        if holder := meaning.field_holder:
+            value = self.values.resolve_field(holder, self.name)
         elif not meaning.definitions:
             value = self.evaluate(meaning)
         elif (definition := meaning.definitions[0]).kind in TYPE_KINDS:
             return definition
+        elif definition.kind in VALUES:
+            value = self.values.read_value(definition)
         else:
-            function = Value("definition", definition)
-            value = (
-                self.values.read_value(definition) if definition.kind in VALUES else self.values.evaluate_call(function)
-            )
-        return value.definition if value is not None and value.how == "object" else None
+            value = self.values.evaluate_call(Value("definition", definition))
+        return value.as_type if value is not None else None

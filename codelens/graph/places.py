@@ -7,9 +7,9 @@ construction; stored edges only add lines on which the definition has another na
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from threading import Lock
+from functools import partial
 from typing import NamedTuple
 
 from codelens.graph.meanings import (
@@ -24,7 +24,7 @@ from codelens.graph.meanings import (
     read_text,
 )
 from codelens.graph.view import GraphView, ResolvedTarget, find_overridden, find_overriding, read_incoming
-from codelens.lang.registry import Language, find_family, is_prose, languages
+from codelens.lang.registry import NO_LANGUAGE, find_family, is_prose, languages
 from codelens.lang.tokens import (
     CALL,
     DECLARATION,
@@ -37,6 +37,7 @@ from codelens.lang.tokens import (
     UNPACK,
     WRITE,
     NameToken,
+    SizedCache,
     find_tokens,
 )
 from codelens.lang.tokens import (
@@ -77,8 +78,6 @@ SEVERAL = "*"  # The holder of a target whose definitions belong to several type
 KIND_OF_ROLE = {CALL: "calls", IMPORT: "imports", TYPE: "type_hint_of", TEXT: "documents"}
 """Role of a name → kind of edge that a place with this role gets; `references` for other roles."""
 ANOTHER, A_LOCAL, OUTSIDE_CODE = "another definition", "a local name", "comments, strings and documents"
-
-
 TIER_OF_CERTAINTY = {SURE: "implied", LIKELY: "unique", ONLY_BY_NAME: "ambiguous"}
 """Certainty of a place → tier of its relation."""
 
@@ -104,9 +103,7 @@ class Target(NamedTuple):
     name: str
     kin: str  # Its language family; empty if there are several
     start: int  # The only definition that the user named; it is not listed. 0 if there are several.
-    units: frozenset[
-        int
-    ]  # The definitions that the user named, with overloads and other parts of the same qualified name
+    units: frozenset[int]  # What the user named, with overloads and other parts of the same qualified name
     family: frozenset[int]  # Methods that override these or are overridden by them
     kind: str
     holder: str  # Name of the type or module that contains it; empty at the top level
@@ -120,40 +117,9 @@ class Target(NamedTuple):
         return self.fields
 
 
-class _TokenCache:
-    """A cache of the tokens of names in documents, for a server that is asked about the same names again."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[object, ...], tuple[list[NameToken], TextMap | None, bool]] = OrderedDict()
-        self._size = 0
-        self._lock = Lock()
-
-    def get(self, key: tuple[object, ...]) -> tuple[list[NameToken], TextMap | None, bool] | None:
-        """Look up (tokens, text, True if the grammar could read all of it) for a key (digest, encoding, language, name)."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
-
-    def keep(
-        self, key: tuple[object, ...], tokens: list[NameToken], text: TextMap, is_complete: bool
-    ) -> tuple[list[NameToken], TextMap | None, bool]:
-        """Keep what was read until newer entries fill the memory. The text is kept only if it has the name."""
-        read = (tokens, text if tokens else None, is_complete)
-        with self._lock:
-            self._size += _compute_size(read) if key not in self._kept else 0
-            self._kept[key] = read
-            while self._size > MOST_KEPT:
-                self._size -= _compute_size(self._kept.popitem(last=False)[1])
-        return read
-
-
-def _compute_size(read: tuple[list[NameToken], TextMap | None, bool]) -> int:
-    tokens, text, _ = read
-    return 400 * (len(tokens) + 1) + (2 * len(text.utf8) if text else 0)
-
-
-_token_cache = _TokenCache()
+TokensRead = tuple[list[NameToken], TextMap | None, bool]
+"""(tokens of a name in a document, its text if it has any, True if the grammar could read all of it)."""
+_token_cache = SizedCache[TokensRead](MOST_KEPT)
 
 
 class PlaceFinder:
@@ -213,16 +179,16 @@ class PlaceFinder:
 
     def _read_tokens(self, document: DocumentRow, catalog: Catalog) -> tuple[list[NameToken], TextMap | None]:
         """Read the tokens of the name in a file, and the file's text; no tokens if the file cannot name the target."""
-        row = languages().get(document.language)
-        if row and row.grammar and not row.prose and self.target.kin not in ("", row.kin):
+        row = languages().get(document.language, NO_LANGUAGE)
+        is_code = bool(row.grammar) and not row.prose
+        if is_code and self.target.kin not in ("", row.kin):
             return [], None
         if document.stamp.size > LARGEST:
             self.unread += 1
             return [], None
         key = (document.content_hash, document.encoding, document.language, self.target.name)
-        if (known := _token_cache.get(key)) is None:
-            known = _token_cache.keep(key, *self._parse_tokens(document, catalog, row))
-        tokens, text, is_complete = known
+        parse = partial(self._parse_tokens, document, catalog, is_code)
+        tokens, text, is_complete = _token_cache.find_or_make(key, parse)
         self.partly_parsed += not is_complete
         if tokens:
             self.documents.add(document.id)
@@ -232,26 +198,16 @@ class PlaceFinder:
             tokens = code
         return tokens, text
 
-    def _parse_tokens(
-        self, document: DocumentRow, catalog: Catalog, row: Language | None
-    ) -> tuple[list[NameToken], TextMap, bool]:
-        """Parse the tokens of the name in a file; returns (tokens, text, True if the grammar could read all of it)."""
-        text = read_text(document, self._view.store)
+    def _parse_tokens(self, document: DocumentRow, catalog: Catalog, is_code: bool) -> tuple[TokensRead, int]:
+        """Parse the tokens of the name in a file; returns also their size in memory. The text is kept only if it has the name."""
+        text, name = read_text(document, self._view.store), self.target.name
         functions = list[tuple[int, int]]()
-        if (
-            document.stamp.size > SMALLEST
-            and row
-            and row.grammar
-            and not row.prose
-            and self.target.name.encode() in text.utf8
-        ):
-            functions = [
-                (text.to_utf8(d.start), text.to_utf8(d.end))
-                for d in catalog.read_facts(document.id).definitions
-                if d.kind in ("function", "method")
-            ]
-        tokens, is_complete = find_tokens(text.utf8, document.language, self.target.name, functions)
-        return tokens, text, is_complete
+        if is_code and document.stamp.size > SMALLEST and name.encode() in text.utf8:
+            definitions = (d for d in catalog.read_facts(document.id).definitions if d.kind in ("function", "method"))
+            functions = [(text.to_utf8(d.start), text.to_utf8(d.end)) for d in definitions]
+        tokens, is_complete = find_tokens(text.utf8, document.language, name, functions)
+        size = 400 * (len(tokens) + 1) + (2 * len(text.utf8) if tokens else 0)
+        return (tokens, text if tokens else None, is_complete), size
 
     def _judge_tokens(self, names: NameReader) -> Iterator[NamedPlace]:
         """Judge the tokens of a document; yields a place for each token, even if it does not mean the target."""
@@ -268,29 +224,18 @@ class PlaceFinder:
                 certainty = judge.judge(meaning)
             if token.bare and role in _LEXICAL and closures and not any(a <= token.start < b for a, b in closures):
                 certainty = ANOTHER
-            if (
-                self.target.fields
-                and certainty == SURE
-                and role == DECLARATION
-                and reference.start not in names.defined
-            ):
-                self.declared.append((document, token.holder, reference.start, reference.line))
-            elif (
-                self.target.fields and certainty == SURE and meaning.key[0] == FIELD and role != KEY and meaning.holder
-            ):
-                self.declared.append((document, meaning.holder.name, reference.start, reference.line))
+            if self.target.fields and certainty == SURE:
+                is_declared = role == DECLARATION and definition is None
+                owner = meaning.field_holder if role != KEY and not is_declared else None
+                if is_declared or owner is not None:
+                    holder = owner.name if owner is not None else token.holder
+                    self.declared.append((document, holder, reference.start, reference.line))
             kind = EDGE_OF.get(reference.kind, "") if names.is_stored(reference) else ""
             unit = names.facts.definitions[reference.unit].id if reference.unit is not None else None
             yield NamedPlace(
-                document,
-                *text.find_line_column(token.start),
-                reference.start,
-                text.to_original(token.end),
-                role,
-                kind or KIND_OF_ROLE.get(role, "references"),
-                certainty,
-                Node(unit) if unit is not None else make_document_node(document.id),
-                token.bare,
+                *(document, *text.find_line_column(token.start), reference.start, text.to_original(token.end), role),
+                *(kind or KIND_OF_ROLE.get(role, "references"), certainty),
+                *(Node(unit) if unit is not None else make_document_node(document.id), token.bare),
             )
 
     def _filter_by_field_languages(self, places: Sequence[NamedPlace]) -> Iterator[NamedPlace]:
@@ -344,11 +289,9 @@ def _find_closures(target: Target, names: NameReader) -> Iterator[tuple[int, int
     for token in names.tokens:
         definition = names.defined.get(text.to_original(token.start))
         if definition is not None and definition.id in target.units:
-            spans = ((text.to_original(start), text.to_original(end)) for start, end in token.functions)
-            outer = (start < definition.start or definition.end < end for start, end in spans)
-            yield next(
-                (span for span, is_outer in zip(token.functions, outer, strict=True) if is_outer), (0, len(text.utf8))
-            )
+            first, last = text.to_utf8(definition.start), text.to_utf8(definition.end)
+            outer = (span for span in token.functions if span[0] < first or last < span[1])
+            yield next(outer, (0, len(text.utf8)))
 
 
 def find_nearby(view: GraphView, document: DocumentRow, name: str, line: int) -> list[NamedPlace]:
@@ -404,20 +347,14 @@ class _Judge:
             return self._guess(token)
         if role == IMPORT:
             return self._judge_import(meaning)
-        if meaning.key[0] == FIELD and meaning.holder is not None:
-            is_meant = target.includes_field(meaning.holder.name)
-            return SURE if is_meant or self._is_type_of_key(meaning) else ANOTHER
+        # A key in a literal of the type that contains the target.
+        is_of_type = role == KEY and meaning.holder is not None and meaning.holder.name == target.holder
+        if field_holder := meaning.field_holder:
+            return SURE if is_of_type or target.includes_field(field_holder.name) else ANOTHER
         if is_key(token):
             is_meant = any(definition.id in target.units for definition in meaning.definitions)
-            return SURE if is_meant or self._is_type_of_key(meaning) else self._guess(token)
-        if meaning.definitions:
-            return self._judge_definitions(meaning)
-        return self._judge_other(meaning)
-
-    def _is_type_of_key(self, meaning: TokenMeaning) -> bool:
-        """True for a key in a literal of the type that contains the target."""
-        is_key = meaning.token.role == KEY and meaning.holder is not None and bool(self._target.holder)
-        return is_key and meaning.holder is not None and meaning.holder.name == self._target.holder
+            return SURE if is_meant or is_of_type else self._guess(token)
+        return self._judge_definitions(meaning) if meaning.definitions else self._judge_other(meaning)
 
     def _judge_outside(self, token: NameToken) -> str:
         """Judge a name from outside of the index: sure after its module or type, or if imported from there."""
@@ -450,16 +387,18 @@ class _Judge:
         """Judge a name in an import statement, either imported or a part of the module's path."""
         if meaning.is_known and meaning.key[0] != MODULE:
             return self._judge_imported(meaning)
-        imported = [one for one in self._facts.imports if self._target.name in (one.name, one.alias)]
-        if not imported:
-            return ONLY_BY_NAME
-        module = find_import(self._values.catalog, self._facts, imported[0])
-        return ANOTHER if module is None and not self._may_be_in_repository(imported[0]) else self._guess(meaning.token)
+        imports = (one for one in self._facts.imports if self._target.name in (one.name, one.alias))
+        imported = next(imports, None)
+        return self._judge_unknown_import(imported, meaning.token) if imported else ONLY_BY_NAME
+
+    def _judge_unknown_import(self, imported: Import, token: NameToken) -> str:
+        module = find_import(self._values.catalog, self._facts, imported)
+        return ANOTHER if module is None and not self._may_be_in_repository(imported) else self._guess(token)
 
     def _judge_imported(self, meaning: TokenMeaning) -> str:
         target = self._target
-        if meaning.key[0] == FIELD and meaning.holder is not None:
-            return SURE if target.includes_field(meaning.holder.name) else ANOTHER
+        if holder := meaning.field_holder:
+            return SURE if target.includes_field(holder.name) else ANOTHER
         ids = {d.id for one in meaning.definitions for d in (one, *one.facts.top.get(target.name, ()))}
         return SURE if ids & target.units else ANOTHER
 
@@ -502,14 +441,11 @@ class _Judge:
     def _judge_other(self, meaning: TokenMeaning) -> str:
         """Judge a name that is local, from outside of the index, or not resolved."""
         target, token, reference, value = self._target, meaning.token, meaning.reference, meaning.value
-        if value is not None and value.how == "definition" and value.definition is not None:
-            is_meant = value.definition.id in target.units  # by a local name for it
-            return SURE if is_meant else A_LOCAL
-        if value is None:
+        if value is not None and value.as_definition is not None:  # by a local name for it
+            return SURE if value.as_definition.id in target.units else A_LOCAL
+        if value is None or (not token.bare and value.how != "external"):
             return self._guess(token)
         if not token.bare:
-            if value.how != "external":
-                return self._guess(token)
             owner = self._values.evaluate(reference.receiver, self._facts, reference.unit, reference.start)
             imported = self._facts.names.get(reference.receiver)
             if owner is None or owner.how not in ("module", "external") or imported is None:
@@ -520,8 +456,7 @@ class _Judge:
             brought = self._names.find_imported(meaning, [imported])
             if brought is not None and brought.is_known and brought.key[0] != MODULE:
                 return self._judge_imported(brought)
-            module = find_import(self._values.catalog, self._facts, imported)
-            return ANOTHER if module is None and not self._may_be_in_repository(imported) else self._guess(token)
+            return self._judge_unknown_import(imported, token)
         if meaning.key[0] == LOCAL and meaning.key[1] is not None:
             return self._guess(token) if meaning.declared[0][1] in self._names.unpacked else A_LOCAL
         at_top = self._facts.top.get(target.name, ())
@@ -567,9 +502,8 @@ def find_edges(view: GraphView, start: ResolvedTarget) -> Iterator[Edge]:
     if unit is None:
         return
     node = start.nodes[0]
-    stored = {
-        (owner.id, e.line) for e in read_incoming(view.store, [node]) if (owner := view.find_document_of(e.source))
-    }
+    edges = read_incoming(view.store, [node])
+    stored = {(owner.id, e.line) for e in edges if (owner := view.find_document_of(e.source))}
     finder = PlaceFinder(view, make_target(view, [unit]))
     places = finder.find_places()
     view.unread += finder.unread
@@ -589,25 +523,19 @@ def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False)
     kins = {find_family(unit.language) for unit in units}
     named = store.units.read_rows([UnitId(u) for u, *_ in store.units.find_namesakes(first.name)]).values()
     code = [other for other in named if not is_prose(other.language) and find_family(other.language) in kins]
-    same = {
-        u.id for u in code for unit in units if u.qualified_name == unit.qualified_name and _belong_together(u, unit)
-    }
+    alike = ((u, unit) for u in code for unit in units if u.qualified_name == unit.qualified_name)
+    same = {u.id for u, unit in alike if _belong_together(u, unit)}
     same |= {unit.id for unit in (code if len(units) >= SAME_NAME else units)}
     nodes = [Node(u) for u in same]
-    above = {o for some in find_overridden(view, nodes).values() for o in some}
-    family = above | {o for some in find_overriding(view, [*nodes, *above]).values() for o in some}
-    others = [
-        u
-        for u in code
-        if u.id not in same and Node(u.id) not in family and not any(_are_type_and_constructor(u, o) for o in units)
-    ]
+    above = set[Node]().union(*find_overridden(view, nodes).values())
+    family = above.union(*find_overriding(view, [*nodes, *above]).values())
+    others = [u for u in code if u.id not in same and Node(u.id) not in family]
+    namesakes = sum(not any(_are_type_and_constructor(u, unit) for unit in units) for u in others)
     holders = {unit.container.rpartition(".")[2] if unit.container and not unit.local else "" for unit in units}
     holder = holders.pop() if len(holders) == 1 else SEVERAL
-    kin = kins.pop() if len(kins) == 1 else ""
-    start = first.id if len(units) == 1 else 0
-    return Target(
-        first.name, kin, start, frozenset(same), frozenset(family - same), first.kind, holder, len(others), fields
-    )
+    kin, start = kins.pop() if len(kins) == 1 else "", first.id if len(units) == 1 else 0
+    ids, kind = (frozenset(same), frozenset(family - same)), first.kind
+    return Target(first.name, kin, start, *ids, kind, holder, namesakes, fields)
 
 
 def _belong_together(first: UnitRow, second: UnitRow) -> bool:

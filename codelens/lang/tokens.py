@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from threading import Lock
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import tree_sitter
 
@@ -77,7 +78,7 @@ _PARAMETERS = re.compile(r"(?:required|optional)_parameter\Z|parameter_declarati
 _FIELD_MODIFIERS = ("accessibility_modifier", "override_modifier", "readonly")
 _UNPACKED = re.compile(r"shorthand_(?:property|field)_identifier(?:_pattern)?\Z")
 _TYPE_NODES = re.compile(
-    r"class|struct|interface|trait|enum|union|object|impl|record|type_spec|module|protocol|extension"
+    "class|struct|interface|trait|enum|union|object|impl|record|type_spec|module|protocol|extension"
 )
 _LITERALS = re.compile(
     r"composite_literal|struct_expression|object_creation|initializer|call|new_expression|compound_literal|^declaration$"
@@ -87,6 +88,7 @@ _TYPED_OBJECTS = ("variable_declarator", "public_field_definition", "as_expressi
 _NAMED_TYPES = ("type_identifier", "nested_type_identifier")
 _ELEMENTS_OF = re.compile(r"(?:map)?\[[^]]*\]\*?")  # What Go writes before the type of elements
 MOST_CLIMBED = 12  # Limit of nodes around a token that are examined for its role
+T = TypeVar("T")
 
 
 def find_name(utf8: bytes, name: str) -> Iterator[tuple[int, int]]:
@@ -120,12 +122,12 @@ def find_tokens(
         role = TEXT if row is None or row.prose or row.chunks != "code" else NAME
         return [NameToken(start, end, role) for start, end in matches], True
     try:
-        root = _tree_cache.parse(_blank_functions(utf8, functions, matches), language).root_node
+        root = _parse_root(_blank_functions(utf8, functions, matches), language)
         if functions and root.has_error:  # perhaps because something is missing now
-            root = _tree_cache.parse(utf8, language).root_node
+            root = _parse_root(utf8, language)
     except GrammarMissing:
         return [NameToken(start, end, NAME) for start, end in matches], False
-    tokens = (_read_token(root, start, end, utf8, name, row) for start, end in matches)
+    tokens = (_read_token(root, match, utf8, row) for match in matches)
     return [token for token in tokens if token is not None], not root.has_error
 
 
@@ -142,45 +144,48 @@ def _blank_functions(utf8: bytes, functions: Sequence[tuple[int, int]], matches:
 MOST_KEPT = 1_000_000  # Bytes of texts whose trees are kept, some 50 MB of memory for C
 
 
-class _TreeCache:
-    """A cache of the last syntax trees, for a server that is asked several questions about the same files."""
+class SizedCache(Generic[T]):
+    """A cache of the last values, for a server that is asked several questions about the same files. `most` is the sum of sizes."""
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, bytes], tree_sitter.Tree] = OrderedDict()
-        self._size = 0
-        self._lock = Lock()
+    def __init__(self, most: int) -> None:
+        self._most, self._size, self._lock = most, 0, Lock()
+        self._kept: OrderedDict[tuple[object, ...], tuple[T, int]] = OrderedDict()
 
-    def parse(self, utf8: bytes, language: str) -> tree_sitter.Tree:
-        """Parse a text, or find its tree in the cache. Raises GrammarMissing."""
-        key = (language, utf8)
-        with self._lock:  # a parser serves one thread at a time
+    def find_or_make(self, key: tuple[object, ...], make: Callable[[], tuple[T, int]]) -> T:
+        """Find the value of a key, or make it. `make` returns (value, size), and is called by one thread at a time."""
+        with self._lock:
             if key not in self._kept:
-                self._kept[key] = load_parser(language).parse(blank_macros(utf8, language))
-                self._size += len(utf8)
+                self._kept[key] = make()
+                self._size += self._kept[key][1]
             self._kept.move_to_end(key)
-            tree = self._kept[key]
-            while self._size > MOST_KEPT:
-                (_, oldest), _ = self._kept.popitem(last=False)
-                self._size -= len(oldest)
-        return tree
+            value = self._kept[key][0]
+            while self._size > self._most:
+                self._size -= self._kept.popitem(last=False)[1][1]
+        return value
 
 
-_tree_cache = _TreeCache()
+_tree_cache = SizedCache[tree_sitter.Tree](MOST_KEPT)
 
 
-def _parse_root(utf8: bytes, language: str) -> tree_sitter.Node | None:
-    row = languages().get(language)
-    if row is None or not row.grammar or len(utf8) > MOST_KEPT:
-        return None
-    try:
-        return _tree_cache.parse(utf8, language).root_node
-    except GrammarMissing:
-        return None
+def _parse_root(utf8: bytes, language: str) -> tree_sitter.Node:
+    """Parse a text, or find its tree in the cache. Raises GrammarMissing."""
+
+    def parse() -> tuple[tree_sitter.Tree, int]:
+        return load_parser(language).parse(blank_macros(utf8, language)), len(utf8)
+
+    return _tree_cache.find_or_make((language, utf8), parse).root_node
+
+
+def _try_parse(utf8: bytes, language: str) -> tree_sitter.Node | None:
+    """Parse a text; None if it is too long to be kept, or without a grammar."""
+    with suppress(GrammarMissing):
+        return _parse_root(utf8, language) if len(utf8) <= MOST_KEPT else None
+    return None
 
 
 def find_enclosing(utf8: bytes, language: str, place: int) -> list[tuple[int, int]]:
     """Find (start, end) of each syntax node around a byte, outermost first; empty without a grammar."""
-    spans, node = list[tuple[int, int]](), _parse_root(utf8, language)
+    spans, node = list[tuple[int, int]](), _try_parse(utf8, language)
     while node is not None:
         if (node.start_byte, node.end_byte) not in spans[-1:]:
             spans.append((node.start_byte, node.end_byte))
@@ -191,7 +196,7 @@ def find_enclosing(utf8: bytes, language: str, place: int) -> list[tuple[int, in
 
 def find_blocks(utf8: bytes, language: str) -> list[tuple[int, int]]:
     """Find (first line, last line) of multi-line nodes, from 0, the longest for each first line. Empty without a grammar."""
-    root, blocks = _parse_root(utf8, language), dict[int, int]()
+    root, blocks = _try_parse(utf8, language), dict[int, int]()
     waiting = [root] if root is not None else []
     while waiting:
         for child in waiting.pop().named_children:
@@ -202,11 +207,10 @@ def find_blocks(utf8: bytes, language: str) -> list[tuple[int, int]]:
     return sorted(blocks.items())
 
 
-def _read_token(
-    root: tree_sitter.Node, start: int, end: int, utf8: bytes, name: str, language: Language
-) -> NameToken | None:
+def _read_token(root: tree_sitter.Node, span: tuple[int, int], utf8: bytes, language: Language) -> NameToken | None:
     """Read the token at a match; None if it is a longer one, such as Ruby's `valid?` for `valid`."""
-    node = root.descendant_for_byte_range(start, end)
+    start, end = span
+    name, node = utf8[start:end].decode(), root.descendant_for_byte_range(start, end)
     if node is None:
         return NameToken(start, end, NAME)
     if _is_text(node, start, language):
