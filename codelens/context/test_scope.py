@@ -28,6 +28,7 @@ from codelens.model.graph import (
     ReachingTest,
     ReachingTests,
     RelationAnswer,
+    RelationOptions,
     is_unit,
     make_document_node,
 )
@@ -144,7 +145,7 @@ def find_tests_reaching(view: GraphView, targets: Change | Sequence[str], depth:
     Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read.
     """
     touched, reached, notices = _find_reach(view, targets, depth)
-    unresolved = UnresolvedUses(view, KINDS, listed=False)
+    unresolved = UnresolvedUses(view, "test-scope", KINDS, RelationOptions())
     uses = unresolved.find_uses_of(reached.links)
     notices = (*notices, *view.list_notices(()), *unresolved.list_notices(uses))
     return ReachingTests(touched, _list_tests(view, reached), len(uses), notices, view.info)
@@ -153,7 +154,7 @@ def find_tests_reaching(view: GraphView, targets: Change | Sequence[str], depth:
 def find_unresolved_calls(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> RelationAnswer:
     """Find calls that linking could not resolve, by which more tests may reach the change. Raises as `find_tests_reaching`."""
     touched, reached, notices = _find_reach(view, targets, depth)
-    unresolved = UnresolvedUses(view, KINDS, listed=True)
+    unresolved = UnresolvedUses(view, "test-scope", KINDS, RelationOptions(unresolved=True))
     relations = tuple(unresolved.list_relations(unresolved.find_uses_of(reached.links)))
     return RelationAnswer("test-scope", touched, relations, len(relations), len(relations), notices, view.info)
 

@@ -147,13 +147,11 @@ CALLS = ("calls", "tests")
 def find_callers(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """Find the functions that call the target, and their callers, to `depth` (default 1)."""
     start, kinds = resolve_and_read(target, view), options.kinds or CALLS
-    reached = find_reachable(
-        view, start.nodes, drop_inner_links(start, make_caller_reader(view, kinds)), options.depth or 1
-    )
+    read_links = drop_inner_links(start, make_caller_reader(view, kinds))
+    reached = find_reachable(view, start.nodes, read_links, options.depth or 1)
     relations = list_tree(view, reached, outgoing=False)
-    unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = unresolved.find_uses_of(reached.links)
-    return unresolved.answer("callers", [start], relations, options, view.list_notices(relations), uses)
+    unresolved = UnresolvedUses(view, "callers", kinds, options)
+    return unresolved.answer([start], relations, unresolved.find_uses_of(reached.links))
 
 
 def resolve_and_read(target: str, view: GraphView) -> ResolvedTarget:
@@ -171,9 +169,8 @@ def find_callees(view: GraphView, target: str, options: RelationOptions) -> Rela
     nodes = add_contents(start.nodes, view, types_too=True)
     reached = find_reachable(view, nodes, drop_inner_links(start, make_callee_reader(view, kinds)), options.depth or 1)
     relations = list_tree(view, reached, outgoing=True)
-    unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = unresolved.find_uses_inside(add_contents(tuple(reached.links), view, types_too=False))
-    return unresolved.answer("callees", [start], relations, options, view.list_notices(relations), uses)
+    unresolved = UnresolvedUses(view, "callees", kinds, options)
+    return unresolved.answer([start], relations, unresolved.find_uses_inside(reached.links))
 
 
 def drop_inner_links(start: ResolvedTarget, read_links: LinkReader) -> LinkReader:
@@ -268,9 +265,9 @@ def find_path(view: GraphView, first: str, second: str, options: RelationOptions
         reverse = f"; there is one of {hops} from {starts[1].named.qualified_name}" if back else ""
         text = f"no path of {quantity(deepest, 'hop')} or fewer from {first} to {second}{reverse}"
         notices.append(Notice("no-path", text))
-    unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = () if links else unresolved.find_uses_inside(add_contents(tuple(reached.links), view, types_too=False))
-    return unresolved.answer("path", starts, relations, options, notices, uses)
+    unresolved = UnresolvedUses(view, "path", kinds, options)
+    uses = () if links else unresolved.find_uses_inside(reached.links)
+    return unresolved.answer(starts, relations, uses, notices)
 
 
 def find_impact(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
@@ -290,9 +287,8 @@ def find_impact(view: GraphView, target: str, options: RelationOptions) -> Relat
         _, link = reached.first[node]
         relations.append(view.make_relation(link.edge, False, reached.depth[node], link.via))
     relations.sort(key=lambda r: r.test)
-    unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = unresolved.find_uses_of(reached.links)
-    return unresolved.answer("impact", [start], relations, options, view.list_notices(relations), uses)
+    unresolved = UnresolvedUses(view, "impact", kinds, options)
+    return unresolved.answer([start], relations, unresolved.find_uses_of(reached.links))
 
 
 HIERARCHY_KINDS = ("extends", "implements")
@@ -335,9 +331,8 @@ def list_hierarchy(view: GraphView, target: str, options: RelationOptions) -> Re
     above = find_reachable(view, start.nodes, find_bases, depth)
     below = find_reachable(view, start.nodes, find_subclasses, depth)
     relations = list_tree(view, above, True, list_under_base) + list_tree(view, below, False, list_under_subclass)
-    unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = unresolved.find_uses_of(below.links)
-    return unresolved.answer("hierarchy", [start], relations, options, view.list_notices(relations), uses)
+    unresolved = UnresolvedUses(view, "hierarchy", kinds, options)
+    return unresolved.answer([start], relations, unresolved.find_uses_of(below.links))
 
 
 class OuterTypes:
@@ -399,10 +394,9 @@ def _list_unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence
     unit = view.find_unit(node)
     if unit is None or view.least > BY_NAME_CONFIDENCE:
         return
-    place_in_document = [other for other, _ in view.store.units.list_piece_counts(unit.document)].index(unit.id)
-    wanted = {kind for kind in HIERARCHY_KINDS if kind in kinds}
+    wanted, sources = {kind for kind in HIERARCHY_KINDS if kind in kinds}, view.number_sources(unit.document)
     uses = view.store.references.list_in_document(unit.document)
-    bases = [use for use in uses if use.unit == place_in_document and KIND_OF_USE.get(use.kind) in wanted]
+    bases = [use for use in uses if sources[use.unit] == node and KIND_OF_USE.get(use.kind) in wanted]
     known = list(view.find_edges_from([node], HIERARCHY_KINDS, anywhere=True))
     if len({e.target for e in known}) >= len(bases):
         return

@@ -72,15 +72,12 @@ def _find_external_uses(view: GraphView, external: ResolvedTarget, kinds: Sequen
         imports = [i for i in view.store.references.list_imports(document) if i.module == module]
         modules = {i.alias or i.module for i in imports if not i.name}
         names = {i.alias or i.name for i in imports if i.name}
-        units = [
-            unit for unit, _ in view.store.units.list_piece_counts(document)
-        ]  # a reference has a position in this order
+        sources = view.number_sources(document)
         for use in view.store.references.list_in_document(document):
             kind = KIND_OF_USE.get(use.kind, "references")
             is_inside = use.receiver in modules or (use.name in names and not use.receiver)
             if is_inside and (not kinds or kind in kinds):
-                source = view.name_node(make_document_node(document) if use.unit is None else Node(units[use.unit]))
-                target = make_external(f"{module}.{use.name}")
+                source, target = view.name_node(sources[use.unit]), make_external(f"{module}.{use.name}")
                 place = view.make_source_line(view.find_document(document), use.line, target)
                 relations.append(Relation(kind, source, target, False, 1, tier.provenance, tier.confidence, place))
     return [replace(r, certainty=grade_confidence(r.confidence)) for r in relations]
@@ -125,9 +122,9 @@ def find_references(view: GraphView, target: str, options: RelationOptions) -> R
     edges = [e for e in view.find_edges_to(start.nodes, options.kinds) if e.source not in inner]
     relations = [view.make_relation(edge, outgoing=False) for edge in edges]
     relations.sort(key=lambda r: (r.test, place_order(r)))
-    unresolved = UnresolvedUses(view, options.kinds, options.unresolved)
+    unresolved = UnresolvedUses(view, "refs", options.kinds, options)
     uses = [use for use in unresolved.find_uses_of(start.nodes) if make_document_node(use.document) not in inner]
-    return unresolved.answer("refs", [start], relations, options, view.list_notices(relations), uses)
+    return unresolved.answer([start], relations, uses)
 
 
 def _find_nearby_uses(view: GraphView, place: NameOnLine, options: RelationOptions) -> RelationAnswer:
