@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 
 from codelens.lang import tokens as lang_tokens
 from codelens.lang.registry import is_prose
-from codelens.lang.tokens import CALL, CATCH, DECLARATION, IMPORT, KEY, NAME, TEXT, TYPE, UNPACK, WRITE, NameToken
+from codelens.lang.tokens import NameToken, Role
 from codelens.linking.catalog import Catalog
 from codelens.linking.evaluator import VALUES, Evaluator, Value
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition
@@ -29,7 +29,7 @@ from codelens.text.lines import TextMap
 
 _WORD = re.compile(rb"[\w$\x80-\xff]+[?!]?")
 _LOOKS_LIKE_CODE = re.compile(r"_|[a-z][A-Z]")
-_KINDS = {CALL: "call", TYPE: "type", CATCH: "type", DECLARATION: "type"}
+_KINDS = {Role.CALL: "call", Role.TYPE: "type", Role.CATCH: "type", Role.DECLARATION: "type"}
 """Role of a token → kind of the reference that the linker evaluates; `use` for other roles."""
 _TAGGED = re.compile(rb"\b(?:struct|union|enum)\s+\Z")
 UNIT, FIELD, PARAMETER, LOCAL, IMPORTED, MODULE = "unit", "field", "parameter", "local", "import", "module"
@@ -103,7 +103,7 @@ def read_text(document: DocumentRow, store: Store) -> TextMap:
 
 def is_key(token: NameToken) -> bool:
     """True for a key that names a field or parameter. The keys of a map are expressions instead."""
-    return token.role == KEY and (token.bare or bool(token.holder)) and not token.holder.startswith(("map[", "["))
+    return token.role == Role.KEY and (token.bare or bool(token.holder)) and not token.holder.startswith(("map[", "["))
 
 
 class NameReader:
@@ -132,8 +132,8 @@ class NameReader:
         """Start of each declaration of a field with this name → qualified name of its type."""
         roles = {text.to_original(token.start): token.role for token in self.tokens}
         declares = self.language.assignment_declares and "global" not in roles.values()
-        self.unpacked = {start for start, role in roles.items() if role == UNPACK}
-        self._assigned = set() if declares else {start for start, role in roles.items() if role == WRITE}
+        self.unpacked = {start for start, role in roles.items() if role == Role.UNPACK}
+        self._assigned = set() if declares else {start for start, role in roles.items() if role == Role.WRITE}
         """Places that assign a value to the name without declaring it."""
         self.steps = 0  # Tokens examined so far, for tests that limit them
 
@@ -165,7 +165,7 @@ class NameReader:
         here = TokenMeaning(token, Reference(kind, self.name, receiver, unit.place if unit else None, start, line))
         if start in self.defined:
             return here.define([self.defined[start]]) or here
-        if token.role not in (TEXT, NAME, IMPORT) and not is_key(token) and (token.bare or receiver):
+        if token.role not in (Role.TEXT, Role.NAME, Role.IMPORT) and not is_key(token) and (token.bare or receiver):
             here = here._replace(value=self._evaluate(here))
         return next((meaning for meaning in self._find_meanings(here) if meaning), here)
 
@@ -194,17 +194,17 @@ class NameReader:
     def _find_meanings(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
         """Find the possible meanings of a name, the surest first."""
         token, reference = here.token, here.reference
-        if token.role == IMPORT or any(one.line == reference.line for one in self.facts.imports):
+        if token.role == Role.IMPORT or any(one.line == reference.line for one in self.facts.imports):
             yield self.find_imported(here, sorted(self.facts.imports, key=lambda one: abs(one.line - reference.line)))
-        if token.role == IMPORT:
+        if token.role == Role.IMPORT:
             return
-        if token.role in (TEXT, NAME):
+        if token.role in (Role.TEXT, Role.NAME):
             if is_prose(self.document.language) or _LOOKS_LIKE_CODE.search(self.name):
                 mentioned = self._resolver.catalog.find_anywhere(self.name, reference.receiver.rpartition(".")[2])
                 code = [d for d in mentioned if not is_prose(d.facts.file.language.name)]
                 yield here.define(code, is_guess=True) if len(code) == 1 else None
             return
-        if token.role == DECLARATION and not token.holder:  # a typedef in C, with the name of its struct
+        if token.role == Role.DECLARATION and not token.holder:  # a typedef in C, with the name of its struct
             yield here.define([d for d in self.facts.top.get(self.name, ()) if d.kind in TYPE_KINDS][:1])
         if holder := self.field_starts.get(reference.start, ""):
             yield here.take_field(next((d for d in self._symbols if d.qualified == holder), None))
@@ -352,7 +352,7 @@ class NameReader:
 
     def guess(self, here: TokenMeaning) -> TokenMeaning | None:
         """Guess a few definitions of the name if its meaning is unknown."""
-        if here.value is not None or here.token.role in (IMPORT, TEXT, NAME) or is_key(here.token):
+        if here.value is not None or here.token.role in (Role.IMPORT, Role.TEXT, Role.NAME) or is_key(here.token):
             return None
         edges = self._resolver.find_edges(self.facts, here.reference)
         definitions = dict.fromkeys(e.target for e in edges if isinstance(e.target, Definition))
@@ -370,7 +370,7 @@ class NameReader:
         """Find the tokens in the document's code that have the same meaning."""
         for token in self.tokens:
             is_same = token == meaning.token or (meaning.is_known and self.read(token).key == meaning.key)
-            if is_same and token.role != TEXT:
+            if is_same and token.role != Role.TEXT:
                 yield token
 
     def make_place(self, token: NameToken) -> tuple[int, int, int]:

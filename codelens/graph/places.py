@@ -25,24 +25,7 @@ from codelens.graph.meanings import (
 )
 from codelens.graph.view import GraphView, ResolvedTarget, find_overridden, find_overriding, read_incoming
 from codelens.lang.registry import NO_LANGUAGE, find_family, is_prose, languages
-from codelens.lang.tokens import (
-    CALL,
-    DECLARATION,
-    DEFINITION,
-    IMPORT,
-    KEY,
-    NAME,
-    TEXT,
-    TYPE,
-    UNPACK,
-    WRITE,
-    NameToken,
-    SizedCache,
-    find_tokens,
-)
-from codelens.lang.tokens import (
-    PARAMETER as PARAMETER_ROLE,
-)
+from codelens.lang.tokens import NameToken, Role, SizedCache, find_tokens
 from codelens.linking.catalog import Catalog
 from codelens.linking.evaluator import VALUES
 from codelens.linking.facts import FUNCTIONS, Definition, load_words, use_dots
@@ -75,7 +58,7 @@ SMALLEST = 4_000  # Bytes of a file above which functions without the name are n
 MOST_KEPT = 8_000_000  # Bytes of tokens and texts kept for later questions
 LARGEST = 2_000_000  # Bytes of a file above which its tokens are not read; such files are counted
 SEVERAL = "*"  # The holder of a target whose definitions belong to several types
-KIND_OF_ROLE = {CALL: "calls", IMPORT: "imports", TYPE: "type_hint_of", TEXT: "documents"}
+KIND_OF_ROLE = {Role.CALL: "calls", Role.IMPORT: "imports", Role.TYPE: "type_hint_of", Role.TEXT: "documents"}
 """Role of a name → kind of edge that a place with this role gets; `references` for other roles."""
 ANOTHER, A_LOCAL, OUTSIDE_CODE = "another definition", "a local name", "comments, strings and documents"
 TIER_OF_CERTAINTY = {SURE: "implied", LIKELY: "unique", ONLY_BY_NAME: "ambiguous"}
@@ -164,7 +147,7 @@ class PlaceFinder:
         """Find the tokens that name, or may name, the target as a keyword argument in a call of a function."""
         for names in self.read_documents():
             for token in names.tokens if not is_prose(names.document.language) else ():
-                if token.bare and token.role not in (IMPORT, TEXT):
+                if token.bare and token.role not in (Role.IMPORT, Role.TEXT):
                     meaning = names.read(token)
                     if not meaning.is_known or meaning.key == (PARAMETER, function.id, self.target.name):
                         yield names, meaning
@@ -193,7 +176,7 @@ class PlaceFinder:
         if tokens:
             self.documents.add(document.id)
         if not self._with_text:
-            code = [token for token in tokens if token.role != TEXT]
+            code = [token for token in tokens if token.role != Role.TEXT]
             self.excluded[OUTSIDE_CODE] += len(tokens) - len(code)
             tokens = code
         return tokens, text
@@ -225,8 +208,8 @@ class PlaceFinder:
             if token.bare and role in _LEXICAL and closures and not any(a <= token.start < b for a, b in closures):
                 certainty = ANOTHER
             if self.target.fields and certainty == SURE:
-                is_declared = role == DECLARATION and definition is None
-                owner = meaning.field_holder if role != KEY and not is_declared else None
+                is_declared = role == Role.DECLARATION and definition is None
+                owner = meaning.field_holder if role != Role.KEY and not is_declared else None
                 if is_declared or owner is not None:
                     holder = owner.name if owner is not None else token.holder
                     self.declared.append((document, holder, reference.start, reference.line))
@@ -243,9 +226,10 @@ class PlaceFinder:
         holders = {(find_family(document.language), holder) for document, holder, *_ in self.declared}
         kins = {kin for kin, _ in holders}
         for place in places:
-            if find_family(place.document.language) in kins or place.role == NAME:
-                is_only = place.certainty == ONLY_BY_NAME and len(holders) == 1 and place.role not in (NAME, TEXT)
-                yield place._replace(certainty=LIKELY) if is_only and not place.bare else place
+            if find_family(place.document.language) in kins or place.role == Role.NAME:
+                is_code = not place.bare and place.role not in (Role.NAME, Role.TEXT)
+                is_likely = is_code and place.certainty == ONLY_BY_NAME and len(holders) == 1
+                yield place._replace(certainty=LIKELY) if is_likely else place
 
     def name_fields(self) -> list[NamedNode]:
         """List the fields of this name as nodes, each at its first declaration."""
@@ -280,7 +264,8 @@ class PlaceFinder:
 
 _CLOSED_MODULES = ("dotted", "relative", "package", "crate")
 """Module rules of languages in which a bare name must be defined or imported in its file or package."""
-_LEXICAL = (CALL, TYPE, WRITE, "read", "argument")  # Roles of bare names that are looked up in enclosing functions
+_LEXICAL = (Role.CALL, Role.TYPE, Role.WRITE, "read", "argument")
+"""Roles of bare names that are looked up in enclosing functions."""
 
 
 def _find_closures(target: Target, names: NameReader) -> Iterator[tuple[int, int]]:
@@ -323,32 +308,32 @@ class _Judge:
         """Judge a token that is the name of some definition; returns (role, certainty)."""
         target = self._target
         if definition.id in target.units:
-            return DEFINITION, SURE
+            return Role.DEFINITION, SURE
         if self._constructs_target(definition):
-            return DECLARATION, SURE
-        if token.role == KEY and (target.holder or target.fields):
-            return KEY, ONLY_BY_NAME  # a function in an object, whose type may be the target's
-        return DECLARATION, ONLY_BY_NAME if definition.id in target.family else ANOTHER
+            return Role.DECLARATION, SURE
+        if token.role == Role.KEY and (target.holder or target.fields):
+            return Role.KEY, ONLY_BY_NAME  # a function in an object, whose type may be the target's
+        return Role.DECLARATION, ONLY_BY_NAME if definition.id in target.family else ANOTHER
 
     def judge(self, meaning: TokenMeaning) -> str:
         """Judge a token: SURE, LIKELY or ONLY_BY_NAME if it may mean the target, else ANOTHER or A_LOCAL."""
         target, token, role = self._target, meaning.token, meaning.token.role
-        if role in (NAME, TEXT):
+        if role in (Role.NAME, Role.TEXT):
             return ONLY_BY_NAME
-        if role == PARAMETER_ROLE:
+        if role == Role.PARAMETER:
             return A_LOCAL
-        if role == CALL and not token.bare and target.kind == FIELD and self._names.language.calls_no_fields:
+        if role == Role.CALL and not token.bare and target.kind == FIELD and self._names.language.calls_no_fields:
             return ANOTHER
         if target.kind == OUTSIDE:
             return self._judge_outside(token)
-        if role == DECLARATION and (target.kind not in TYPE_KINDS or token.holder):
+        if role == Role.DECLARATION and (target.kind not in TYPE_KINDS or token.holder):
             return self._judge_declaration(token, meaning.reference.start)
-        if role == UNPACK and target.holder:
+        if role == Role.UNPACK and target.holder:
             return self._guess(token)
-        if role == IMPORT:
+        if role == Role.IMPORT:
             return self._judge_import(meaning)
         # A key in a literal of the type that contains the target.
-        is_of_type = role == KEY and meaning.holder is not None and meaning.holder.name == target.holder
+        is_of_type = role == Role.KEY and meaning.holder is not None and meaning.holder.name == target.holder
         if field_holder := meaning.field_holder:
             return SURE if is_of_type or target.includes_field(field_holder.name) else ANOTHER
         if is_key(token):
@@ -468,7 +453,7 @@ class _Judge:
         if target.namesakes or target.family or target.name in load_words().common:
             return ONLY_BY_NAME
         is_member, language = bool(target.holder), self._names.language
-        if token.role == KEY:
+        if token.role == Role.KEY:
             return LIKELY if is_member and target.kind in (*VALUES, FIELD) else ONLY_BY_NAME
         if is_member:
             fits = not token.bare or language.implicit_self
@@ -509,7 +494,7 @@ def find_edges(view: GraphView, start: ResolvedTarget) -> Iterator[Edge]:
     view.unread += finder.unread
     for place in places:
         tier = TIERS[TIER_OF_CERTAINTY[place.certainty]]
-        is_use = place.role not in (DEFINITION, DECLARATION) and (place.document.id, place.line) not in stored
+        is_use = place.role not in (Role.DEFINITION, Role.DECLARATION) and (place.document.id, place.line) not in stored
         if tier.confidence < max(view.least, RESOLVED) or not is_use:
             continue
         in_test = place.kind == "calls" and view.is_test(place.unit) and not view.is_test(node)

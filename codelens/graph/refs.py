@@ -28,7 +28,7 @@ from codelens.graph.view import (
     resolve_start,
 )
 from codelens.lang.registry import is_prose
-from codelens.lang.tokens import IMPORT
+from codelens.lang.tokens import Role
 from codelens.model.code import TYPE_KINDS, Span, UnitRow
 from codelens.model.fast_dataclass import replace
 from codelens.model.graph import (
@@ -165,7 +165,7 @@ def _answer_definitions(
             by_line.setdefault((make_document_node(document.id), edge.line), edge)
     relations, importing = list[Relation](), set[int]()
     for named_place in finder.find_places():
-        if named_place.role == IMPORT:
+        if named_place.role == Role.IMPORT:
             importing.add(named_place.document.id)
         known = by_line.get((make_document_node(named_place.document.id), named_place.line))
         relations.append(_make_relation(view, named_place, target, known))

@@ -21,19 +21,22 @@ from codelens.lang.matches import LONG_RECEIVER, MAX_RECEIVER, shorten_expressio
 from codelens.lang.parser import GrammarMissing, blank_macros, load_parser
 from codelens.lang.registry import Language, languages
 
-TEXT = "text"  # Role of a name in a comment, a string or prose
-DEFINITION = "definition"
-DECLARATION = "declaration"
-IMPORT = "import"
-KEY = "key"
-UNPACK = "unpack"  # Role of a field's name that also declares a local variable: `const { name } = it`
-CALL = "call"
-TYPE = "type"
-CATCH = "catch"
-WRITE = "write"
-PARAMETER = "parameter"
-"""Role of a parameter's name if its function has no body, as in prototypes and types of functions."""
-NAME = "name"  # Role of a code token in a file whose language has no grammar here
+
+class Role:
+    """The roles of a name at a place. There are also global, read, argument, pattern, label and export."""
+
+    TEXT = "text"  # In a comment, a string or prose
+    DEFINITION = "definition"
+    DECLARATION = "declaration"
+    IMPORT = "import"
+    KEY = "key"
+    UNPACK = "unpack"  # A field's name that also declares a local variable: `const { name } = it`
+    CALL = "call"
+    TYPE = "type"
+    CATCH = "catch"
+    WRITE = "write"
+    PARAMETER = "parameter"  # Of a function without a body, as in prototypes and types of functions
+    NAME = "name"  # In code whose language has no grammar here
 
 
 class NameToken(NamedTuple):
@@ -41,9 +44,7 @@ class NameToken(NamedTuple):
 
     start: int
     end: int
-    role: str
-    """declaration, parameter, import, call, type, catch, write, global, read, argument, key, unpack, pattern, label, export,
-    name or text."""
+    role: str  # One of the `Role`s
     receiver: str = ""  # The expression before the dot, as in a `Reference`
     holder: str = ""  # For a key or a declared field, the type of the enclosing literal or definition
     bare: bool = True  # False after a dot, even if the expression before it cannot be read
@@ -55,16 +56,16 @@ _STRING = re.compile(r"string|char|quote|heredoc|template|regex|text|content|raw
 _IN_CODE = re.compile(r"interpolation|substitution|embedded|formatted|string_expression")
 _MEMBER = re.compile(rb"\s*(?:<[^<>()]*>)?\s*(?:\?\.|!!?\.|&\.|\?->|->|::|\.|\\\\)\s*(?:#|template\s+)?")
 _ROLES = {
-    IMPORT: r"import|use_(?:declaration|list|wildcard|as_clause)|using_directive|namespace_use|preproc_include|extern_crate",
+    Role.IMPORT: r"import|use_(?:declaration|list|wildcard|as_clause)|using_directive|namespace_use|preproc_include|extern_crate",
     "global": r"global_statement|nonlocal_statement|global_declaration",
     "export": r"export",
-    CATCH: r"except_clause|catch|rescue|exceptions",
+    Role.CATCH: r"except_clause|catch|rescue|exceptions",
     "pattern": r"case_pattern|match_pattern|match_arm|switch_case|case_clause|expression_case|tuple_struct_pattern|_pattern\Z",
-    KEY: r"keyword_argument|\Apair\Z|keyed_element|field_initializer|init_pair|initializer_pair|designator|\Amethod_definition"
+    Role.KEY: r"keyword_argument|\Apair\Z|keyed_element|field_initializer|init_pair|initializer_pair|designator|\Amethod_definition"
     r"|jsx_attribute",
     "label": r"label|goto|\Abreak|\Acontinue",
-    TYPE: r"type|generic|class_heritage|superclass|base_(?:class_)?(?:clause|list)|implements|extends|trait_bounds",
-    WRITE: r"assignment|augmented|update_expression|inc_statement|dec_statement",
+    Role.TYPE: r"type|generic|class_heritage|superclass|base_(?:class_)?(?:clause|list)|implements|extends|trait_bounds",
+    Role.WRITE: r"assignment|augmented|update_expression|inc_statement|dec_statement",
     "argument": r"argument",
 }  # Role → pattern of the enclosing nodes' kinds that give it; the first that fits counts
 _PATTERNS = [(re.compile(pattern), role) for role, pattern in _ROLES.items()]
@@ -119,14 +120,14 @@ def find_tokens(
         return [], True
     row = languages().get(language)
     if row is None or not row.grammar or row.prose:
-        role = TEXT if row is None or row.prose or row.chunks != "code" else NAME
+        role = Role.TEXT if row is None or row.prose or row.chunks != "code" else Role.NAME
         return [NameToken(start, end, role) for start, end in matches], True
     try:
         root = _parse_root(_blank_functions(utf8, functions, matches), language)
         if functions and root.has_error:  # perhaps because something is missing now
             root = _parse_root(utf8, language)
     except GrammarMissing:
-        return [NameToken(start, end, NAME) for start, end in matches], False
+        return [NameToken(start, end, Role.NAME) for start, end in matches], False
     tokens = (_read_token(root, match, utf8, row) for match in matches)
     return [token for token in tokens if token is not None], not root.has_error
 
@@ -212,20 +213,20 @@ def _read_token(root: tree_sitter.Node, span: tuple[int, int], utf8: bytes, lang
     start, end = span
     name, node = utf8[start:end].decode(), root.descendant_for_byte_range(start, end)
     if node is None:
-        return NameToken(start, end, NAME)
+        return NameToken(start, end, Role.NAME)
     if _is_text(node, start, language):
-        return NameToken(start, end, TEXT)
+        return NameToken(start, end, Role.TEXT)
     if not node.child_count and node.end_byte - node.start_byte <= end - start + 2:
         written = (node.text or b"").decode("utf-8", "replace").strip()
         without_sigil = written.lstrip(language.sigils + ("@:" if language.kin == "ecmascript" else "$@:"))
         if name not in (written, without_sigil, without_sigil.rstrip(":")):
             return None
     around = list(islice(_climb(node), MOST_CLIMBED))
-    role = UNPACK if _UNPACKED.search(node.type) else _find_role(node, around)
+    role = Role.UNPACK if _UNPACKED.search(node.type) else _find_role(node, around)
     receiver, bare = _find_receiver(node, utf8)
     if [outer.type for outer in around[:3]] == ["field_initializer", "field_initializer_list", "function_definition"]:
-        role, receiver = WRITE, "this"  # the initializer of a constructor in C++
-    holder = _find_holder(around, role, start) if role in (KEY, DECLARATION) else ""
+        role, receiver = Role.WRITE, "this"  # the initializer of a constructor in C++
+    holder = _find_holder(around, role == Role.KEY, start) if role in (Role.KEY, Role.DECLARATION) else ""
     functions = tuple((at.start_byte, at.end_byte) for at in _climb(node) if at.type in language.functions)
     return NameToken(start, end, role, receiver, holder, bare, functions)
 
@@ -237,9 +238,8 @@ def _is_text(node: tree_sitter.Node, start: int, language: Language) -> bool:
     if node.type in ("preproc_arg", "ERROR"):  # the grammar does not divide the text: count the quotes before the place
         before = (node.text or b"")[: start - node.start_byte].rpartition(b"\n")[2]
         return before.count(b'"') % 2 == 1 or b"//" in before
-    at: tree_sitter.Node | None = node
-    for _ in range(4):
-        if at is None or (at.child_count and not _STRING.search(at.type)):
+    for at in (node, *islice(_climb(node), 3)):
+        if at.child_count and not _STRING.search(at.type):
             return False
         if at.type in language.comments or "comment" in at.type:
             return True
@@ -248,7 +248,6 @@ def _is_text(node: tree_sitter.Node, start: int, language: Language) -> bool:
         if _STRING.search(at.type) and "identifier" not in at.type:
             # Python's annotations in quotes are code: `"Client"`, and names in `"list[Client]"`.
             return all(outer.type != "type" for outer in islice(_climb(at), 4))
-        at = at.parent
     return False
 
 
@@ -266,15 +265,15 @@ _STATEMENT = re.compile(r"statement|block|body|declaration|definition|source_fil
 def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
     """Find a token's role by the nodes around it, up to its statement."""
     if _is_parameter(node, around):
-        return PARAMETER
+        return Role.PARAMETER
     if around and _is_name_of(around[0], node):
         is_part = len(around) > 1 and _DECLARATOR.search(around[0].type) and not _FIELD_NODES.search(around[0].type)
         outer = around[1] if is_part else around[0]
         outer = around[2] if len(around) > 2 and outer.type == "variable_declaration" else outer
         if _FIELD_NODES.search(outer.type):
-            return DECLARATION
+            return Role.DECLARATION
     if "type" in node.type:
-        return TYPE
+        return Role.TYPE
     for depth, outer in enumerate(around):
         for pattern, role in _PATTERNS:
             if pattern.search(outer.type) and _fits_role(role, node, around, depth):
@@ -284,7 +283,7 @@ def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
             fields = ("function", "method", "name", "macro", "constructor")
             is_callee = any(outer.child_by_field_name(field) == inner for field in fields)
             if is_callee and any(word in outer.type for word in ("call", "invocation", "creation")):
-                return CALL
+                return Role.CALL
         if _STATEMENT.search(outer.type) or (depth and "call" in outer.type):
             break
     return "read"
@@ -306,16 +305,16 @@ def _is_parameter(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> boo
 
 def _fits_role(role: str, node: tree_sitter.Node, around: list[tree_sitter.Node], depth: int) -> bool:
     outer, inner = around[depth], around[depth - 1] if depth else node
-    if role == KEY:
+    if role == Role.KEY:
         if outer.type == "pair" and inner.type == "identifier":
             return False  # an expression, as in a dictionary of Python
         if outer.type == "method_definition" and around[depth + 1].type != "object":
             return False
         return depth <= 1 and inner.start_byte == _find_first_child(outer).start_byte
-    if role == WRITE:
+    if role == Role.WRITE:
         left = outer.child_by_field_name("left") or _find_first_child(outer)
         return left.start_byte <= node.start_byte and node.end_byte == left.end_byte < outer.end_byte
-    if role == TYPE:
+    if role == Role.TYPE:
         return "expression" not in outer.type or "type" in outer.type.partition("_")[0]
     return role != "argument" or depth == 0
 
@@ -332,10 +331,7 @@ def _is_name_of(outer: tree_sitter.Node, inner: tree_sitter.Node) -> bool:
 
 def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:
     """Find the expression before the dot; returns (expression, True if there is no dot)."""
-    at: tree_sitter.Node | None = node
-    for _ in range(3):
-        if at is None:
-            break
+    for at in (node, *islice(_climb(node), 2)):
         before = at.prev_named_sibling
         if before is not None and before.type == "optional_chain":
             before = before.prev_named_sibling
@@ -346,28 +342,27 @@ def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:
         has_dot = utf8[at.start_byte - 1 : at.start_byte] == b"."
         if has_dot and at.parent is not None and at.parent.start_byte < at.start_byte:
             return "", False
-        at = at.parent
     return "", True
 
 
-def _find_holder(around: list[tree_sitter.Node], role: str, start: int) -> str:
+def _find_holder(around: list[tree_sitter.Node], is_key: bool, start: int) -> str:
     """Find the name of the type around a declaration, or of the type whose literal is around a key."""
     depth = objects = 0  # of a literal in literals whose type it does not repeat, and of an object in objects
     for outer in around:
         depth += outer.type == "literal_value"
         objects += outer.type in ("object", "array")
-        if role == KEY and objects == 1 and outer.type in _TYPED_OBJECTS:  # const options: Options = { key: 1 }
+        if is_key and objects == 1 and outer.type in _TYPED_OBJECTS:  # const options: Options = { key: 1 }
             declared = outer.child_by_field_name("type") or outer.named_child(1)
             named = declared.named_child(0) if declared is not None and declared.type == "type_annotation" else declared
             return shorten_expression(named, MAX_RECEIVER) if named is not None and named.type in _NAMED_TYPES else ""
-        if role == KEY and _LITERALS.search(outer.type) and outer.type not in _IN_LITERALS:
+        if is_key and _LITERALS.search(outer.type) and outer.type not in _IN_LITERALS:
             for field in ("type", "name", "function", "constructor"):
                 if (child := outer.child_by_field_name(field)) is not None:
                     name = child.child_by_field_name("name") if child.type == "struct_specifier" else None
                     written = shorten_expression(child if name is None else name, MAX_RECEIVER)
                     return _ELEMENTS_OF.sub("", written, count=depth - 1) if depth > 1 else written
             return ""
-        name = outer.child_by_field_name("name") if role == DECLARATION and _TYPE_NODES.search(outer.type) else None
+        name = None if is_key or not _TYPE_NODES.search(outer.type) else outer.child_by_field_name("name")
         if name is not None and name.start_byte != start:
             return shorten_expression(name, MAX_RECEIVER)
     return ""
