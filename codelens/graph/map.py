@@ -40,6 +40,7 @@ DAMPING = 0.85  # The value of Brin and Page
 STEPS = 30
 TOLERANCE = 1e-6  # Smaller changes (L1) do not affect the order that a reader sees
 CHARACTERS_A_TOKEN = 4
+Uses = dict[Node, dict[Node, float]]  # Document or symbol → used symbol → confidence
 
 
 def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] | None = None) -> RepositoryMap:
@@ -71,11 +72,9 @@ def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] |
     return RepositoryMap(laid_out, tuple(links), len(listed), budget, tokens, tuple(view.list_notices(())), view.info)
 
 
-def _read_uses(
-    view: GraphView, home: Mapping[Node, DocumentId], apart: Collection[DocumentId]
-) -> dict[Node, dict[Node, float]]:
-    """Read the uses between files, except from files in `apart`: document or symbol → used symbol → confidence."""
-    uses: dict[Node, dict[Node, float]] = {}
+def _read_uses(view: GraphView, home: Mapping[Node, DocumentId], apart: Collection[DocumentId]) -> Uses:
+    """Read the uses between files, except from files in `apart`."""
+    uses: Uses = {}
     for edge in view.store.edges.list_all(MAP_KINDS):
         here, there = home.get(edge.source), home.get(edge.target)
         if here is None or there is None or here == there or here in apart or edge.confidence < RESOLVED:
@@ -86,16 +85,11 @@ def _read_uses(
     return uses
 
 
-def _rank_nodes(
-    uses: Mapping[Node, Mapping[Node, float]], begins: Sequence[Node], order: Sequence[Node]
-) -> dict[Node, float]:
+def _rank_nodes(uses: Uses, begins: Sequence[Node], order: Sequence[Node]) -> dict[Node, float]:
     """Rank nodes by the share of the mass that the walk gives them. Numbering them by content makes rounding independent of ids."""
     place = {node: i for i, node in enumerate(order)}
-    edges = (
-        WeightedEdge(place[source], place[target], sure, "uses")
-        for source, row in uses.items()
-        for target, sure in row.items()
-    )
+    rows = ((place[source], row) for source, row in uses.items())
+    edges = (WeightedEdge(source, place[n], sure, "uses") for source, row in rows for n, sure in row.items())
     seeds = {place[node]: 1.0 for node in begins}
     result = walk(build_adjacency(edges), seeds, 1 - DAMPING, max_steps=STEPS, tolerance=TOLERANCE, stable_steps=0)
     return {order[i]: share for i, share in result.mass.items()}

@@ -87,9 +87,8 @@ def _find_language(language: str) -> Iterator[Language]:
     try:
         yield row
     except ModuleNotFoundError as fault:
-        raise GrammarMissing(
-            f"{_name_package(row.grammar)} is not installed: {format_install_command('languages')}"
-        ) from fault
+        command = format_install_command("languages")
+        raise GrammarMissing(f"{_name_package(row.grammar)} is not installed: {command}") from fault
     except (ImportError, OSError, AttributeError, ValueError, tree_sitter.QueryError) as fault:
         raise GrammarMissing(f"{row.grammar}: {fault}") from fault
 

@@ -13,14 +13,8 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
-from codelens.lang.manifests import (
-    Manifest,
-    ScriptConfig,
-    is_manifest,
-    is_script_config,
-    read_manifest,
-    read_script_config,
-)
+from codelens.lang import manifests
+from codelens.lang.manifests import Manifest, ScriptConfig, is_manifest, is_script_config
 from codelens.lang.registry import NO_LANGUAGE, languages
 from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, find_folders, list_folders, use_dots
 from codelens.model.code import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
@@ -53,12 +47,12 @@ class Manifests:
     @cached_property
     def _manifests(self) -> dict[str, Manifest]:
         paths = filter(is_manifest, sorted(self._paths))
-        return {path: manifest for path in paths if (manifest := read_manifest(path, self._join_text(path)))}
+        return {path: manifest for path in paths if (manifest := manifests.read_manifest(path, self._join_text(path)))}
 
     @cached_property
     def _configs(self) -> dict[str, ScriptConfig]:
         paths = filter(is_script_config, sorted(self._paths))
-        return {path: config for path in paths if (config := read_script_config(path, self._join_text(path)))}
+        return {path: config for path in paths if (config := manifests.read_script_config(path, self._join_text(path)))}
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], list[str]]:
@@ -265,13 +259,10 @@ class Catalog:
     def read_facts(self, document: int) -> LinkFacts:
         """Read the facts of a document, or return them if they were read before."""
         if (facts := self._facts.get(document)) is None:
-            store, identity = self._store, DocumentId(document)
-            self._facts[document] = facts = LinkFacts(
-                self.files[document],
-                store.units.list_definitions(identity),
-                store.references.list_imports(identity),
-                store.references.list_bindings(identity),
-            )
+            identity, references = DocumentId(document), self._store.references
+            rows = self._store.units.list_definitions(identity)
+            imports, bindings = references.list_imports(identity), references.list_bindings(identity)
+            self._facts[document] = facts = LinkFacts(self.files[document], rows, imports, bindings)
             self._loaded += facts.size
         return facts
 
@@ -346,28 +337,24 @@ class Catalog:
             if definitions := self.find_in_namespace(language.kin, namespace, name):
                 return definitions
             namespace = namespace.rpartition(".")[0] if language.open_types else ""
-        used = [
-            imported.module.replace("\\", ".") for imported in facts.imports if not imported.name and not imported.alias
-        ]
+        used = [i.module.replace("\\", ".") for i in facts.imports if not i.name and not i.alias]
         return [d for module in used for d in self.find_in_namespace(language.kin, module, name)]
 
     def find_in_folder(self, kin: str, folder: str, name: str) -> Sequence[Definition]:
         """Find the definitions of a name at the top level of a folder's files."""
-        return self._find_at_top(kin, folder, name, self.by_folder)
+        return self._find_at_top(kin, folder, name, is_folder=True)
 
     def find_in_namespace(self, kin: str, namespace: str, name: str) -> Sequence[Definition]:
         """Find the definitions of a name at the top level of a namespace's files."""
-        return self._find_at_top(kin, namespace, name, self.by_namespace)
+        return self._find_at_top(kin, namespace, name, is_folder=False)
 
-    def _find_at_top(
-        self, kin: str, place: str, name: str, files: dict[tuple[str, str], list[FileInfo]]
-    ) -> Sequence[Definition]:
+    def _find_at_top(self, kin: str, place: str, name: str, is_folder: bool) -> Sequence[Definition]:
         """Find the definitions of a name at the top level of a folder or namespace, in order of path and place."""
         self.keys.add(("k", place, name))
-        group = files.get((kin, place), ())
+        group = (self.by_folder if is_folder else self.by_namespace).get((kin, place), ())
         if len(group) == 1:
             return self.read_facts(group[0].id).top.get(name, ())
-        key = (kin, f"{place}/" if files is self.by_folder else place)
+        key = (kin, f"{place}/" if is_folder else place)
         if (table := self._top.get(key)) is None:
             table = self._top[key] = {}
             for unit_name, unit, document in self._store.units.list_top_definitions([DocumentId(f.id) for f in group]):
@@ -390,9 +377,8 @@ class Catalog:
         self.keys.add(("o", holder.name, name))
         if file.language.open_types == "directory":
             return self._read_definitions(self._read_folder_members(holder).get(name, ()))
-        return self._read_few(
-            [n for n in self._group_by_holder(name).get(holder.name, ()) if n.kin == file.language.kin]
-        )
+        namesakes = self._group_by_holder(name).get(holder.name, ())
+        return self._read_few([n for n in namesakes if n.kin == file.language.kin])
 
     def list_all_members(self, holder: Definition) -> Sequence[Definition]:
         """List all members of a type in its file, or in its folder if the language allows members there."""
@@ -428,9 +414,8 @@ class Catalog:
     def list_member_names(self, language: str) -> frozenset[str]:
         """List the names of all type members in one language."""
         documents = [DocumentId(i) for i, file in self.files.items() if file.language.name == language]
-        return (
-            frozenset(name for _, name, _, _ in self._store.units.list_members(documents)) if documents else frozenset()
-        )
+        members = self._store.units.list_members(documents) if documents else ()
+        return frozenset(name for _, name, _, _ in members)
 
     def _list_namesakes(self, name: str) -> list[Namesake]:
         """List all definitions of exactly this name in the repository, except local ones."""

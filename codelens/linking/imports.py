@@ -54,12 +54,9 @@ class Module:
 
 def find_import(catalog: Catalog, facts: LinkFacts, imported: Import) -> Module | None:
     """Find the module that an import names; None if it is outside of the repository."""
-    rule = _RULES.get(facts.file.language.modules)
-    return (
-        catalog.answer_once(("import", facts.place, imported.module), rule, catalog, facts, imported.module)
-        if rule
-        else None
-    )
+    if (rule := _RULES.get(facts.file.language.modules)) is None:
+        return None
+    return catalog.answer_once(("import", facts.place, imported.module), rule, catalog, facts, imported.module)
 
 
 def find_module(catalog: Catalog, module: Module, name: str) -> Module | None:

@@ -113,12 +113,10 @@ class Inheritance:
         catalog = self._catalog
         types = {d.id: d for document in documents for d in catalog.read_facts(document).types}
         members = [d for document in documents for d in catalog.read_facts(document).definitions if d.kind == "method"]
-        waiting = {
-            *types,
-            *holders,
-            *(e.target for e in store.edges.find_outgoing([d.id for d in members], ["member_of"])),
+        waiting = {*types, *holders} | {
+            holder.id for member in members for holder in find_owning_types(catalog, member)
         }
-        waiting.update(holder.id for member in members for holder in find_owning_types(catalog, member))
+        waiting.update(e.target for e in store.edges.find_outgoing([d.id for d in members], ["member_of"]))
         seen: set[int] = set()
         while waiting and len(seen) < MOST_BELOW:
             seen |= waiting
