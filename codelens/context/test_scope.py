@@ -196,7 +196,7 @@ def _list_tests(view: GraphView, reached: Reach) -> tuple[ReachingTest, ...]:
     files: dict[Node, Node] = {}
     for node in sorted(reached.depth, key=lambda n: (reached.depth[n], view.order(n))):
         document = view.find_document_of(node) if view.is_test(node) else None
-        if document is None or not view.includes(document.id):
+        if document is None or not view.has_document(document.id):
             continue
         if (test := runnable.test_around(node)) is not None:
             functions.setdefault(test, node)

@@ -62,7 +62,7 @@ def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] |
         for target in targets:
             files_using.setdefault(target, set()).add(home[source])
     used_by = {node: len(files) for node, files in files_using.items()}
-    listed = [n for n in kinds if home[n] not in tests and view.includes(home[n])]
+    listed = [n for n in kinds if home[n] not in tests and view.has_document(home[n])]
     listed = [n for n in listed if used_by.get(n) or (kinds[n] in ALWAYS and mass.get(n))]
     listed.sort(key=lambda n: (home[n] in vendored, -mass.get(n, 0.0)))  # stable: ties by content
     files, tokens = _fill_budget(view, listed, mass, used_by, budget)
@@ -129,7 +129,7 @@ EXPORTED = (*KINDS, "contains")  # Kinds in a stream by default: all stored kind
 
 def stream_graph(view: GraphView, kinds: Collection[str]) -> GraphStream:
     """Stream the nodes of the files in the view, the edges of these kinds between them, and the externals at their ends."""
-    documents = [d for d in view.list_documents() if view.includes(d.id)]
+    documents = [d for d in view.list_documents() if view.has_document(d.id)]
     numbers: dict[Node, int] = {}
 
     def read_edges(document: DocumentId) -> list[Edge]:

@@ -64,14 +64,14 @@ class TokenMeaning(NamedTuple):
         """True if the name means this only in its file."""
         return self.key[0] in (LOCAL, IMPORTED)
 
-    def define(self, definitions: Sequence[Definition], is_guess: bool = False) -> Self | None:
+    def assign_definitions(self, definitions: Sequence[Definition], is_guess: bool = False) -> Self | None:
         """Copy this token with definitions as its meaning; None if there are no definitions."""
         if not definitions:
             return None
         key = (UNIT, *sorted(d.id for d in definitions))
         return self._replace(key=key, definitions=definitions, is_guess=is_guess or len(definitions) > 1)
 
-    def take_field(self, owner: Definition | None) -> Self | None:
+    def assign_field(self, owner: Definition | None) -> Self | None:
         """Copy this token with a field as its meaning, at its declaration or first assignment; None if there is no such field."""
         name = self.reference.name
         if owner is None or (owner.qualified, name) not in owner.facts.fields:
@@ -80,7 +80,7 @@ class TokenMeaning(NamedTuple):
         places = [(owner.facts.file.id, b.start) for b in (declared or assigned)[:1]]
         return self._replace(key=(FIELD, owner.id, name), declared=places, holder=owner)
 
-    def take_module(self, module: Module | None) -> Self | None:
+    def assign_module(self, module: Module | None) -> Self | None:
         """Copy this token with a module as its meaning; None if the module has no files."""
         documents = module.documents if module else ()
         return self._replace(key=(MODULE, *documents), declared=[(d, 0) for d in documents]) if documents else None
@@ -91,7 +91,7 @@ def find_resolver(store: Store, repository: RepositoryId, resolvers: dict[Reposi
     if repository not in resolvers:
         resolvers[repository] = Resolver(Evaluator(Catalog(store, repository)))
     resolver: Resolver = resolvers[repository]
-    resolver.values.forget() if resolver.catalog.trim() else resolver.values.trim()
+    resolver.values.forget_answers() if resolver.catalog.trim_cache() else resolver.values.trim_answers()
     return resolver
 
 
@@ -164,7 +164,7 @@ class NameReader:
         line = self.text.find_line_column(token.start)[0]
         here = TokenMeaning(token, Reference(kind, self.name, receiver, unit.place if unit else None, start, line))
         if start in self.defined:
-            return here.define([self.defined[start]]) or here
+            return here.assign_definitions([self.defined[start]]) or here
         if token.role not in (Role.TEXT, Role.NAME, Role.IMPORT) and not is_key(token) and (token.bare or receiver):
             here = here._replace(value=self._evaluate(here))
         return next((meaning for meaning in self._find_meanings(here) if meaning), here)
@@ -174,7 +174,6 @@ class NameReader:
         return reference.start in self._stored
 
     def _find_unit(self, start: int) -> Definition | None:
-        """Find the innermost definition around a place."""
         before = bisect_right(self._symbols, start, key=attrgetter("start"))
         unit: Definition | None = self._symbols[before - 1] if before else None
         while unit is not None and (start >= unit.end or unit.kind in CHUNK_KINDS):
@@ -202,21 +201,21 @@ class NameReader:
             if is_prose(self.document.language) or _LOOKS_LIKE_CODE.search(self.name):
                 mentioned = self._resolver.catalog.find_anywhere(self.name, reference.receiver.rpartition(".")[2])
                 code = [d for d in mentioned if not is_prose(d.facts.file.language.name)]
-                yield here.define(code, is_guess=True) if len(code) == 1 else None
+                yield here.assign_definitions(code, is_guess=True) if len(code) == 1 else None
             return
         if token.role == Role.DECLARATION and not token.holder:  # a typedef in C, with the name of its struct
-            yield here.define([d for d in self.facts.top.get(self.name, ()) if d.kind in TYPE_KINDS][:1])
+            yield here.assign_definitions([d for d in self.facts.top.get(self.name, ()) if d.kind in TYPE_KINDS][:1])
         if holder := self.field_starts.get(reference.start, ""):
-            yield here.take_field(next((d for d in self._symbols if d.qualified == holder), None))
+            yield here.assign_field(next((d for d in self._symbols if d.qualified == holder), None))
         if is_key(token):
             yield from self._find_key_meanings(here) if token.holder else ()
         elif token.bare and not token.receiver:
             yield self._find_local(here)
         if (value := here.value) is not None and value.how == "field":
-            yield here.take_field(value.definition)
+            yield here.assign_field(value.definition)
         elif value is not None and value.as_definition is not None:
             owner = self._find_type_with_field(value.as_definition, here)
-            yield here.take_field(owner) if owner else here.define([value.as_definition])
+            yield here.assign_field(owner) if owner else here.assign_definitions([value.as_definition])
         if not is_key(token) and (token.bare or reference.receiver):
             yield from self._find_other_meanings(here)
 
@@ -228,19 +227,25 @@ class NameReader:
             if self.name in (one.name, one.alias) and (module := find_import(catalog, self.facts, one)):
                 value = self.values.resolve_in_module(module, one.name)
                 if value is not None:
-                    return here.define([value.as_definition]) if value.as_definition else here.take_module(value.module)
+                    return (
+                        here.assign_definitions([value.as_definition])
+                        if value.as_definition
+                        else here.assign_module(value.module)
+                    )
                 for owner in self._find_types(module):  # a member of an enum
-                    if meaning := here.take_field(self.values.find_declarer(owner, self.name)):
+                    if meaning := here.assign_field(self.values.find_declarer(owner, self.name)):
                         return meaning
             if self.name in parts and one.line == line:
                 if self.language.modules == "crate":  # use Color::*, in a function
                     value = self.values.resolve_type_name(self.name, self.facts, here.reference.unit)
                     if value and value.definition and value.definition.kind in TYPE_KINDS:
-                        return here.define([value.definition])
+                        return here.assign_definitions([value.definition])
                 part = one._replace(module="".join(parts[: parts.index(self.name) + 1]))
                 module = find_import(catalog, self.facts, part) or find_import(catalog, self.facts, one)
                 is_type = module is not None and module.within.rpartition(".")[2] == self.name
-                return here.define(self._find_types(module)[:1] if is_type else ()) or here.take_module(module)
+                return here.assign_definitions(self._find_types(module)[:1] if is_type else ()) or here.assign_module(
+                    module
+                )
         return None
 
     def _find_types(self, module: Module | None) -> list[Definition]:
@@ -271,11 +276,11 @@ class NameReader:
                 yield here._replace(key=(PARAMETER, function.id, self.name), declared=declared, is_guess=True)
         if owner.kind in FUNCTIONS:
             return
-        yield here.take_field(values.find_declarer(owner, self.name))
-        yield here.define(self._resolver.catalog.find_members(owner, self.name))
+        yield here.assign_field(values.find_declarer(owner, self.name))
+        yield here.assign_definitions(self._resolver.catalog.find_members(owner, self.name))
         # An embedded struct of Go is a field with its name.
         bases = (base.definition for base in values.list_bases(owner))
-        yield here.define([base for base in bases if base is not None and base.name == self.name])
+        yield here.assign_definitions([base for base in bases if base is not None and base.name == self.name])
         yield here
 
     def _find_in_parameters(self, here: TokenMeaning, function: Definition) -> Iterator[TokenMeaning | None]:
@@ -284,15 +289,17 @@ class NameReader:
             if binding.how == "type" and binding.name and "." not in binding.name:
                 value = self.values.evaluate_type(binding.text, function.facts, function.place)
                 if value is not None and (owner := value.as_type) is not None:
-                    yield here._replace(holder=owner).take_field(self.values.find_declarer(owner, self.name))
-                    yield here._replace(holder=owner).define(self._resolver.catalog.find_members(owner, self.name))
+                    yield here._replace(holder=owner).assign_field(self.values.find_declarer(owner, self.name))
+                    yield here._replace(holder=owner).assign_definitions(
+                        self._resolver.catalog.find_members(owner, self.name)
+                    )
 
     def _find_local(self, here: TokenMeaning) -> TokenMeaning | None:
         """Find the meaning of a name that an enclosing function defines, declares, or has as its receiver."""
         start = here.reference.start
         for around in self.facts.list_enclosing(here.reference.unit):
             if definitions := self.facts.locals.get(around.place, {}).get(self.name):
-                return here.define(definitions[-1:])
+                return here.assign_definitions(definitions[-1:])
             bound = self.facts.find_bindings(around.place, self.name, start) if around.kind not in HOLDERS else ()
             if declaring := [binding for binding in bound if binding.start not in self._assigned]:
                 return self._find_bound(here, around.place, declaring)
@@ -336,13 +343,13 @@ class NameReader:
             bound = [b for b in bound if b.start not in self._assigned] or bound
             yield self._find_bound(here, None, bound) if bound else None
             if result and result.as_type and self.name in self.language.self_names:
-                yield here.define([result.as_type], is_guess=True)
-        yield here.take_module(result.module) if result and result.how == "module" else None
+                yield here.assign_definitions([result.as_type], is_guess=True)
+        yield here.assign_module(result.module) if result and result.how == "module" else None
         imported = self.facts.names.get(self.name) if token.bare else None
         if imported is not None and imported.start < start:
             yield here._replace(key=(IMPORTED, self.name), declared=[(self.document.id, imported.start)])
         elif token.bare and here.value is not None:  # a type with the name of a field around it
-            yield here.define(self.facts.top.get(self.name, ())[-1:])
+            yield here.assign_definitions(self.facts.top.get(self.name, ())[-1:])
 
     def evaluate(self, here: TokenMeaning) -> Value | None:
         """Evaluate the expression that ends with the name."""
@@ -356,7 +363,7 @@ class NameReader:
             return None
         edges = self._resolver.find_edges(self.facts, here.reference)
         definitions = dict.fromkeys(e.target for e in edges if isinstance(e.target, Definition))
-        return here.define(list(definitions)[:MOST_GUESSES], is_guess=True)
+        return here.assign_definitions(list(definitions)[:MOST_GUESSES], is_guess=True)
 
     def find_typedef(self, meaning: TokenMeaning) -> tuple[int, int] | None:
         """Find the (document, start) of the typedef that a C type's name means, unless it follows `struct` or the like."""

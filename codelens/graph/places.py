@@ -93,7 +93,7 @@ class Target(NamedTuple):
     namesakes: int  # Number of other definitions of the name in its language family
     fields: bool = False  # True if fields of this name are meant too, in any type
 
-    def includes_field(self, holder: str) -> bool:
+    def has_field(self, holder: str) -> bool:
         """True if the target includes the field of this name in a type."""
         if self.kind in (FIELD, *VALUES) and self.holder:
             return self.holder in (holder, SEVERAL) or (self.fields and self.kind != FIELD)
@@ -158,7 +158,7 @@ class PlaceFinder:
         allowed = None
         if store.features().fuzzy and (expression := build_trigram_query(name)):
             allowed = set(store.postings.find_documents(expression))
-        return [row for row in view.list_documents(allowed) if view.includes(row.id)]
+        return [row for row in view.list_documents(allowed) if view.has_document(row.id)]
 
     def _read_tokens(self, document: DocumentRow, catalog: Catalog) -> tuple[list[NameToken], TextMap | None]:
         """Read the tokens of the name in a file, and the file's text; no tokens if the file cannot name the target."""
@@ -222,7 +222,6 @@ class PlaceFinder:
             )
 
     def _filter_by_field_languages(self, places: Sequence[NamedPlace]) -> Iterator[NamedPlace]:
-        """Keep the places in languages that declare a field of this name."""
         holders = {(find_family(document.language), holder) for document, holder, *_ in self.declared}
         kins = {kin for kin, _ in holders}
         for place in places:
@@ -309,7 +308,7 @@ class _Judge:
         target = self._target
         if definition.id in target.units:
             return Role.DEFINITION, SURE
-        if self._constructs_target(definition):
+        if self._is_constructor_of_target(definition):
             return Role.DECLARATION, SURE
         if token.role == Role.KEY and (target.holder or target.fields):
             return Role.KEY, ONLY_BY_NAME  # a function in an object, whose type may be the target's
@@ -335,7 +334,7 @@ class _Judge:
         # A key in a literal of the type that contains the target.
         is_of_type = role == Role.KEY and meaning.holder is not None and meaning.holder.name == target.holder
         if field_holder := meaning.field_holder:
-            return SURE if is_of_type or target.includes_field(field_holder.name) else ANOTHER
+            return SURE if is_of_type or target.has_field(field_holder.name) else ANOTHER
         if is_key(token):
             is_meant = any(definition.id in target.units for definition in meaning.definitions)
             return SURE if is_meant or is_of_type else self._guess(token)
@@ -359,7 +358,7 @@ class _Judge:
         """Judge the name of a declaration that is not a unit: a field, or the prototype of a function."""
         target = self._target
         if target.kind == FIELD or (target.fields and token.holder):
-            return SURE if target.includes_field(token.holder) else ANOTHER
+            return SURE if target.has_field(token.holder) else ANOTHER
         if target.kind in FUNCTIONS and start in self._names.field_starts:
             return ANOTHER
         if target.kind in FUNCTIONS and not token.holder:
@@ -383,7 +382,7 @@ class _Judge:
     def _judge_imported(self, meaning: TokenMeaning) -> str:
         target = self._target
         if holder := meaning.field_holder:
-            return SURE if target.includes_field(holder.name) else ANOTHER
+            return SURE if target.has_field(holder.name) else ANOTHER
         ids = {d.id for one in meaning.definitions for d in (one, *one.facts.top.get(target.name, ()))}
         return SURE if ids & target.units else ANOTHER
 
@@ -394,7 +393,7 @@ class _Judge:
             return True
         parts = module.replace("::", "/").split("/")
         names = (parts[0], "/".join(parts[:2]), module.partition(".")[0])
-        if any(map(catalog.manifests.declares_package, names)):
+        if any(map(catalog.manifests.has_package, names)):
             return True
         kin, outer = self._names.language.kin, use_dots(module).replace("/", ".")
         if catalog.find_named(kin, outer.partition(".")[0], ("module",)):
@@ -416,9 +415,9 @@ class _Judge:
             return self._guess(meaning.token)
         if definition.kind in TYPE_KINDS and target.kind in FUNCTIONS and target.holder == definition.name and is_made:
             return SURE  # the constructor makes the object
-        return SURE if self._constructs_target(definition) else ANOTHER
+        return SURE if self._is_constructor_of_target(definition) else ANOTHER
 
-    def _constructs_target(self, definition: Definition) -> bool:
+    def _is_constructor_of_target(self, definition: Definition) -> bool:
         """True for a constructor that is named like its type, if that type is the target."""
         holder = self._values.find_owner(definition.facts, definition.place) if _is_constructor(definition) else None
         return holder is not None and holder.id in self._target.units
@@ -479,10 +478,7 @@ def find_named_unit(view: GraphView, start: ResolvedTarget) -> UnitRow | None:
 
 
 def find_edges(view: GraphView, start: ResolvedTarget) -> Iterator[Edge]:
-    """Find edges to a target from places that name it without a stored edge, such as a call of an unpacked function.
-
-    Edges below the view's least confidence are left out.
-    """
+    """Find edges, as sure as the view asks, from places that name a target without a stored edge, such as indirect calls."""
     unit = find_named_unit(view, start)
     if unit is None:
         return
@@ -509,7 +505,7 @@ def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False)
     named = store.units.read_rows([UnitId(u) for u, *_ in store.units.find_namesakes(first.name)]).values()
     code = [other for other in named if not is_prose(other.language) and find_family(other.language) in kins]
     alike = ((u, unit) for u in code for unit in units if u.qualified_name == unit.qualified_name)
-    same = {u.id for u, unit in alike if _belong_together(u, unit)}
+    same = {u.id for u, unit in alike if _are_one_thing(u, unit)}
     same |= {unit.id for unit in (code if len(units) >= SAME_NAME else units)}
     nodes = [Node(u) for u in same]
     above = set[Node]().union(*find_overridden(view, nodes).values())
@@ -523,7 +519,7 @@ def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False)
     return Target(first.name, kin, start, *ids, kind, holder, namesakes, fields)
 
 
-def _belong_together(first: UnitRow, second: UnitRow) -> bool:
+def _are_one_thing(first: UnitRow, second: UnitRow) -> bool:
     """True if two units are one thing by `is_same_thing`, overloads in one file, or parts of a type in several files."""
     if is_same_thing(first, second) or is_same_thing(second, first):
         return True

@@ -116,7 +116,7 @@ def list_tree(
 
     def order(link: Link) -> tuple[object, ...]:
         source = view.name_node(link.edge.source)
-        return (_leads_to_test(view, link), *view.order(link.node), source.repository, source.path, link.edge.line)
+        return (_is_test_link(view, link), *view.order(link.node), source.repository, source.path, link.edge.line)
 
     # Links of several starts to one node are adjacent. The last entry of the stack is the next line.
     stack = [(1, frozenset(starts), link) for link in sorted(roots, key=order)][::-1]
@@ -136,7 +136,7 @@ def list_tree(
     return lines
 
 
-def _leads_to_test(view: GraphView, link: Link) -> bool:
+def _is_test_link(view: GraphView, link: Link) -> bool:
     """True if the link leads to a test. Tests are listed last because readers seldom look for them."""
     return view.is_test(link.node) or (link.edge.kind == "tests" and link.node == link.edge.source)
 
@@ -198,7 +198,9 @@ def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
             for base in sorted(bases_of.get(node, ()), key=view.order):
                 via = f"overrides {view.name_node(base).qualified_name}"
                 links += [Link(e, e.source, via) for e in arriving.get(base, ()) if e.kind in CALLS]
-            rings[node] = sorted(links, key=lambda link: (_leads_to_test(view, link), view.edge_order(link.edge)))
+            rings[node] = sorted(
+                links, key=lambda link: (_is_test_link(view, link), view.make_edge_sort_key(link.edge))
+            )
         return rings
 
     return read_ring
@@ -224,7 +226,7 @@ def make_callee_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
                 others = running.get(edge.target, ()) if edge.kind in CALLS else ()
                 via = f"overrides {view.name_node(edge.target).qualified_name}" if others else ""
                 links += [Link(replace(edge, target=o), o, via) for o in sorted(others, key=view.order)]
-            rings[node] = sorted(links, key=lambda link: (view.order(link.node), *view.edge_order(link.edge)))
+            rings[node] = sorted(links, key=lambda link: (view.order(link.node), *view.make_edge_sort_key(link.edge)))
         return rings
 
     return read_ring
@@ -386,7 +388,7 @@ def _list_overrides(view: GraphView, node: Node, depth: int, outgoing: bool) -> 
     """List relations to the members that a type's members override."""
     members = [e.target for e in derive_contents(view.store, [node])]
     edges = dict.fromkeys(map(_drop_line, view.find_edges_from(members, {"overrides"}, anywhere=True)))
-    return [view.make_relation(edge, outgoing, depth) for edge in sorted(edges, key=view.edge_order)]
+    return [view.make_relation(edge, outgoing, depth) for edge in sorted(edges, key=view.make_edge_sort_key)]
 
 
 def _list_unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence[str]) -> Iterator[Relation]:

@@ -54,7 +54,7 @@ from codelens.text.identifiers import fold_identifier
 _NAME = re.compile(r"[\w$@?!-]+")
 
 
-def place_order(relation: Relation) -> tuple[object, ...]:
+def make_place_sort_key(relation: Relation) -> tuple[object, ...]:
     """Sort key of relations: by place, kind and target."""
     place = relation.place
     return (place.repository, place.path, place.line, place.column, relation.kind, *relation.target.content_order())
@@ -121,7 +121,7 @@ def find_references(view: GraphView, target: str, options: RelationOptions) -> R
     inner = frozenset(start.nodes) if start.whole_file else frozenset()
     edges = [e for e in view.find_edges_to(start.nodes, options.kinds) if e.source not in inner]
     relations = [view.make_relation(edge, outgoing=False) for edge in edges]
-    relations.sort(key=lambda r: (r.test, place_order(r)))
+    relations.sort(key=lambda r: (r.test, make_place_sort_key(r)))
     unresolved = UnresolvedUses(view, "refs", options.kinds, options)
     uses = [use for use in unresolved.find_uses_of(start.nodes) if make_document_node(use.document) not in inner]
     return unresolved.answer([start], relations, uses)
@@ -149,10 +149,7 @@ def _are_exact(units: Sequence[UnitRow], target: str) -> bool:
 def _answer_definitions(
     view: GraphView, starts: Sequence[ResolvedTarget], units: Sequence[UnitRow], options: RelationOptions, fields: bool
 ) -> RelationAnswer:
-    """Find the places that name these definitions, and the edges that lead to them from lines without the name.
-
-    With `fields`, find the places of fields with that name too.
-    """
+    """Find the places that name these definitions (and fields, with `fields`), and the edges from lines without the name."""
     finder = PlaceFinder(view, make_target(view, units, fields), options.text)
     target = starts[0].named
     edges = view.find_edges_to(list(map(Node, sorted(finder.target.units))), options.kinds)
@@ -193,7 +190,6 @@ def _make_places_answer(
     finder: PlaceFinder,
     options: RelationOptions,
 ) -> RelationAnswer:
-    """Make the answer from these places, the surest first, with a summary."""
     listed = [
         r
         for r in relations
@@ -202,7 +198,7 @@ def _make_places_answer(
         and (not options.sure or r.certainty == SURE)
         and (not options.unresolved or r.certainty == ONLY_BY_NAME)
     ]
-    listed.sort(key=lambda r: (CERTAINTIES.index(r.certainty), place_order(r)))
+    listed.sort(key=lambda r: (CERTAINTIES.index(r.certainty), make_place_sort_key(r)))
     notices = [Notice("places", finder.summarize(listed)), *view.list_notices(())]
     by_name = sum(r.certainty == ONLY_BY_NAME for r in listed)
     return make_answer(view, "refs", starts, listed, options, (by_name, notices))
@@ -238,10 +234,7 @@ def grade_confidence(confidence: float) -> str:
 def _find_uses(
     view: GraphView, target: str, options: RelationOptions, fault: TargetError, external: ResolvedTarget | None = None
 ) -> RelationAnswer:
-    """Find the places of a name without a definition: a field, or an external name. Raises `fault` if the name occurs nowhere.
-
-    `external` is the node that edges lead to, if there is one.
-    """
+    """Find the places of a field's name, or of an `external` with its node. Raises `fault` if the name occurs nowhere."""
     wanted, last = split_name(target)
     holder = wanted.rpartition(".")[0]
     if external is not None:

@@ -62,7 +62,7 @@ class UnresolvedUses:
                 families.setdefault(unit.name, set()).add(find_family(unit.language))
         if not families:
             return []
-        documents = [d for d in view.store.references.find_documents(families) if view.includes(d)]
+        documents = [d for d in view.store.references.find_documents(families) if view.has_document(d)]
         documents.sort(key=self._order)
         if not self._options.unresolved and len(documents) > MOST_FILES:
             self.is_partial = True
@@ -119,10 +119,7 @@ class UnresolvedUses:
         uses: Sequence[UnresolvedUse],
         notices: Sequence[Notice] | None = None,
     ) -> RelationAnswer:
-        """Make the answer from the relations within the limit; if the question asks for unresolved uses, from those instead.
-
-        Without `notices`, the view lists them.
-        """
+        """Make the answer from the relations, or from the uses if asked for them. Without `notices`, the view lists them."""
         notices = [*(self._view.list_notices(relations) if notices is None else notices), *self.list_notices(uses)]
         if self._options.unresolved:
             relations, notices = list(self.list_relations(uses)), []

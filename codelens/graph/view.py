@@ -277,7 +277,7 @@ class GraphView:
         wanted = list(nodes)
         edges = read_incoming(self.store, wanted, kinds)
         edges += [e for node in wanted for e in self._added.get(node, ()) if not kinds or e.kind in kinds]
-        return sorted(self._select_edges(edges, False, anywhere), key=self.edge_order)
+        return sorted(self._select_edges(edges, False, anywhere), key=self.make_edge_sort_key)
 
     def add_edges(self, edges: Iterable[Edge]) -> None:
         """Add edges that are not stored, so that `find_edges_to` finds them."""
@@ -293,13 +293,13 @@ class GraphView:
         if anywhere or self._allowed is None:
             return sure
         ends = ((e, self.find_document_of(e.target if ahead else e.source)) for e in sure)
-        return [e for e, document in ends if document and self.includes(document.id)]
+        return [e for e, document in ends if document and self.has_document(document.id)]
 
-    def includes(self, document: DocumentId) -> bool:
+    def has_document(self, document: DocumentId) -> bool:
         """True if the question includes this document."""
         return self._allowed is None or document in self._allowed
 
-    def edge_order(self, edge: Edge) -> tuple[object, ...]:
+    def make_edge_sort_key(self, edge: Edge) -> tuple[object, ...]:
         """Sort key of edges: by source, line, kind and target."""
         return (*self.order(edge.source), edge.line, edge.kind, *self.order(edge.target))
 
@@ -386,10 +386,7 @@ _NAME_ON_LINE = re.compile(r"(.+):(\d{1,9}):([^\s:/\\\d][^\s:/\\]*)")
 
 
 def read_name_on_line(text: str, view: GraphView) -> NameOnLine:
-    """Find the definition or external that PATH:LINE:NAME means.
-
-    It is defined on that line, or the line's surest edge leads to it, or the file imports it by this name.
-    """
+    """Find what PATH:LINE:NAME means: a definition there, the target of the line's surest edge, or what the file imports."""
     parts = _NAME_ON_LINE.fullmatch(text)
     document = resolve_target(parts[1], view.store).document if parts else None
     if parts is None or document is None:

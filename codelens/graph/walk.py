@@ -57,10 +57,7 @@ def build_adjacency(edges: Iterable[WeightedEdge]) -> dict[Node, list[Neighbour]
 
 
 def normalize_weights(row: Iterable[Neighbour]) -> list[Neighbour]:
-    """Divide weights by their sum, in the same order; empty if the sum is 0, as at a dead end.
-
-    Raises ValueError for a weight that is negative or not finite.
-    """
+    """Divide weights by their sum; empty if it is 0, as at a dead end. Raises ValueError if one is negative or not finite."""
     pairs = list(row)
     total = math.fsum(weights := [weight for _, weight in pairs])
     if not total < math.inf or min(weights, default=0.0) < 0:

@@ -197,7 +197,7 @@ def extract_captures(utf8: bytes, language: str, definitions_only: bool = False)
         return predicate == "touch?" and before.end_byte == after.start_byte
 
     for pattern, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node, evaluate_touch):
-        gathered.take(pattern, captures)
+        gathered.add_match(pattern, captures)
     units, spans = nest_definitions(gathered)
     references = tuple(_list_references(gathered, spans))
     return Extraction(

@@ -72,7 +72,7 @@ class CaptureCollector:
         self.prefixes: list[tuple[tuple[int, int], str]] = []
         self.claimed: set[int] = set()
 
-    def take(self, pattern: int, captures: Captures) -> None:
+    def add_match(self, pattern: int, captures: Captures) -> None:
         """Add one match. Its first capture with a role decides its kind; a match without a role may contain a doc string."""
         for capture, nodes in captures.items():
             head, kind = _split_capture(capture)

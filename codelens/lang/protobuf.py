@@ -92,7 +92,7 @@ class _ProtoReader:
         is_named = len(words) > 1 and re.fullmatch(rb"[A-Za-z_]\w*", words[1]) is not None
         if words[:1] == [b"rpc"]:  # `rpc M (stream Req) returns (stream Res)` directly in a service
             if around is not None and around.kind == "interface" and is_named and words[2:3] == [b"("]:
-                draft = self._define("method", end.start() if is_block else end.end())
+                draft = self._add_draft("method", end.start() if is_block else end.end())
                 for before, token, after in zip(self._words[2:], self._words[3:], self._words[4:], strict=False):
                     if after[0] == b")" and before[0] in (b"(", b"stream"):
                         self.used.append((draft.number, token))
@@ -101,7 +101,7 @@ class _ProtoReader:
             kind = _KINDS.get(words[0]) if len(words) == 2 and is_named else None
             fits = not self._open or (around is not None and around.kind == "struct" and kind != "interface")
             if kind and fits and len(self._open) < DEEPEST:
-                draft = self._define(kind, end.start())
+                draft = self._add_draft(kind, end.start())
         elif not self._open and words[:1] == [b"package"] and len(words) == 2:
             self.namespace = _decode(words[1])
         elif not self._open and words[:1] == [b"import"] and words[-1][:1] in (b'"', b"'"):
@@ -109,7 +109,7 @@ class _ProtoReader:
         if is_block:
             self._open.append(draft)
 
-    def _define(self, kind: str, body: int) -> _ProtoDraft:
+    def _add_draft(self, kind: str, body: int) -> _ProtoDraft:
         comments, below = list[str](), self._words[0].start()
         for comment in reversed(self._comments):  # directly above the statement, none at the end of a line of code
             line = self.utf8.rfind(b"\n", 0, comment.start()) + 1

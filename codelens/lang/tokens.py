@@ -221,13 +221,13 @@ def _read_token(root: tree_sitter.Node, span: tuple[int, int], utf8: bytes, lang
         without_sigil = written.lstrip(language.sigils + ("@:" if language.kin == "ecmascript" else "$@:"))
         if name not in (written, without_sigil, without_sigil.rstrip(":")):
             return None
-    around = list(islice(_climb(node), MOST_CLIMBED))
+    around = list(islice(_list_ancestors(node), MOST_CLIMBED))
     role = Role.UNPACK if _UNPACKED.search(node.type) else _find_role(node, around)
     receiver, bare = _find_receiver(node, utf8)
     if [outer.type for outer in around[:3]] == ["field_initializer", "field_initializer_list", "function_definition"]:
         role, receiver = Role.WRITE, "this"  # the initializer of a constructor in C++
     holder = _find_holder(around, role == Role.KEY, start) if role in (Role.KEY, Role.DECLARATION) else ""
-    functions = tuple((at.start_byte, at.end_byte) for at in _climb(node) if at.type in language.functions)
+    functions = tuple((at.start_byte, at.end_byte) for at in _list_ancestors(node) if at.type in language.functions)
     return NameToken(start, end, role, receiver, holder, bare, functions)
 
 
@@ -238,7 +238,7 @@ def _is_text(node: tree_sitter.Node, start: int, language: Language) -> bool:
     if node.type in ("preproc_arg", "ERROR"):  # the grammar does not divide the text: count the quotes before the place
         before = (node.text or b"")[: start - node.start_byte].rpartition(b"\n")[2]
         return before.count(b'"') % 2 == 1 or b"//" in before
-    for at in (node, *islice(_climb(node), 3)):
+    for at in (node, *islice(_list_ancestors(node), 3)):
         if at.child_count and not _STRING.search(at.type):
             return False
         if at.type in language.comments or "comment" in at.type:
@@ -247,12 +247,11 @@ def _is_text(node: tree_sitter.Node, start: int, language: Language) -> bool:
             return False
         if _STRING.search(at.type) and "identifier" not in at.type:
             # Python's annotations in quotes are code: `"Client"`, and names in `"list[Client]"`.
-            return all(outer.type != "type" for outer in islice(_climb(at), 4))
+            return all(outer.type != "type" for outer in islice(_list_ancestors(at), 4))
     return False
 
 
-def _climb(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """List the nodes around a token, innermost first."""
+def _list_ancestors(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
     at = node.parent
     while at is not None:
         yield at
@@ -276,7 +275,7 @@ def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
         return Role.TYPE
     for depth, outer in enumerate(around):
         for pattern, role in _PATTERNS:
-            if pattern.search(outer.type) and _fits_role(role, node, around, depth):
+            if pattern.search(outer.type) and _has_role(role, node, around, depth):
                 return role
         inner = around[depth - 1] if depth else node
         if inner.end_byte == node.end_byte or "generic" in inner.type:
@@ -303,7 +302,7 @@ def _is_parameter(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> boo
     return False
 
 
-def _fits_role(role: str, node: tree_sitter.Node, around: list[tree_sitter.Node], depth: int) -> bool:
+def _has_role(role: str, node: tree_sitter.Node, around: list[tree_sitter.Node], depth: int) -> bool:
     outer, inner = around[depth], around[depth - 1] if depth else node
     if role == Role.KEY:
         if outer.type == "pair" and inner.type == "identifier":
@@ -331,7 +330,7 @@ def _is_name_of(outer: tree_sitter.Node, inner: tree_sitter.Node) -> bool:
 
 def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:
     """Find the expression before the dot; returns (expression, True if there is no dot)."""
-    for at in (node, *islice(_climb(node), 2)):
+    for at in (node, *islice(_list_ancestors(node), 2)):
         before = at.prev_named_sibling
         if before is not None and before.type == "optional_chain":
             before = before.prev_named_sibling

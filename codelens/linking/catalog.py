@@ -102,7 +102,7 @@ class Manifests:
         self._record(*MODULES)
         return next(iter(self._by_name.get((ecosystem, name), ())), None)
 
-    def declares_package(self, name: str) -> bool:
+    def has_package(self, name: str) -> bool:
         """True if a manifest of any ecosystem has this name; a hyphen may be written as an underscore."""
         return name.replace("-", "_") in {known.replace("-", "_") for _, known in self._by_name}
 
@@ -222,7 +222,7 @@ class Catalog:
 
     # Keys, and the memory for rows
 
-    def trim(self) -> bool:
+    def trim_cache(self) -> bool:
         """Drop cached rows and facts if there are many; True if facts were dropped. Definitions are then read as new objects."""
         if self._rows > MOST_ROWS:
             for table in (self._top, self._members, self._namesakes, self._modules, self._ending):
@@ -429,10 +429,7 @@ class Catalog:
         return sorted(definitions, key=lambda d: (d.facts.file.path, d.place))
 
     def find_named(self, kin: str, name: str, kinds: Collection[str] = ()) -> Sequence[Definition]:
-        """Find the definitions of exactly this name in the languages of a family, in order of path and place.
-
-        If `kinds` is given, other kinds are left out. Empty if there are more than MOST_NAMED definitions of any kind.
-        """
+        """Find the definitions of a name (of `kinds`) in a language family, by path; none if more than MOST_NAMED have it."""
         self.keys.add(("g", name))
         if (kin, name) in self._many:
             return ()

@@ -42,7 +42,7 @@ class Value(NamedTuple):
     unit: int | None = None
     tier: str = ""
 
-    def with_tier(self, tier: str) -> Value:
+    def replace_tier(self, tier: str) -> Value:
         """Copy the value with another tier, which tells how it was found."""
         return self if self.tier == tier else Value(*self[:6], tier)
 
@@ -56,7 +56,7 @@ class Value(NamedTuple):
         """The type of an object; None for other values."""
         return self.definition if self.how == "object" else None
 
-    def defines(self, kinds: Collection[str]) -> bool:
+    def is_definition(self, kinds: Collection[str]) -> bool:
         """True if the value is a definition of one of these kinds."""
         return (definition := self.as_definition) is not None and definition.kind in kinds
 
@@ -69,8 +69,8 @@ _RETURNED = ("result",)
 _YIELDED = ("result", "yield")
 
 
-def question(find: Callable[..., T]) -> Callable[..., T | None]:
-    """Decorate a method as a question: each call takes one unit of fuel, and its answer is kept with the keys that it depends on.
+def cache_with_fuel(find: Callable[..., T]) -> Callable[..., T | None]:
+    """Make a method a question: each call takes one unit of fuel, and its answer is kept with the keys that it depends on.
 
     A caller in another document than the one that the question is about passes that document's path as `home`. Its answer then
     depends on the document's offers as a whole; `Evaluator.collect_offered_keys` records the keys that these depend on.
@@ -128,15 +128,15 @@ class Evaluator:
         self._cut_answers: dict[tuple[object, ...], tuple[Any, set[Key]]] = {}
         """(amount of fuel that did not suffice, question) → (answer with that amount, keys that it depends on)."""
 
-    def forget(self) -> None:
+    def forget_answers(self) -> None:
         """Drop all answers. Asking again gives the same answers."""
         self._answers.clear()
         self._cut_answers.clear()
 
-    def trim(self) -> None:
+    def trim_answers(self) -> None:
         """Drop all answers if there are more than MOST_ANSWERS."""
         if len(self._answers) + len(self._cut_answers) > MOST_ANSWERS:
-            self.forget()
+            self.forget_answers()
 
     def collect_offered_keys(self, facts: LinkFacts) -> set[Key]:
         """Collect the keys that a document's offers depend on: its results, fields, bases, values and aliases."""
@@ -180,7 +180,7 @@ class Evaluator:
             around = around.parent
         return self._resolve_outer(name, facts, around)
 
-    @question
+    @cache_with_fuel
     def _resolve_outer(self, name: str, facts: LinkFacts, around: Definition | None) -> Value | None:
         """Resolve a name that no enclosing function defines or binds, but perhaps an enclosing type."""
         inside = self._resolve_inside(name, facts, around, END) if around else None
@@ -210,7 +210,7 @@ class Evaluator:
                     method = member.definition
                     if method and method.kind == "method" and method.parent and method.parent.name == name:
                         member = Value("definition", method.parent)  # a constructor has its type's name
-                    return member.with_tier("scope")
+                    return member.replace_tier("scope")
         return None
 
     def _resolve_in_file(self, name: str, facts: LinkFacts, before: int) -> Value | None:
@@ -235,11 +235,11 @@ class Evaluator:
         """Resolve a name that the file neither defines nor imports by name: by a wildcard import, or in its package."""
         for wildcard in facts.wildcards:
             if (module := find_import(self.catalog, facts, wildcard)) and (value := self.find_export(module, name)):
-                return value.with_tier("import")
+                return value.replace_tier("import")
         best = _choose_closest(self.catalog.find_in_package(facts, name), facts)
         return Value("definition", best, tier="package") if best else None
 
-    @question
+    @cache_with_fuel
     def _resolve_outside_file(self, name: str, facts: LinkFacts) -> Value | None:
         """Resolve a name that the file does not define, by its imports or in its package."""
         return self._find_imported(name, facts) if name in facts.names else self._find_unimported(name, facts)
@@ -254,7 +254,7 @@ class Evaluator:
                     return self.evaluate_result(function, Value("definition", function), _YIELDED)
         return None
 
-    @question
+    @cache_with_fuel
     def list_guesses(self, name: str, kin: str, kinds: Sequence[str], free: bool, tests: bool) -> Sequence[Definition]:
         """List the definitions of a name and kinds in a language family; of functions, only those that override no other of them.
 
@@ -281,7 +281,7 @@ class Evaluator:
                 return self.find_visible_type(around.container, facts)
         return None
 
-    @question
+    @cache_with_fuel
     def find_visible_type(self, qualified: str, facts: LinkFacts) -> Definition | None:
         """Find the type that a qualified name means in a file: one that is defined there, imported, or in its package."""
         name = qualified.rpartition(".")[2]
@@ -320,20 +320,19 @@ class Evaluator:
         if name == "default" and (default := self._find_default(module)):
             return default
         exported = self.find_export(module, name)
-        return exported.with_tier("import") if exported else None
+        return exported.replace_tier("import") if exported else None
 
     def _find_default(self, module: Module) -> Value | None:
-        """Find the default export of a module."""
         if exported := self.find_export(module, "default"):
-            return exported.with_tier("import")
+            return exported.replace_tier("import")
         for facts in map(self.catalog.read_facts, module.documents):
             self.catalog.keys.add(("d", facts.file.path, "default"))
             bound = facts.find_bindings(None, "default", END)
             if bound and (value := self.evaluate_bound(bound, facts, END)):
-                return value.with_tier("import")
+                return value.replace_tier("import")
         return None
 
-    @question
+    @cache_with_fuel
     def find_export(self, module: Module, name: str) -> Value | None:
         """Resolve a name that a module exports: a definition, an imported name, or a module inside it."""
         return self._find_exported(module, name, set())
@@ -365,7 +364,7 @@ class Evaluator:
                 is_default = imported.name == "default"
                 value = self._find_default(other) if is_default else self._find_exported(other, imported.name, seen)
                 if value:
-                    return value.with_tier("import")
+                    return value.replace_tier("import")
             if facts.find_bindings(None, name, END):
                 return self._find_bound(facts, name, home=facts.file.path)
         if inside := find_module(catalog, module, name):
@@ -378,7 +377,7 @@ class Evaluator:
                     return value
         return None
 
-    @question
+    @cache_with_fuel
     def _find_bound(self, facts: LinkFacts, name: str) -> Value | None:
         return self.evaluate_bound(facts.find_bindings(None, name, END), facts, END)
 
@@ -404,11 +403,11 @@ class Evaluator:
         for at, step in enumerate(parts[1:], 1):
             if value is None or value.how in _UNKNOWN:
                 return value
-            if language.bare_calls and step.how != "call" and value.defines(FUNCTIONS):
+            if language.bare_calls and step.how != "call" and value.is_definition(FUNCTIONS):
                 value = self._call_by_name(value)
                 if value is None or value.how in _UNKNOWN:
                     return value
-            if step.how == "member" and step.text in language.makers and value.defines(HOLDERS):
+            if step.how == "member" and step.text in language.makers and value.is_definition(HOLDERS):
                 value = Value("object", value.definition, tier="receiver")
             elif step.how == "call" and parts[at - 1].text in language.makers:
                 pass  # its arguments
@@ -418,13 +417,13 @@ class Evaluator:
                 value = self.evaluate_call(value)
             else:
                 value = self.evaluate_element(value)
-        return self._call_by_name(value) if value and language.bare_calls and value.defines(FUNCTIONS) else value
+        return self._call_by_name(value) if value and language.bare_calls and value.is_definition(FUNCTIONS) else value
 
     def evaluate_expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
         """Evaluate an expression at its place and keep the result; None if unknown."""
         return self._evaluate_expression(text, facts, unit, before) if steps(text) else None
 
-    @question
+    @cache_with_fuel
     def _evaluate_expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
         return self.evaluate(text, facts, unit, before)
 
@@ -432,7 +431,7 @@ class Evaluator:
         """Evaluate a declared type to an object of that type; external if the repository does not define it."""
         return self._find_type(text, facts, unit) if parse_type(text).head else None
 
-    @question
+    @cache_with_fuel
     def _find_type(self, text: str, facts: LinkFacts, unit: int | None) -> Value | None:
         head, arguments = parse_type(text)
         last, known = head.rpartition(".")[2], load_words()
@@ -449,7 +448,7 @@ class Evaluator:
         value = self.resolve_type_name(head, facts, unit)
         if value is None or (definition := value.as_definition) is None:
             return value or EXTERNAL
-        if definition.kind == "type" and (alias := self._unalias(definition)) and alias.how != "holding":
+        if definition.kind == "type" and (alias := self._resolve_alias(definition)) and alias.how != "holding":
             return alias  # a named container stays what it is: it may have methods
         of_it = definition.kind in HOLDERS or definition.facts.file.language.prototypes
         return Value("object", definition, tier="receiver") if of_it else value
@@ -471,11 +470,10 @@ class Evaluator:
             return value._replace(definition=twin)
         return value
 
-    def _unalias(self, definition: Definition) -> Value | None:
-        """Find the type that an alias stands for."""
+    def _resolve_alias(self, definition: Definition) -> Value | None:
         return self._find_alias(definition, home=self.catalog.read_facts_of(definition).file.path)
 
-    @question
+    @cache_with_fuel
     def _find_alias(self, definition: Definition) -> Value | None:
         facts = definition.facts
         for binding in facts.bindings.get(definition.place, ()):
@@ -509,7 +507,7 @@ class Evaluator:
             return self._evaluate_call_of(called) if called and called.id != definition.id else None
         return self.evaluate_result(definition, value) if definition.kind in FUNCTIONS else None
 
-    @question
+    @cache_with_fuel
     def _evaluate_call_of(self, definition: Definition) -> Value | None:
         return self.evaluate_call(Value("definition", definition))
 
@@ -524,7 +522,7 @@ class Evaluator:
         holder = self.find_owner(function.facts, function.place)
         return Value("object", holder, tier="receiver") if holder else None
 
-    @question
+    @cache_with_fuel
     def _find_result(self, function: Definition, hows: Sequence[str]) -> Value | None:
         facts = function.facts
         for binding in facts.list_bindings(function.place, "return"):
@@ -536,7 +534,7 @@ class Evaluator:
             for binding in facts.list_bindings(function.place, how):
                 result = self.evaluate_expression(binding.text, facts, function.place, binding.start)
                 if result and result.how in ("object", "holding"):
-                    return result.with_tier("receiver")
+                    return result.replace_tier("receiver")
         if function.name in facts.file.language.constructors and (holder := self.find_owner(facts, function.place)):
             return Value("object", holder, tier="receiver")
         return None
@@ -544,7 +542,7 @@ class Evaluator:
     def evaluate_element(self, value: Value) -> Value | None:
         """Evaluate an element of a container, or of a type that is an alias for one."""
         if (type_ := value.as_type) and type_.kind == "type":
-            aliased = self._unalias(type_)
+            aliased = self._resolve_alias(type_)
             return self.evaluate_element(aliased) if aliased and aliased.how == "holding" else None
         if value.how == "holding" and value.facts:
             return self.evaluate_type(value.text, value.facts, value.unit)
@@ -566,7 +564,7 @@ class Evaluator:
             if value and binding.how == "element":
                 value = self.evaluate_element(value)
             if value:
-                return value.with_tier("receiver")
+                return value.replace_tier("receiver")
         return EXTERNAL if typed else None
 
     # Members
@@ -593,7 +591,7 @@ class Evaluator:
             return self._find_member(definition, name, bare)
         return value if value.how == "external" else None  # a member of a hidden value may still be guessed by its name
 
-    @question
+    @cache_with_fuel
     def _find_member(self, owner: Definition, name: str, bare: bool) -> Value | None:
         lineage = self.list_lineage(owner)
         for type_ in filter(None, (holder.definition for holder in lineage)):
@@ -604,7 +602,7 @@ class Evaluator:
                 return field
         return EXTERNAL if any(holder.definition is None for holder in lineage) else None
 
-    @question
+    @cache_with_fuel
     def find_declarer(self, owner: Definition, name: str, marked: bool = False) -> Definition | None:
         """Find the type, among the owner and its bases, that has a field of this name; None if a nearer type has such a member.
 
@@ -627,7 +625,7 @@ class Evaluator:
             return None
         return self._find_field(facts, holder, name, home=facts.file.path) or HIDDEN
 
-    @question
+    @cache_with_fuel
     def _find_field(self, facts: LinkFacts, holder: str, name: str) -> Value | None:
         declared, assigned = facts.fields[holder, name]
         return self.evaluate_bound(declared or assigned, facts, END)
@@ -636,7 +634,7 @@ class Evaluator:
         """Evaluate the content of a variable, constant or property."""
         return self._find_value(definition, home=self.catalog.read_facts_of(definition).file.path)
 
-    @question
+    @cache_with_fuel
     def _find_value(self, definition: Definition) -> Value | None:
         facts = definition.facts
         at = definition.end - 1
@@ -654,7 +652,7 @@ class Evaluator:
         """List a type and all its bases, nearest first; an unknown base has no definition."""
         return self._find_lineage(owner) or (Value("definition", owner),)
 
-    @question
+    @cache_with_fuel
     def _find_lineage(self, owner: Definition) -> Sequence[Value]:
         seen, line = {owner.id}, [Value("definition", owner)]
         for current in line:
@@ -671,7 +669,7 @@ class Evaluator:
         """List the bases and interfaces that a type names, in order; an unknown base has no definition."""
         return self._find_bases(owner, home=self.catalog.read_facts_of(owner).file.path) or ()
 
-    @question
+    @cache_with_fuel
     def _find_bases(self, owner: Definition) -> Sequence[Value]:
         facts = owner.facts
         heads = [(parse_type(text).head, place) for text, place in facts.list_base_texts(owner)]

@@ -111,7 +111,7 @@ class LinkFacts:
         self.locals: dict[int, dict[str, list[Definition]]] = {}  # Place of a unit → its local definitions by name
         self.inner: set[str] = set()  # Names that are defined or bound inside any unit
         self.has_modules = False  # True if the file defines an inner module
-        self._define(rows)
+        self._index_definitions(rows)
         self.imports = imports
         self.names: dict[str, Import] = {}  # Local name → its import
         self.wildcards = [i for i in imports if i.name == "*" and not i.alias]
@@ -128,12 +128,12 @@ class LinkFacts:
         self.outer_bases: dict[str, list[Binding]] = {}
         """Name of a type → bases that are named outside of its definition: by a Rust impl or a Swift extension."""
         self.adds_to: dict[int, str] = {}  # Start of such a base → name of its type
-        self._bind(bindings)
+        self._index_bindings(bindings)
         self.repeated = {name for name, same in self.top.items() if len(same) > 1} | self.module_bound.keys()
         self.repeated |= {name for unit, name in self._closed if unit is None}
         """Names that may mean different things at different places of the top level."""
 
-    def _define(self, rows: Sequence[tuple[int, int | None, str, str, str, bool, int, int]]) -> None:
+    def _index_definitions(self, rows: Sequence[tuple[int, int | None, str, str, str, bool, int, int]]) -> None:
         for place, (unit, parent, *row) in enumerate(rows):
             outer = self.by_id.get(parent) if parent is not None else None
             definition = self.by_id[unit] = Definition(self, place, (unit, *row), outer)  # type: ignore[arg-type]
@@ -152,7 +152,7 @@ class LinkFacts:
             if definition.container and not (outer is not None and outer.kind in FUNCTIONS):
                 self.members.setdefault(definition.container, {}).setdefault(name, []).append(definition)
 
-    def _bind(self, bindings: Sequence[Binding]) -> None:
+    def _index_bindings(self, bindings: Sequence[Binding]) -> None:
         for binding in bindings:
             if binding.name and binding.how in ("base", "interface"):
                 self.outer_bases.setdefault(binding.name.rpartition(".")[2], []).append(binding)

@@ -31,16 +31,13 @@ class Inheritance:
         self._interfaces: dict[tuple[str, str], dict[int, Definition]] = {}
         """(language, name) → the interfaces with a member of that name, by id."""
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Drop everything cached. It would be read again unchanged."""
         self._shapes.clear()
         self._interfaces.clear()
 
     def derive_edges(self, holder: Definition) -> Iterator[ImpliedRow]:
-        """Derive the edges of a type and its members to inherited and overridden members, and to the interfaces that it satisfies.
-
-        `inherits` and `overrides` edges lead to the nearest member with the name.
-        """
+        """Derive a type's edges, and its members', to the nearest inherited or overridden members and to satisfied interfaces."""
         by_name: dict[str, list[Definition]] = {}
         for member in list_own_members(self._catalog, holder):
             by_name.setdefault(member.name, []).append(member)

@@ -101,11 +101,11 @@ class Linker:
             dict(self._resolver.counts),
             pack_places(self._resolver.unresolved),
         )
-        if catalog.trim():  # bounds the memory, whatever the size of the repository
-            self.evaluator.forget()
-            self.inheritance.forget()
+        if catalog.trim_cache():  # bounds the memory, whatever the size of the repository
+            self.evaluator.forget_answers()
+            self.inheritance.clear_cache()
         else:
-            self.evaluator.trim()
+            self.evaluator.trim_answers()
         return links
 
 
@@ -195,7 +195,7 @@ class Invalidation:
             for document in sorted(unlinked):
                 for key, digest in now.digest_offers(document).items():
                     after[key].append(digest)
-                now.trim()
+                now.trim_cache()
             changed = {key for key in {*self._before, *after} if sorted(self._before[key]) != sorted(after[key])}
             stayed = {file.path for document, file in now.files.items() if document not in unlinked}
             folders = find_folders(stayed | self._paths) ^ now.folders
@@ -220,11 +220,11 @@ def link_documents(index: str, repository: RepositoryId, documents: Sequence[Doc
 
     The function is in this module so that the process need not import the code that derives documents.
     """
-    linker = _process_linker(index, repository)
+    linker = _open_linker(index, repository)
     return marshal.dumps([tuple(linker.link(document, whole=True)) for document in documents])
 
 
 @cache
-def _process_linker(index: str, repository: RepositoryId) -> Linker:
-    gc.disable()  # `Catalog.trim` breaks the cycles of facts itself
+def _open_linker(index: str, repository: RepositoryId) -> Linker:
+    gc.disable()  # `Catalog.trim_cache` breaks the cycles of facts itself
     return Linker(Store.read_unfinished(Path(index)), repository)

@@ -62,11 +62,7 @@ class IndexMatches(NamedTuple):
 def match_units(
     documents: Iterable[PreciseDocument], units_of: Callable[[str], Sequence[UnitRow] | None]
 ) -> IndexMatches:
-    """Match the symbols of an index to units.
-
-    `documents` must have columns in UTF-8 bytes (`convert_to_utf8`); `units_of` returns a path's units, None for a file that
-    is not indexed.
-    """
+    """Match symbols of an index to units. `documents` count columns in UTF-8 bytes; `units_of` returns a path's units, or None."""
     numbers: dict[str, int] = {}  # Used symbol → its number
     occurrences: dict[str, array[int]] = {}
     """Uses as in `IndexMatches`, with a symbol's number instead of the unit, because its definition may come later."""
@@ -146,10 +142,7 @@ class IndexFile:
 
 
 def find_indexes(root: Path, limit: int) -> Iterator[IndexFile]:
-    """Find the indexes in the root, then in the folders below it, each in order of the paths' bytes.
-
-    Files larger than `limit` bytes are refused. Links are not followed.
-    """
+    """Find the indexes in the root and the folders below it, by path. Refuses files above `limit` bytes; skips links."""
     below = [e for e in _list_folder(root) if e.is_dir(follow_symlinks=False) and not e.name.startswith(".")]
     projects = [("", root), *((entry.name, Path(entry.path)) for entry in below)]
     for name, inside, folder in ((name, inside, path / inside) for name, path in projects for inside in ("", _FOLDER)):
@@ -254,7 +247,7 @@ class PreciseIndexes:
             self.implementations.update(matches.implementations)
             self.documents_of.update(matches.documents)
 
-    def uses(self, document: DocumentId) -> list[tuple[int, int, UnitId]]:
+    def list_uses(self, document: DocumentId) -> list[tuple[int, int, UnitId]]:
         """List the distinct (line, column in UTF-8 bytes, unit) of each use in a document, in order."""
         numbers = iter(self.packed_uses.get(document, ()))
         return sorted({(line, at, UnitId(unit)) for line, at, unit in zip(numbers, numbers, numbers, strict=True)})
@@ -299,7 +292,7 @@ def find_meanings(known: PreciseIndexes, catalog: Catalog, facts: LinkFacts) -> 
     (`CharField` to `DateTimeField`), and a name in one function leads to its namesakes in others. Such uses are left out.
     """
     document = DocumentId(facts.file.id)
-    uses = known.uses(document)
+    uses = known.list_uses(document)
     if not uses:
         return {}
     raw = known.read_document_text(document)
@@ -354,14 +347,14 @@ def find_other_edges(
         inside = units[number] if number is not None else None
         text = known.read_document_text(DocumentId(facts.file.id))
         for definition in definitions:
-            statements = (i.line for i in imports.get(definition.name, ()) if _belongs_to_import(text, i.start, place))
+            statements = (i.line for i in imports.get(definition.name, ()) if _is_in_import(text, i.start, place))
             if statement := next(statements, 0):
                 yield FoundEdge(None, "imports", definition, statement, "precise")
             elif definition is not inside:
                 yield FoundEdge(inside.place if inside else None, "references", definition, line, "precise")
 
 
-def _belongs_to_import(text: DocumentText, start: int, place: int) -> bool:
+def _is_in_import(text: DocumentText, start: int, place: int) -> bool:
     """True if the import whose module is at `start` extends to a place: within its line, or within its brackets."""
     if not 0 <= place - start <= _LONGEST_IMPORT:
         return False

@@ -90,7 +90,7 @@ class WireFault(Exception):
         self.offset = offset
 
 
-def tag(field: int, wire_type: int) -> int:
+def compute_tag(field: int, wire_type: int) -> int:
     """Compute a field's tag on the wire from its number and wire type."""
     return field << 3 | wire_type
 
@@ -171,20 +171,27 @@ _KINDS = {3: "implementation", 5: "definition"}
 _LONGEST_RANGE = 40  # Bytes of the longest range: four numbers of maximal length
 _FAR = (1 << 31) - 2  # Lines and columns are int32; a negative one appears as a number beyond this
 
-_METADATA, _DOCUMENTS = tag(1, BYTES), tag(2, BYTES)
-_TOOL, _TOOL_NAME = tag(2, BYTES), tag(1, BYTES)
-_PATH, _OCCURRENCES, _SYMBOLS, _POSITION_ENCODING = tag(1, BYTES), tag(2, BYTES), tag(3, BYTES), tag(6, VARINT)
-_RANGE, _RANGE_UNPACKED, _SYMBOL, _ROLES = tag(1, BYTES), tag(1, VARINT), tag(2, BYTES), tag(3, VARINT)
-_TYPED = {tag(8, BYTES): 3, tag(9, BYTES): 4}
+_METADATA, _DOCUMENTS = compute_tag(1, BYTES), compute_tag(2, BYTES)
+_TOOL, _TOOL_NAME = compute_tag(2, BYTES), compute_tag(1, BYTES)
+_PATH, _OCCURRENCES, _SYMBOLS, _POSITION_ENCODING = (
+    compute_tag(1, BYTES),
+    compute_tag(2, BYTES),
+    compute_tag(3, BYTES),
+    compute_tag(6, VARINT),
+)
+_RANGE, _RANGE_UNPACKED, _SYMBOL, _ROLES = (
+    compute_tag(1, BYTES),
+    compute_tag(1, VARINT),
+    compute_tag(2, BYTES),
+    compute_tag(3, VARINT),
+)
+_TYPED = {compute_tag(8, BYTES): 3, compute_tag(9, BYTES): 4}
 """Tag of the newer form of a range → how many numbers its message has: three (within one line) or four."""
-_SYMBOL_NAME, _RELATIONSHIPS, _OTHER = tag(1, BYTES), tag(4, BYTES), tag(1, BYTES)
+_SYMBOL_NAME, _RELATIONSHIPS, _OTHER = compute_tag(1, BYTES), compute_tag(4, BYTES), compute_tag(1, BYTES)
 
 
 def read_scip(buffer: bytes, name: str) -> Iterator[PreciseDocument | RefusedDocument]:
-    """Read the documents of an index in order, lazily. `name` is the file's name for error messages.
-
-    Raises PreciseIndexError if the bytes are not a SCIP index; documents yielded before remain valid.
-    """
+    """Read an index's documents lazily, in order. Raises PreciseIndexError with the file's `name` if it is not an index."""
     try:
         encoding = CodeUnits.UTF16
         has_content = False
