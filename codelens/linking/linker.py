@@ -72,7 +72,7 @@ class Linker:
         if is_empty and not catalog.manifests.has_declarations(catalog.files[document].path):
             return DocumentLinks(document, [], [hash_key(OWNERS)], [], {}, b"")
         facts = catalog.read_facts(document)
-        offered = self.evaluator.collect_offered_keys(facts)
+        offered = sorted({hash_key(key) for key in self.evaluator.collect_offered_keys(facts)})
         catalog.take_keys()
         references = self._store.references.list_in_document(document)
         meanings = find_meanings(self._known, catalog, facts)
@@ -93,14 +93,8 @@ class Linker:
         if whole:
             edges += [edge for holder in facts.types for edge in self.inheritance.derive_edges(holder)]
             catalog.take_keys()
-        links = DocumentLinks(
-            document,
-            edges,
-            sorted(keys),
-            sorted({hash_key(key) for key in offered}),
-            dict(self._resolver.counts),
-            pack_places(self._resolver.unresolved),
-        )
+        counts, unresolved = dict(self._resolver.counts), pack_places(self._resolver.unresolved)
+        links = DocumentLinks(document, edges, sorted(keys), offered, counts, unresolved)
         if catalog.trim_cache():  # bounds the memory, whatever the size of the repository
             self.evaluator.forget_answers()
             self.inheritance.clear_cache()

@@ -69,9 +69,8 @@ class Procedures:
             if not is_call or self._names.isdisjoint(_list_spellings(reference.name)):
                 continue
             place = (facts, reference.unit, reference.start)
-            procedures = self._choose_procedures(
-                self._find_services(self._name_services(reference.receiver, *place)), reference.name, facts
-            )
+            services_named = self._find_services(self._name_services(reference.receiver, *place))
+            procedures = self._choose_procedures(services_named, reference.name, facts)
             # In a hand-written wrapper of a stub, the call inside it is the remote one.
             if procedures and not _is_handwritten(self._values.evaluate_expression(reference.receiver, *place)):
                 tier = "literal" if len(procedures) == 1 else "ambiguous"
