@@ -110,16 +110,12 @@ class NameReader:
     """A reader of the meanings that the tokens of one name have in one document."""
 
     def __init__(
-        self,
-        store: Store,
-        resolver: Resolver,
-        document: DocumentRow,
-        text: TextMap,
-        name: str,
-        tokens: Sequence[NameToken] | None = None,
+        self, resolver: Resolver, document: DocumentRow, text: TextMap, name: str, tokens: Sequence[NameToken] = ()
     ) -> None:
+        """Without `tokens`, those of the name in the text are read."""
+        store = resolver.catalog.store
         self.document, self.text, self.name, self._store, self._resolver = document, text, name, store, resolver
-        self.tokens = lang_tokens.find_tokens(text.utf8, document.language, name)[0] if tokens is None else tokens
+        self.tokens = tokens or lang_tokens.find_tokens(text.utf8, document.language, name)[0]
         self.values, self.facts = resolver.values, resolver.catalog.read_facts(document.id)
         self.language = self.facts.file.language
         rows = store.units.read_rows([UnitId(d.id) for d in self.facts.definitions if d.name == name])
@@ -139,7 +135,7 @@ class NameReader:
 
     @classmethod
     def read_at(
-        cls, store: Store, resolver: Resolver, document: DocumentRow, text: TextMap, place: int
+        cls, resolver: Resolver, document: DocumentRow, text: TextMap, place: int
     ) -> tuple[Self, TokenMeaning] | None:
         """Read the name at a byte of the text; returns (reader, meaning), or None if there is no name."""
         utf8 = text.utf8
@@ -149,7 +145,7 @@ class NameReader:
             for word in words if match.start() <= place <= match.end() else ():
                 name = word.decode("utf-8", "replace")
                 for token in lang_tokens.find_tokens(utf8, document.language, name, place=place)[0]:
-                    names = cls(store, resolver, document, text, name)
+                    names = cls(resolver, document, text, name)
                     meaning = names.read(token)
                     return names, meaning if meaning.is_known else names.guess(meaning) or meaning
         return None

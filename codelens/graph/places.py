@@ -140,7 +140,7 @@ class PlaceFinder:
             tokens, text = self._read_tokens(document, resolver.catalog)
             if text is not None and tokens:
                 before = resolver.values.steps
-                yield NameReader(self._view.store, resolver, document, text, self.target.name, tokens)
+                yield NameReader(resolver, document, text, self.target.name, tokens)
                 self.steps += len(tokens) + resolver.values.steps - before
 
     def read_arguments(self, function: UnitRow) -> Iterator[tuple[NameReader, TokenMeaning]]:

@@ -185,7 +185,7 @@ class Catalog:
     """The facts of all documents of a repository, or of `only` one document if the others are not needed."""
 
     def __init__(self, store: Store, repository: RepositoryId, only: DocumentId | None = None) -> None:
-        self._store = store
+        self.store = store
         self.files: dict[int, FileInfo] = {}
         self.by_path: dict[str, FileInfo] = {}
         self.by_folder: dict[tuple[str, str], list[FileInfo]] = {}
@@ -259,8 +259,8 @@ class Catalog:
     def read_facts(self, document: int) -> LinkFacts:
         """Read the facts of a document, or return them if they were read before."""
         if (facts := self._facts.get(document)) is None:
-            identity, references = DocumentId(document), self._store.references
-            rows = self._store.units.list_definitions(identity)
+            identity, references = DocumentId(document), self.store.references
+            rows = self.store.units.list_definitions(identity)
             imports, bindings = references.list_imports(identity), references.list_bindings(identity)
             self._facts[document] = facts = LinkFacts(self.files[document], rows, imports, bindings)
             self._loaded += facts.size
@@ -357,7 +357,7 @@ class Catalog:
         key = (kin, f"{place}/" if is_folder else place)
         if (table := self._top.get(key)) is None:
             table = self._top[key] = {}
-            for unit_name, unit, document in self._store.units.list_top_definitions([DocumentId(f.id) for f in group]):
+            for unit_name, unit, document in self.store.units.list_top_definitions([DocumentId(f.id) for f in group]):
                 table.setdefault(unit_name, []).append((unit, document))
                 self.looked_at += 1
             self._rows += len(table)
@@ -392,7 +392,7 @@ class Catalog:
         if (table := self._members.get((kin, folder))) is None:
             table = self._members[kin, folder] = {}
             documents = [DocumentId(f.id) for f in self.by_folder.get((kin, folder), ())]
-            for container, name, unit, document in self._store.units.list_members(documents):
+            for container, name, unit, document in self.store.units.list_members(documents):
                 table.setdefault(container, {}).setdefault(name, []).append((unit, document))
                 self.looked_at += 1
                 self._rows += 1
@@ -402,7 +402,7 @@ class Catalog:
         """Group the definitions of exactly this name, except local ones, by the last name of their container."""
         if (known := self._namesakes.get(name)) is None:
             known = self._namesakes[name] = {}
-            for unit, document, kind, container in self._store.units.find_namesakes(name):
+            for unit, document, kind, container in self.store.units.find_namesakes(name):
                 self.looked_at += 1
                 if document in self.files:
                     namesake = Namesake(unit, document, kind, self.files[document].language.kin)
@@ -414,7 +414,7 @@ class Catalog:
     def list_member_names(self, language: str) -> frozenset[str]:
         """List the names of all type members in one language."""
         documents = [DocumentId(i) for i, file in self.files.items() if file.language.name == language]
-        members = self._store.units.list_members(documents) if documents else ()
+        members = self.store.units.list_members(documents) if documents else ()
         return frozenset(name for _, name, _, _ in members)
 
     def _list_namesakes(self, name: str) -> list[Namesake]:
@@ -451,8 +451,8 @@ class Catalog:
 
     def read_shape(self, definition: Definition) -> tuple[int, int]:
         """Count a method's (parameters, results) from its signature."""
-        return count_head_values(self._store.units.read_signature(UnitId(definition.id)), definition.name)
+        return count_head_values(self.store.units.read_signature(UnitId(definition.id)), definition.name)
 
     def find_line(self, definition: Definition) -> int:
         """Find the line of a definition's name, from 1."""
-        return self._store.units.read_rows([UnitId(definition.id)])[UnitId(definition.id)].name_line
+        return self.store.units.read_rows([UnitId(definition.id)])[UnitId(definition.id)].name_line

@@ -235,7 +235,7 @@ def rename_symbol(name: NameInFile, params: types.RenameParams) -> types.Workspa
     if not re.fullmatch(r"[^\W\d]\w*[?!]?", new):
         raise UsageError(f"{new!r} is not a name")
     prepare_rename(name, params)
-    others = NameReader(reader, name.resolver, names.document, name.source, new)
+    others = NameReader(name.resolver, names.document, name.source, new)
     is_taken = any(others.read(token).key == meaning.key for token in others.tokens)
     if is_taken or any(d.facts.members.get(d.container, d.facts.top).get(new) for d in meaning.definitions):
         raise UsageError(f"{new} is defined there already")
