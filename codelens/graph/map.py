@@ -110,11 +110,8 @@ def _fill_budget(
             chain.insert(0, outer)
         named = view.name_node(symbol)
         file = files.get((named.repository, named.path), {})
-        new = {
-            node: CentralSymbol(view.name_node(node), mass.get(node, 0.0), used_by.get(node, 0), depth)
-            for depth, node in enumerate(chain)
-            if node not in file
-        }
+        added = [(depth, n) for depth, n in enumerate(chain) if n not in file]
+        new = {n: CentralSymbol(view.name_node(n), mass.get(n, 0.0), used_by.get(n, 0), d) for d, n in added}
         cost = sum(len(central.text) + 1 for central in new.values()) + (0 if file else len(named.path) + 1)
         if characters + cost > room:
             break
@@ -150,12 +147,8 @@ def stream_graph(view: GraphView, kinds: Collection[str]) -> GraphStream:
 
     def list_links() -> Iterator[GraphLink]:
         for document in documents:
-            edges = [e for e in read_edges(document.id) if e.source in numbers and e.target in numbers]
-            links = (
-                GraphLink(numbers[e.source], numbers[e.target], e.kind, e.line, e.provenance, e.confidence)
-                for e in edges
-                if e.confidence >= view.least
-            )
-            yield from sorted(set(links))
+            edges = (e for e in read_edges(document.id) if e.confidence >= view.least)
+            ends = ((numbers[e.source], numbers[e.target], e) for e in edges if {e.source, e.target} <= numbers.keys())
+            yield from sorted({GraphLink(a, b, e.kind, e.line, e.provenance, e.confidence) for a, b, e in ends})
 
     return GraphStream(list_nodes(), list_links())

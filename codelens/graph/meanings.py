@@ -64,7 +64,7 @@ class TokenMeaning(NamedTuple):
         """True if the name means this only in its file."""
         return self.key[0] in (LOCAL, IMPORTED)
 
-    def assign_definitions(self, definitions: Sequence[Definition], is_guess: bool = False) -> Self | None:
+    def assign_units(self, definitions: Sequence[Definition], is_guess: bool = False) -> Self | None:
         """Copy this token with definitions as its meaning; None if there are no definitions."""
         if not definitions:
             return None
@@ -160,7 +160,7 @@ class NameReader:
         line = self.text.find_line_column(token.start)[0]
         here = TokenMeaning(token, Reference(kind, self.name, receiver, unit.place if unit else None, start, line))
         if start in self.defined:
-            return here.assign_definitions([self.defined[start]]) or here
+            return here.assign_units([self.defined[start]]) or here
         if token.role not in (Role.TEXT, Role.NAME, Role.IMPORT) and not is_key(token) and (token.bare or receiver):
             here = here._replace(value=self._evaluate(here))
         return next((meaning for meaning in self._find_meanings(here) if meaning), here)
@@ -197,10 +197,10 @@ class NameReader:
             if is_prose(self.document.language) or _LOOKS_LIKE_CODE.search(self.name):
                 mentioned = self._resolver.catalog.find_anywhere(self.name, reference.receiver.rpartition(".")[2])
                 code = [d for d in mentioned if not is_prose(d.facts.file.language.name)]
-                yield here.assign_definitions(code, is_guess=True) if len(code) == 1 else None
+                yield here.assign_units(code, is_guess=True) if len(code) == 1 else None
             return
         if token.role == Role.DECLARATION and not token.holder:  # a typedef in C, with the name of its struct
-            yield here.assign_definitions([d for d in self.facts.top.get(self.name, ()) if d.kind in TYPE_KINDS][:1])
+            yield here.assign_units([d for d in self.facts.top.get(self.name, ()) if d.kind in TYPE_KINDS][:1])
         if holder := self.field_starts.get(reference.start, ""):
             yield here.assign_field(next((d for d in self._symbols if d.qualified == holder), None))
         if is_key(token):
@@ -211,7 +211,7 @@ class NameReader:
             yield here.assign_field(value.definition)
         elif value is not None and value.as_definition is not None:
             owner = self._find_type_with_field(value.as_definition, here)
-            yield here.assign_field(owner) if owner else here.assign_definitions([value.as_definition])
+            yield here.assign_field(owner) if owner else here.assign_units([value.as_definition])
         if not is_key(token) and (token.bare or reference.receiver):
             yield from self._find_other_meanings(here)
 
@@ -224,7 +224,7 @@ class NameReader:
                 value = self.values.resolve_in_module(module, one.name)
                 if value is not None:
                     return (
-                        here.assign_definitions([value.as_definition])
+                        here.assign_units([value.as_definition])
                         if value.as_definition
                         else here.assign_module(value.module)
                     )
@@ -235,13 +235,11 @@ class NameReader:
                 if self.language.modules == "crate":  # use Color::*, in a function
                     value = self.values.resolve_type_name(self.name, self.facts, here.reference.unit)
                     if value and value.definition and value.definition.kind in TYPE_KINDS:
-                        return here.assign_definitions([value.definition])
+                        return here.assign_units([value.definition])
                 part = one._replace(module="".join(parts[: parts.index(self.name) + 1]))
                 module = find_import(catalog, self.facts, part) or find_import(catalog, self.facts, one)
                 is_type = module is not None and module.within.rpartition(".")[2] == self.name
-                return here.assign_definitions(self._find_types(module)[:1] if is_type else ()) or here.assign_module(
-                    module
-                )
+                return here.assign_units(self._find_types(module)[:1] if is_type else ()) or here.assign_module(module)
         return None
 
     def _find_types(self, module: Module | None) -> list[Definition]:
@@ -273,10 +271,10 @@ class NameReader:
         if owner.kind in FUNCTIONS:
             return
         yield here.assign_field(values.find_declarer(owner, self.name))
-        yield here.assign_definitions(self._resolver.catalog.find_members(owner, self.name))
+        yield here.assign_units(self._resolver.catalog.find_members(owner, self.name))
         # An embedded struct of Go is a field with its name.
         bases = (base.definition for base in values.list_bases(owner))
-        yield here.assign_definitions([base for base in bases if base is not None and base.name == self.name])
+        yield here.assign_units([base for base in bases if base is not None and base.name == self.name])
         yield here
 
     def _find_in_parameters(self, here: TokenMeaning, function: Definition) -> Iterator[TokenMeaning | None]:
@@ -286,7 +284,7 @@ class NameReader:
                 value = self.values.evaluate_type(binding.text, function.facts, function.place)
                 if value is not None and (owner := value.as_type) is not None:
                     yield here._replace(holder=owner).assign_field(self.values.find_declarer(owner, self.name))
-                    yield here._replace(holder=owner).assign_definitions(
+                    yield here._replace(holder=owner).assign_units(
                         self._resolver.catalog.find_members(owner, self.name)
                     )
 
@@ -295,7 +293,7 @@ class NameReader:
         start = here.reference.start
         for around in self.facts.list_enclosing(here.reference.unit):
             if definitions := self.facts.locals.get(around.place, {}).get(self.name):
-                return here.assign_definitions(definitions[-1:])
+                return here.assign_units(definitions[-1:])
             bound = self.facts.find_bindings(around.place, self.name, start) if around.kind not in HOLDERS else ()
             if declaring := [binding for binding in bound if binding.start not in self._assigned]:
                 return self._find_bound(here, around.place, declaring)
@@ -339,13 +337,13 @@ class NameReader:
             bound = [b for b in bound if b.start not in self._assigned] or bound
             yield self._find_bound(here, None, bound) if bound else None
             if result and result.as_type and self.name in self.language.self_names:
-                yield here.assign_definitions([result.as_type], is_guess=True)
+                yield here.assign_units([result.as_type], is_guess=True)
         yield here.assign_module(result.module) if result and result.how == "module" else None
         imported = self.facts.names.get(self.name) if token.bare else None
         if imported is not None and imported.start < start:
             yield here._replace(key=(IMPORTED, self.name), declared=[(self.document.id, imported.start)])
         elif token.bare and here.value is not None:  # a type with the name of a field around it
-            yield here.assign_definitions(self.facts.top.get(self.name, ())[-1:])
+            yield here.assign_units(self.facts.top.get(self.name, ())[-1:])
 
     def evaluate(self, here: TokenMeaning) -> Value | None:
         """Evaluate the expression that ends with the name."""
@@ -359,7 +357,7 @@ class NameReader:
             return None
         edges = self._resolver.find_edges(self.facts, here.reference)
         definitions = dict.fromkeys(e.target for e in edges if isinstance(e.target, Definition))
-        return here.assign_definitions(list(definitions)[:MOST_GUESSES], is_guess=True)
+        return here.assign_units(list(definitions)[:MOST_GUESSES], is_guess=True)
 
     def find_typedef(self, meaning: TokenMeaning) -> tuple[int, int] | None:
         """Find the (document, start) of the typedef that a C type's name means, unless it follows `struct` or the like."""

@@ -190,14 +190,9 @@ def _make_places_answer(
     finder: PlaceFinder,
     options: RelationOptions,
 ) -> RelationAnswer:
-    listed = [
-        r
-        for r in relations
-        if r.confidence >= view.least
-        and (not options.kinds or r.kind in options.kinds)
-        and (not options.sure or r.certainty == SURE)
-        and (not options.unresolved or r.certainty == ONLY_BY_NAME)
-    ]
+    sure = [r for r in relations if r.confidence >= view.least and (not options.sure or r.certainty == SURE)]
+    listed = [r for r in sure if not options.unresolved or r.certainty == ONLY_BY_NAME]
+    listed = [r for r in listed if not options.kinds or r.kind in options.kinds]
     listed.sort(key=lambda r: (CERTAINTIES.index(r.certainty), make_place_sort_key(r)))
     notices = [Notice("places", finder.summarize(listed)), *view.list_notices(())]
     by_name = sum(r.certainty == ONLY_BY_NAME for r in listed)

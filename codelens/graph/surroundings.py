@@ -69,10 +69,9 @@ class WeightedNeighbours:
             others, weight = rows[node], self._weights.get(kind, self._unknown)
             if weight > others.get(other, 0.0):
                 others[other] = weight
-        return {
-            node: [(other, weight) for other, weight in others.items() if other != node and (self.whole or other > 0)]
-            for node, others in rows.items()
-        }
+        for node, others in rows.items():
+            others.pop(node, None)
+        return {n: [row for row in others.items() if self.whole or row[0] > 0] for n, others in rows.items()}
 
     def find_main_kind(self, node: int, neighbour: int) -> str:
         """Find the heaviest kind of edge between two nodes, with '←' before it if it points back; of equals, the first by name."""

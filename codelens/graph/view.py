@@ -473,10 +473,8 @@ def make_answer(
 ) -> RelationAnswer:
     """Make the answer from the relations within the limit. `rest` has the number of unresolved uses, and notices."""
     unresolved, notices = rest
-    members = (start for start in starts if start.inherited_by)
-    inherited = [
-        Notice("inherited", f"{start.inherited_by} inherits {start.named.qualified_name}") for start in members
-    ]
+    texts = [f"{s.inherited_by} inherits {s.named.qualified_name}" for s in starts if s.inherited_by]
+    inherited = [Notice("inherited", text) for text in texts]
     targets, shown = tuple(start.named for start in starts), tuple(relations[: options.limit])
     return RelationAnswer(question, targets, shown, len(relations), unresolved, (*inherited, *notices), view.info)
 

@@ -295,11 +295,8 @@ def _list_bases(
     An anonymous class is a scope that is named by its base; its bases belong to no type.
     """
     sharp = {r.start for r in references if _STRENGTH.get(r.kind, 2) > 1}
-    scopes = sorted(
-        ((s.outer.start_byte, s.outer.end_byte), s.name.start_byte, decode_node(s.name))
-        for s in gathered.scopes
-        if s.name is not None and s.region == "scope"
-    )
+    named = [(s.outer, s.name) for s in gathered.scopes if s.name is not None and s.region == "scope"]
+    scopes = sorted(((o.start_byte, o.end_byte), name.start_byte, decode_node(name)) for o, name in named)
     around = SpanFinder([span for span, _, _ in scopes])
     for r in references:
         if r.kind not in _BASES:

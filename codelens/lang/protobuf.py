@@ -136,13 +136,9 @@ def read_protobuf(utf8: bytes) -> Extraction:
     for token in reader.imports:
         line = bisect_right(starts, token.start())
         imports.append(Import(_decode(token[0]).strip("\"'"), "*", "", token.start(), line))
-    return Extraction(
-        namespace=reader.namespace,
-        units=tuple(_make_unit(draft, utf8, starts) for draft in reader.drafts),
-        references=tuple(references),
-        imports=tuple(imports),
-        fault=PARTLY if reader.broken else "",
-    )
+    units = tuple(_make_unit(draft, utf8, starts) for draft in reader.drafts)
+    fault = PARTLY if reader.broken else ""
+    return Extraction(reader.namespace, units, tuple(references), tuple(imports), fault=fault)
 
 
 def _make_unit(draft: _ProtoDraft, utf8: bytes, starts: Sequence[int]) -> Unit:

@@ -41,7 +41,8 @@ PROTOBUF = "protobuf"
 MOST_CLOSED = 50  # Limit of bindings of a name in unnamed functions to examine for one place; tests have hundreds
 PROCEDURES = "rpc"  # Kind of the key of all remote procedures' names
 _FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")  # A field as a member writes it: self.x, $this->x, @x
-UnitFields = tuple[int, str, str, str, bool, int, int]  # (id, kind, name, container, local, start, end) of a unit
+UnitFacts = tuple[int, int | None, str, str, str, bool, int, int]
+"""(id, parent's id, kind, name, container, local, start, end) of a unit."""
 
 
 class Definition:
@@ -49,9 +50,9 @@ class Definition:
 
     __slots__ = ("container", "end", "facts", "id", "kind", "local", "name", "parent", "place", "qualified", "start")
 
-    def __init__(self, facts: LinkFacts, place: int, row: UnitFields, parent: Definition | None) -> None:
+    def __init__(self, facts: LinkFacts, place: int, row: UnitFacts, parent: Definition | None) -> None:
         self.facts, self.place, self.parent = facts, place, parent
-        self.id, self.kind, self.name, self.container, self.local, self.start, self.end = row
+        self.id, _, self.kind, self.name, self.container, self.local, self.start, self.end = row
         self.qualified = f"{self.container}.{self.name}" if self.container else self.name
 
 
@@ -92,11 +93,7 @@ class LinkFacts:
     """A document's definitions, imports and bindings, indexed for lookup."""
 
     def __init__(
-        self,
-        file: FileInfo,
-        rows: Sequence[tuple[int, int | None, str, str, str, bool, int, int]],
-        imports: Sequence[Import],
-        bindings: Sequence[Binding],
+        self, file: FileInfo, rows: Sequence[UnitFacts], imports: Sequence[Import], bindings: Sequence[Binding]
     ) -> None:
         self.file = file
         folder = file.path.rpartition("/")[0]
@@ -133,10 +130,10 @@ class LinkFacts:
         self.repeated |= {name for unit, name in self._closed if unit is None}
         """Names that may mean different things at different places of the top level."""
 
-    def _index_definitions(self, rows: Sequence[tuple[int, int | None, str, str, str, bool, int, int]]) -> None:
-        for place, (unit, parent, *row) in enumerate(rows):
-            outer = self.by_id.get(parent) if parent is not None else None
-            definition = self.by_id[unit] = Definition(self, place, (unit, *row), outer)  # type: ignore[arg-type]
+    def _index_definitions(self, rows: Sequence[UnitFacts]) -> None:
+        for place, row in enumerate(rows):
+            outer = self.by_id.get(row[1]) if row[1] is not None else None
+            definition = self.by_id[row[0]] = Definition(self, place, row, outer)
             self.definitions.append(definition)
             name = definition.name
             if definition.kind in CHUNK_KINDS or not name:

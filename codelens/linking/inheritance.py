@@ -110,9 +110,8 @@ class Inheritance:
         catalog = self._catalog
         types = {d.id: d for document in documents for d in catalog.read_facts(document).types}
         members = [d for document in documents for d in catalog.read_facts(document).definitions if d.kind == "method"]
-        waiting = {*types, *holders} | {
-            holder.id for member in members for holder in find_owning_types(catalog, member)
-        }
+        waiting = {*types, *holders}
+        waiting.update(holder.id for member in members for holder in find_owning_types(catalog, member))
         waiting.update(e.target for e in store.edges.find_outgoing([d.id for d in members], ["member_of"]))
         seen: set[int] = set()
         while waiting and len(seen) < MOST_BELOW:
@@ -144,11 +143,8 @@ class Inheritance:
 
 def list_own_members(catalog: Catalog, holder: Definition) -> list[Definition]:
     """List the methods and properties of a type in its file, or in its folder if the language allows that."""
-    return [
-        d
-        for d in catalog.list_all_members(holder)
-        if d.kind in ("method", "property") and not d.local and (d.parent is None or d.parent.id == holder.id)
-    ]
+    members = [d for d in catalog.list_all_members(holder) if d.kind in ("method", "property") and not d.local]
+    return [member for member in members if member.parent is None or member.parent.id == holder.id]
 
 
 def describe_owner(member: Definition) -> tuple[str, str, str] | None:

@@ -111,11 +111,8 @@ def write_links(store: Store, links: Sequence[DocumentLinks], fresh: bool) -> No
         for linked in links:
             edges.forget(linked.document, [unit for unit, _ in store.units.list_piece_counts(linked.document)])
         edges.forget_offered(linked.document for linked in links)
-    edges.add_rows(
-        (source, kind, externals[target] if isinstance(target, str) else target, line, tier)
-        for linked in links
-        for source, kind, target, line, tier in linked.edges
-    )
+    rows = (row for linked in links for row in linked.edges)
+    edges.add_rows((s, kind, externals[t] if isinstance(t, str) else t, line, tier) for s, kind, t, line, tier in rows)
     edges.set_keys((linked.document, linked.keys, linked.offered) for linked in links)
     store.changed.update(linked.document for linked in links)
     edges.set_linked([linked.document for linked in links], compute_recipe())

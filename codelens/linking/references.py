@@ -307,10 +307,9 @@ class Resolver:
         target = _choose_only(same)
         if target is None and holder:  # a member that the only type of that name inherits
             types = [d for d in self.catalog.find_anywhere(holder) if d.kind in TYPE_KINDS and _is_of_code(d)]
-            if len(types) == 1 and (
-                member := self.values.resolve_member(Value("definition", types[0]), reference.name)
-            ):
-                target = member.definition
+            if len(types) == 1:
+                member = self.values.resolve_member(Value("definition", types[0]), reference.name)
+                target = member.definition if member else None
         if target is None and holder:  # the only definition outside of types in such a file or folder: `flask.url_for`
             free = [d for d in self.catalog.find_anywhere(reference.name) if d.parent is None and _is_of_code(d)]
             target = _choose_only([d for d in free if holder in d.facts.file.path.rpartition(".")[0].split("/")])

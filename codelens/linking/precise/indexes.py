@@ -20,6 +20,7 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
@@ -83,14 +84,8 @@ def match_units(
         if kind == "definition" and symbol not in targets and other in targets:
             targets[symbol] = targets[other]
     few = {symbol: units for symbol, units in targets.items() if len(units) <= _MOST_TARGETS}
-    implementations = [
-        (source, target)
-        for symbol, other, kind in relationships
-        if kind == "implementation"
-        for source in few.get(symbol, ())
-        for target in few.get(other, ())
-        if source != target
-    ]
+    pairs = ((few.get(r.symbol, ()), few.get(r.other, ())) for r in relationships if r.kind == "implementation")
+    implementations = [pair for ends in pairs for pair in product(*ends) if pair[0] != pair[1]]
     meanings = [few.get(symbol, {}) for symbol in numbers]
     resolved: dict[str, array[int]] = {}
     for path, uses in occurrences.items():
@@ -238,14 +233,15 @@ class PreciseIndexes:
         self._by_id = {row.id: row for row in self._rows.values()}
         self._text: dict[DocumentId, DocumentText] = {}
         for file in files:
-            matches = match_units(
-                self._read_documents(file), lambda path: self._store.units.list_in_document(self._rows[path].id)
-            )
+            matches = match_units(self._read_documents(file), self._list_units)
             for path, uses in matches.uses.items():
                 if uses:
                     self.packed_uses.setdefault(self._rows[path].id, array("q")).extend(uses)
             self.implementations.update(matches.implementations)
             self.documents_of.update(matches.documents)
+
+    def _list_units(self, path: str) -> Sequence[UnitRow]:
+        return self._store.units.list_in_document(self._rows[path].id)
 
     def list_uses(self, document: DocumentId) -> list[tuple[int, int, UnitId]]:
         """List the distinct (line, column in UTF-8 bytes, unit) of each use in a document, in order."""
