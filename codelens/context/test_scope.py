@@ -185,7 +185,7 @@ def _find_reach(
         return {n: [*links.get(n, ()), *importers.get(n, ()), *fixtures.find_takers(n)] for n in nodes}
 
     reached = find_reachable(view, starts, read_links, DEPTH if depth is None else depth)
-    return tuple(view.name_node(node) for node in sorted(nodes, key=view.order)), reached, notices
+    return tuple(view.name_node(node) for node in sorted(nodes, key=view.order_node)), reached, notices
 
 
 def _list_tests(view: GraphView, reached: Reach) -> tuple[ReachingTest, ...]:
@@ -194,7 +194,7 @@ def _list_tests(view: GraphView, reached: Reach) -> tuple[ReachingTest, ...]:
     runnable = RunnableTests(view)
     functions: dict[Node, Node] = {}  # Test → the node by which it reaches the change
     files: dict[Node, Node] = {}
-    for node in sorted(reached.depth, key=lambda n: (reached.depth[n], view.order(n))):
+    for node in sorted(reached.depth, key=lambda n: (reached.depth[n], view.order_node(n))):
         document = view.find_document_of(node) if view.is_test(node) else None
         if document is None or not view.has_document(document.id):
             continue

@@ -117,7 +117,7 @@ def _fill_budget(
             break
         characters += cost
         files.setdefault((named.repository, named.path), {}).update(new)
-    in_order = [{node: file[node] for node in sorted(file, key=view.order)} for file in files.values()]
+    in_order = [{node: file[node] for node in sorted(file, key=view.order_node)} for file in files.values()]
     return in_order, -(-characters // CHARACTERS_A_TOKEN)
 
 

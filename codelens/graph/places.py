@@ -109,7 +109,7 @@ class PlaceFinder:
     """A finder of one target's places. `excluded` counts tokens with another meaning, `unread` the files left out."""
 
     def __init__(self, view: GraphView, target: Target, with_text: bool = False) -> None:
-        self._view, self.target, self._with_text = view, target, with_text
+        self.view, self.target, self._with_text = view, target, with_text
         self.excluded = Counter[str]()
         self.unread = 0
         self._is_late = False
@@ -129,14 +129,14 @@ class PlaceFinder:
 
     def read_documents(self) -> Iterator[NameReader]:
         """Read each document that contains the name, with its tokens, in order of path."""
-        resolvers: dict[RepositoryId, Resolver] = {} if (kept := self._view.store.resolvers) is None else kept
+        resolvers: dict[RepositoryId, Resolver] = {} if (kept := self.view.store.resolvers) is None else kept
         documents = self._find_documents()
         for number, document in enumerate(documents):
-            if number == MOST_READ or self._view.store.budget.is_over():
+            if number == MOST_READ or self.view.store.budget.is_over():
                 self.unread += len(documents) - number
                 self._is_late = number < MOST_READ
                 break
-            resolver = find_resolver(self._view.store, document.repository, resolvers)
+            resolver = find_resolver(self.view.store, document.repository, resolvers)
             tokens, text = self._read_tokens(document, resolver.catalog)
             if text is not None and tokens:
                 before = resolver.values.steps
@@ -154,7 +154,7 @@ class PlaceFinder:
 
     def _find_documents(self) -> list[DocumentRow]:
         """Find the files in the view that may contain the name: by trigrams, or all files if it is too short for them."""
-        view, store, name = self._view, self._view.store, self.target.name
+        view, store, name = self.view, self.view.store, self.target.name
         allowed = None
         if store.features().fuzzy and (expression := build_trigram_query(name)):
             allowed = set(store.postings.find_documents(expression))
@@ -183,7 +183,7 @@ class PlaceFinder:
 
     def _parse_tokens(self, document: DocumentRow, catalog: Catalog, is_code: bool) -> tuple[TokensRead, int]:
         """Parse the tokens of the name in a file; returns also their size in memory. The text is kept only if it has the name."""
-        text, name = read_text(document, self._view.store), self.target.name
+        text, name = read_text(document, self.view.store), self.target.name
         functions = list[tuple[int, int]]()
         if is_code and document.stamp.size > SMALLEST and name.encode() in text.utf8:
             definitions = (d for d in catalog.read_facts(document.id).definitions if d.kind in ("function", "method"))
@@ -235,7 +235,7 @@ class PlaceFinder:
         fields, name = dict[tuple[object, str], NamedNode](), self.target.name
         for document, holder, start, line in self.declared:
             fields[document.repository, holder] = fields.get((document.repository, holder)) or replace(
-                self._view.name_node(make_document_node(document.id)),
+                self.view.name_node(make_document_node(document.id)),
                 kind="field",
                 name=name,
                 qualified_name=f"{holder}.{name}" if holder else name,

@@ -55,6 +55,7 @@ class Link(NamedTuple):
 
 LinkReader = Callable[[Sequence[Node]], Mapping[Node, Sequence[Link]]]
 """A function from nodes to the links of each in order of output, with one query to the store."""
+RelationLister = Callable[[Node, int], Iterable[Relation]]  # From a node and a depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ def find_reachable(
     links: dict[Node, Sequence[Link]] = {}
     first: dict[Node, tuple[Node, Link]] = {}
     depths = dict.fromkeys(starts, 0)
-    ring = sorted(depths, key=view.order)
+    ring = sorted(depths, key=view.order_node)
     for hop in range(1, depth + 1):
         read = read_links(ring)
         links.update({node: read.get(node, ()) for node in ring})
@@ -94,29 +95,26 @@ def find_reachable(
                     depths[link.node] = hop
                     first[link.node] = (node, link)
                     new[link.node] = None
-        ring = sorted(new, key=view.order)
+        ring = sorted(new, key=view.order_node)
         if not ring or not new.keys().isdisjoint(until):
             break
     return Reach(tuple(starts), links, first, depths)
 
 
 def list_tree(
-    view: GraphView,
-    reached: Reach,
-    outgoing: bool,
-    list_more: Callable[[Node, int], Iterable[Relation]] = lambda node, depth: (),
+    view: GraphView, reached: Reach, outgoing: bool, list_more: RelationLister = lambda node, depth: ()
 ) -> list[Relation]:
     """List the lines of a tree. A node's links are listed where it was first reached; elsewhere it is marked `again`.
 
     `list_more` takes a node and a depth, and returns relations to list at that depth before the node's links.
     """
-    starts = sorted(frozenset(reached.starts), key=view.order)
+    starts = sorted(frozenset(reached.starts), key=view.order_node)
     lines = [line for start in starts for line in list_more(start, 1)]
     roots = dict.fromkeys(link for start in starts for link in reached.links.get(start, ()))
 
     def order(link: Link) -> tuple[object, ...]:
         source = view.name_node(link.edge.source)
-        return (_is_test_link(view, link), *view.order(link.node), source.repository, source.path, link.edge.line)
+        return (_is_test_link(view, link), *view.order_node(link.node), source.repository, source.path, link.edge.line)
 
     # Links of several starts to one node are adjacent. The last entry of the stack is the next line.
     stack = [(1, frozenset(starts), link) for link in sorted(roots, key=order)][::-1]
@@ -195,12 +193,10 @@ def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
         rings = {}
         for node in nodes:
             links = [Link(edge, edge.source) for edge in arriving.get(node, ())]
-            for base in sorted(bases_of.get(node, ()), key=view.order):
+            for base in sorted(bases_of.get(node, ()), key=view.order_node):
                 via = f"overrides {view.name_node(base).qualified_name}"
                 links += [Link(e, e.source, via) for e in arriving.get(base, ()) if e.kind in CALLS]
-            rings[node] = sorted(
-                links, key=lambda link: (_is_test_link(view, link), view.make_edge_sort_key(link.edge))
-            )
+            rings[node] = sorted(links, key=lambda link: (_is_test_link(view, link), view.order_edge(link.edge)))
         return rings
 
     return read_ring
@@ -225,8 +221,8 @@ def make_callee_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
                 links.append(Link(edge, edge.target))
                 others = running.get(edge.target, ()) if edge.kind in CALLS else ()
                 via = f"overrides {view.name_node(edge.target).qualified_name}" if others else ""
-                links += [Link(replace(edge, target=o), o, via) for o in sorted(others, key=view.order)]
-            rings[node] = sorted(links, key=lambda link: (view.order(link.node), *view.make_edge_sort_key(link.edge)))
+                links += [Link(replace(edge, target=o), o, via) for o in sorted(others, key=view.order_node)]
+            rings[node] = sorted(links, key=lambda link: (view.order_node(link.node), *view.order_edge(link.edge)))
         return rings
 
     return read_ring
@@ -255,7 +251,7 @@ def find_path(view: GraphView, first: str, second: str, options: RelationOptions
         goals = frozenset(add_contents(goal.nodes, view, types_too=True))
         reached = find_reachable(view, nodes, make_callee_reader(view, kinds), deepest, goals)
         ends = [node for node in reached.first if node in goals]
-        nearest = min(ends, key=lambda node: (reached.depth[node], view.order(node)), default=None)
+        nearest = min(ends, key=lambda node: (reached.depth[node], view.order_node(node)), default=None)
         return reached, reached.trace_path(nearest) if nearest is not None else []
 
     reached, links = find_shortest(*starts)
@@ -285,7 +281,7 @@ def find_impact(view: GraphView, target: str, options: RelationOptions) -> Relat
 
     reached = find_reachable(view, nodes, read_ring, options.depth or IMPACT_DEPTH)
     relations = []
-    for node in sorted(reached.first, key=lambda node: (reached.depth[node], view.order(node))):
+    for node in sorted(reached.first, key=lambda node: (reached.depth[node], view.order_node(node))):
         _, link = reached.first[node]
         relations.append(view.make_relation(link.edge, False, reached.depth[node], link.via))
     relations.sort(key=lambda r: r.test)
@@ -388,7 +384,7 @@ def _list_overrides(view: GraphView, node: Node, depth: int, outgoing: bool) -> 
     """List relations to the members that a type's members override."""
     members = [e.target for e in derive_contents(view.store, [node])]
     edges = dict.fromkeys(map(_drop_line, view.find_edges_from(members, {"overrides"}, anywhere=True)))
-    return [view.make_relation(edge, outgoing, depth) for edge in sorted(edges, key=view.make_edge_sort_key)]
+    return [view.make_relation(edge, outgoing, depth) for edge in sorted(edges, key=view.order_edge)]
 
 
 def _list_unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence[str]) -> Iterator[Relation]:

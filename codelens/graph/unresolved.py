@@ -130,4 +130,4 @@ class UnresolvedUses:
         return [use for use in uses if not self._kinds or KIND_OF_USE[use.kind] in self._kinds]
 
     def _order(self, document: DocumentId) -> tuple[object, ...]:
-        return self._view.order(make_document_node(document))
+        return self._view.order_node(make_document_node(document))

@@ -181,7 +181,7 @@ class GraphView:
             self.read_nodes([node])
         return self._named[node]
 
-    def order(self, node: Node) -> tuple[bool, str, str, int, str, str]:
+    def order_node(self, node: Node) -> tuple[bool, str, str, int, str, str]:
         """Sort key of nodes: by content."""
         return self.name_node(node).content_order()
 
@@ -270,14 +270,14 @@ class GraphView:
     def find_edges_from(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
         """Find edges that begin at these nodes and end in the files of the question (or `anywhere`), sorted by target."""
         edges = self._select_edges(read_outgoing(self.store, nodes, kinds), True, anywhere)
-        return sorted(edges, key=lambda e: (*self.order(e.target), e.kind, *self.order(e.source), e.line))
+        return sorted(edges, key=lambda e: (*self.order_node(e.target), e.kind, *self.order_node(e.source), e.line))
 
     def find_edges_to(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
         """Find edges that end at these nodes and begin in the files of the question (or `anywhere`), sorted by source."""
         wanted = list(nodes)
         edges = read_incoming(self.store, wanted, kinds)
         edges += [e for node in wanted for e in self._added.get(node, ()) if not kinds or e.kind in kinds]
-        return sorted(self._select_edges(edges, False, anywhere), key=self.make_edge_sort_key)
+        return sorted(self._select_edges(edges, False, anywhere), key=self.order_edge)
 
     def add_edges(self, edges: Iterable[Edge]) -> None:
         """Add edges that are not stored, so that `find_edges_to` finds them."""
@@ -299,9 +299,9 @@ class GraphView:
         """True if the question includes this document."""
         return self._allowed is None or document in self._allowed
 
-    def make_edge_sort_key(self, edge: Edge) -> tuple[object, ...]:
+    def order_edge(self, edge: Edge) -> tuple[object, ...]:
         """Sort key of edges: by source, line, kind and target."""
-        return (*self.order(edge.source), edge.line, edge.kind, *self.order(edge.target))
+        return (*self.order_node(edge.source), edge.line, edge.kind, *self.order_node(edge.target))
 
     # Results
 
@@ -433,7 +433,7 @@ def add_contents(nodes: Iterable[Node], view: GraphView, types_too: bool) -> lis
         ring = [n for n in ring if is_unit(n) and (types_too or view.name_node(n).kind not in TYPE_KINDS)]
         ring = [e.target for e in derive_contents(view.store, ring) if e.target not in contents]
         contents.update(dict.fromkeys(ring))
-    return sorted(contents, key=view.order)
+    return sorted(contents, key=view.order_node)
 
 
 def _find_nodes(target: UserTarget, view: GraphView) -> ResolvedTarget:

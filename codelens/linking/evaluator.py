@@ -317,8 +317,8 @@ class Evaluator:
             return None
         if not name or name == "*":
             return Value("module", module=module, tier="import")
-        if name == "default" and (default := self._find_default(module)):
-            return default
+        if name == "default":
+            return self._find_default(module)
         exported = self.find_export(module, name)
         return exported.replace_tier("import") if exported else None
 
