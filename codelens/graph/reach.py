@@ -12,16 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from codelens.graph.targets import ResolvedTarget, resolve_start
 from codelens.graph.unresolved import KIND_OF_USE, MOST_FILES, UnresolvedUses
 from codelens.graph.view import (
     GraphView,
-    ResolvedTarget,
     add_contents,
     derive_contents,
     find_overridden,
     find_overriding,
     make_external,
-    resolve_start,
 )
 from codelens.lang.registry import languages
 from codelens.model.code import TYPE_KINDS, DocumentId

@@ -7,26 +7,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from codelens.errors import TargetError
+from codelens.graph.certainty import TIER_OF_CERTAINTY, Target
 from codelens.graph.meanings import FIELD
-from codelens.graph.places import (
-    TIER_OF_CERTAINTY,
-    NamedPlace,
-    PlaceFinder,
-    Target,
-    find_named_unit,
-    find_nearby,
-    make_target,
-)
+from codelens.graph.places import NamedPlace, PlaceFinder, find_named_unit, find_nearby, make_target
+from codelens.graph.targets import NameOnLine, ResolvedTarget, make_answer, read_name_on_line, resolve_start
 from codelens.graph.unresolved import KIND_OF_USE, UnresolvedUses
-from codelens.graph.view import (
-    GraphView,
-    NameOnLine,
-    ResolvedTarget,
-    make_answer,
-    make_external,
-    read_name_on_line,
-    resolve_start,
-)
+from codelens.graph.view import GraphView, make_external
 from codelens.lang.registry import is_prose
 from codelens.lang.tokens import Role
 from codelens.model.code import TYPE_KINDS, Span, UnitRow

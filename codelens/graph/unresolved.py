@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from codelens.graph.view import GraphView, ResolvedTarget, add_contents, make_answer, make_external
+from codelens.graph.targets import ResolvedTarget, make_answer
+from codelens.graph.view import GraphView, add_contents, make_external
 from codelens.lang.registry import find_family
 from codelens.model.code import CHUNK_KINDS, DocumentId
 from codelens.model.extraction import Reference
