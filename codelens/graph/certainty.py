@@ -62,7 +62,7 @@ class CertaintyJudge:
             return Role.KEY, ONLY_BY_NAME  # a function in an object, whose type may be the target's
         return Role.DECLARATION, ONLY_BY_NAME if definition.id in target.family else ANOTHER
 
-    def judge(self, meaning: TokenMeaning) -> str:
+    def judge_token(self, meaning: TokenMeaning) -> str:
         """Judge a token: SURE, LIKELY or ONLY_BY_NAME if it may mean the target, else ANOTHER or A_LOCAL."""
         target, token, role = self._target, meaning.token, meaning.token.role
         if role in (Role.NAME, Role.TEXT):

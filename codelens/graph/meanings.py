@@ -134,7 +134,7 @@ class NameReader:
         self.steps = 0  # Tokens examined so far, for tests that limit them
 
     @classmethod
-    def read_at(
+    def read_name_at(
         cls, resolver: Resolver, document: DocumentRow, text: TextMap, place: int
     ) -> tuple[Self, TokenMeaning] | None:
         """Read the name at a byte of the text; returns (reader, meaning), or None if there is no name."""
@@ -146,11 +146,11 @@ class NameReader:
                 name = word.decode("utf-8", "replace")
                 for token in lang_tokens.find_tokens(utf8, document.language, name, place=place)[0]:
                     names = cls(resolver, document, text, name)
-                    meaning = names.read(token)
-                    return names, meaning if meaning.is_known else names.guess(meaning) or meaning
+                    meaning = names.read_meaning(token)
+                    return names, meaning if meaning.is_known else names.guess_meaning(meaning) or meaning
         return None
 
-    def read(self, token: NameToken) -> TokenMeaning:
+    def read_meaning(self, token: NameToken) -> TokenMeaning:
         """Find the meaning of a token; unknown unless imports, scopes or types determine it."""
         start = self.text.to_original(token.start)
         self.steps += 1
@@ -351,7 +351,7 @@ class NameReader:
         text = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
         return self.values.evaluate_expression(text, self.facts, reference.unit, reference.start)
 
-    def guess(self, here: TokenMeaning) -> TokenMeaning | None:
+    def guess_meaning(self, here: TokenMeaning) -> TokenMeaning | None:
         """Guess a few definitions of the name if its meaning is unknown."""
         if here.value is not None or here.token.role in (Role.IMPORT, Role.TEXT, Role.NAME) or is_key(here.token):
             return None
@@ -367,10 +367,10 @@ class NameReader:
         declared, _ = definition.facts.fields.get((definition.qualified, self.name), ((), ()))
         return (definition.facts.file.id, declared[0].start) if declared and definition.kind in TYPE_KINDS else None
 
-    def find_same(self, meaning: TokenMeaning) -> Iterator[NameToken]:
+    def find_same_tokens(self, meaning: TokenMeaning) -> Iterator[NameToken]:
         """Find the tokens in the document's code that have the same meaning."""
         for token in self.tokens:
-            is_same = token == meaning.token or (meaning.is_known and self.read(token).key == meaning.key)
+            is_same = token == meaning.token or (meaning.is_known and self.read_meaning(token).key == meaning.key)
             if is_same and token.role != Role.TEXT:
                 yield token
 

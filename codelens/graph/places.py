@@ -111,7 +111,7 @@ class PlaceFinder:
         for names in self.read_documents():
             for token in names.tokens if not is_prose(names.document.language) else ():
                 if token.bare and token.role not in (Role.IMPORT, Role.TEXT):
-                    meaning = names.read(token)
+                    meaning = names.read_meaning(token)
                     if not meaning.is_known or meaning.key == (PARAMETER, function.id, self.target.name):
                         yield names, meaning
 
@@ -160,14 +160,14 @@ class PlaceFinder:
         judge, text, document = CertaintyJudge(self.target, names), names.text, names.document
         closures = list(_find_closures(self.target, names))
         for token in names.tokens:
-            meaning = names.read(token)
+            meaning = names.read_meaning(token)
             reference, role = meaning.reference, token.role
             if (definition := names.defined.get(reference.start)) is not None:
                 if definition.id == self.target.start:
                     continue
                 role, certainty = judge.judge_definition(definition, token)
             else:
-                certainty = judge.judge(meaning)
+                certainty = judge.judge_token(meaning)
             if token.bare and role in _LEXICAL and closures and not any(a <= token.start < b for a, b in closures):
                 certainty = ANOTHER
             if self.target.fields and certainty == SURE:
@@ -239,7 +239,7 @@ def _find_closures(target: Target, names: NameReader) -> Iterator[tuple[int, int
             yield next(outer, (0, len(text.utf8)))
 
 
-def find_nearby(view: GraphView, document: DocumentRow, name: str, line: int) -> list[NamedPlace]:
+def find_nearby_places(view: GraphView, document: DocumentRow, name: str, line: int) -> list[NamedPlace]:
     """Find the places of a name in the outermost function around a line that has it, or in the whole file."""
     if document.stamp.size > LARGEST:
         return []
@@ -264,7 +264,7 @@ def find_named_unit(view: GraphView, start: ResolvedTarget) -> UnitRow | None:
     return unit if unit is not None and unit.kind not in CHUNK_KINDS and unit.name.isprintable() else None
 
 
-def find_edges(view: GraphView, start: ResolvedTarget) -> Iterator[Edge]:
+def find_unstored_edges(view: GraphView, start: ResolvedTarget) -> Iterator[Edge]:
     """Find edges, as sure as the view asks, from places that name a target without a stored edge, such as indirect calls."""
     unit = find_named_unit(view, start)
     if unit is None:

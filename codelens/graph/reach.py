@@ -153,10 +153,10 @@ def find_callers(view: GraphView, target: str, options: RelationOptions) -> Rela
 
 def resolve_and_read(target: str, view: GraphView) -> ResolvedTarget:
     """Resolve a target, and add to the view the edges to it that only the text of files shows."""
-    from codelens.graph.places import find_edges
+    from codelens.graph.places import find_unstored_edges
 
     start = resolve_start(target, view)
-    view.add_edges(list(find_edges(view, start)))
+    view.add_edges(list(find_unstored_edges(view, start)))
     return start
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from codelens.errors import TargetError
 from codelens.graph.certainty import TIER_OF_CERTAINTY, Target
 from codelens.graph.meanings import FIELD
-from codelens.graph.places import NamedPlace, PlaceFinder, find_named_unit, find_nearby, make_target
+from codelens.graph.places import NamedPlace, PlaceFinder, find_named_unit, find_nearby_places, make_target
 from codelens.graph.targets import NameOnLine, ResolvedTarget, make_answer, read_name_on_line, resolve_start
 from codelens.graph.unresolved import KIND_OF_USE, UnresolvedUses
 from codelens.graph.view import GraphView, make_external
@@ -116,7 +116,7 @@ def find_references(view: GraphView, target: str, options: RelationOptions) -> R
 def _find_nearby_uses(view: GraphView, place: NameOnLine, options: RelationOptions) -> RelationAnswer:
     """Find the places of an unresolved name in the function or file around it."""
     assert place.document is not None
-    near, named = find_nearby(view, place.document, place.name, place.line), make_external(place.name)
+    near, named = find_nearby_places(view, place.document, place.name, place.line), make_external(place.name)
     if not near:
         raise TargetError(f"{place.name} does not occur in {place.document.path}")
     relations = [] if options.sure else [_make_relation(view, use, named, None) for use in near]

@@ -23,7 +23,7 @@ _ALL = re.compile(rb"^__all__[^\[(]*[\[(][^\])]*", re.MULTILINE)
 def find_places_of_local(view: GraphView, names: NameReader, meaning: TokenMeaning) -> Iterator[Place]:
     """Find the places of a local name; for a parameter, also its name in calls. Raises UsageError if a place is uncertain."""
     word, (_, unit, *_) = names.name, meaning.key
-    for token in names.find_same(meaning):
+    for token in names.find_same_tokens(meaning):
         if token.role in (Role.KEY, Role.UNPACK):
             raise UsageError(f"{word} is also the name of a field or argument: it cannot be renamed safely")
         yield names.make_place(token)

@@ -125,7 +125,7 @@ def find_references(name: NameInFile, params: types.ReferenceParams) -> list[typ
     """Find the references to a name, the most certain first."""
     reader, names, with_declarations = name.reader, name.names, params.context.include_declaration
     if name.meaning.is_local:
-        return [reader.locate(*names.make_place(token)) for token in names.find_same(name.meaning)]
+        return [reader.locate(*names.make_place(token)) for token in names.find_same_tokens(name.meaning)]
     locations = find_locations(name) if with_declarations and not name.meaning.is_guess else []
     answer = find_places(name)
     for relation in answer.relations if answer else ():
@@ -136,7 +136,7 @@ def find_references(name: NameInFile, params: types.ReferenceParams) -> list[typ
 
 def find_highlights(name: NameInFile, _: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
     """Find the occurrences of a name in the file that have the same meaning."""
-    tokens = name.names.find_same(name.meaning) if name.meaning.is_known else ()
+    tokens = name.names.find_same_tokens(name.meaning) if name.meaning.is_known else ()
     where, kinds = name.source.to_token_range, types.DocumentHighlightKind
     return [types.DocumentHighlight(where(t), kinds.Write if t.role in WRITTEN else kinds.Read) for t in tokens]
 
@@ -236,7 +236,7 @@ def rename_symbol(name: NameInFile, params: types.RenameParams) -> types.Workspa
         raise UsageError(f"{new!r} is not a name")
     prepare_rename(name, params)
     others = NameReader(name.resolver, names.document, name.source, new)
-    is_taken = any(others.read(token).key == meaning.key for token in others.tokens)
+    is_taken = any(others.read_meaning(token).key == meaning.key for token in others.tokens)
     if is_taken or any(d.facts.members.get(d.container, d.facts.top).get(new) for d in meaning.definitions):
         raise UsageError(f"{new} is defined there already")
     edits = dict[str, list[types.TextEdit]]()
