@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from codelens.graph.meanings import FIELD, LOCAL, MODULE, NameReader, TokenMeaning, is_key
 from codelens.lang.tokens import NameToken, Role
-from codelens.linking.evaluator import VALUES
 from codelens.linking.facts import FUNCTIONS, Definition, load_words, use_dots
 from codelens.linking.imports import find_import
+from codelens.linking.values import VALUES
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Import
 from codelens.model.graph import LIKELY, ONLY_BY_NAME, OUTSIDE, SURE

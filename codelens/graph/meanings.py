@@ -15,10 +15,11 @@ from codelens.lang import tokens as lang_tokens
 from codelens.lang.registry import is_prose
 from codelens.lang.tokens import NameToken, Role
 from codelens.linking.catalog import Catalog
-from codelens.linking.evaluator import VALUES, Evaluator, Value
+from codelens.linking.evaluator import Evaluator
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition
 from codelens.linking.imports import Module, find_import
 from codelens.linking.references import Resolver
+from codelens.linking.values import VALUES, Value
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, RepositoryId, UnitId
 from codelens.model.extraction import Binding, DecodedText, Import, Reference
 from codelens.model.graph import EDGE_OF

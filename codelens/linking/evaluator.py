@@ -1,142 +1,33 @@
 """Evaluate expressions at their place: to a definition, an object of a type, a module, or something outside of the repository.
 
-Names are looked up from the innermost scope outward, and members through the bases of a type. Questions may be circular, so
-each question gets one unit of fuel less than the question that asked it; without fuel the answer is None. An answer thus
-depends only on the repository and the fuel, not on the order of questions. Each question is answered at most FUEL times, so the
-work is linear in the number of questions, which is linear in the size of the text.
+Names are looked up from the innermost scope outward, and members through the bases of a type. Questions may be circular, so they
+take fuel; see codelens/linking/fuel.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import wraps
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
 
-from codelens.linking.catalog import Catalog
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, Key, LinkFacts, load_words
+from codelens.linking.fuel import Questions, cache_with_fuel
 from codelens.linking.imports import Module, find_import, find_module
+from codelens.linking.values import EXTERNAL, HIDDEN, RECEIVER, VALUES, Value
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Binding
 from codelens.text.expressions import parse_type, steps
 
-FUEL = 24  # Depth of nested questions for one reference. 16 and 24 give the same edges on Django and Guava.
-MOST_ANSWERS = 15_000  # Limit of answers kept in memory, at some 500 bytes each
 MOST_BASES = 40  # Limit of types in the lineage of a type
 MOST_MODULES = 100  # Limit of modules through which a name is followed by re-exports and wildcards
-VALUES = ("variable", "constant", "property")  # Kinds of definitions that hold a value, like a field
 END = 1 << 62  # A position after the end of every document
-T = TypeVar("T")
 
 
-class Value(NamedTuple):
-    """The value of an expression, as far as it is known without running the code."""
-
-    how: str
-    """The kind of value: definition; object or field (of the type `definition`); module; holding (a container, with the type of its
-    elements in `text`); external (outside of the repository); hidden (a name bound to something unknown); receiver (the object that
-    a method is called on)."""
-    definition: Definition | None = None
-    module: Module | None = None
-    text: str = ""
-    facts: LinkFacts | None = None
-    unit: int | None = None
-    tier: str = ""
-
-    def replace_tier(self, tier: str) -> Value:
-        """Copy the value with another tier, which tells how it was found."""
-        return self if self.tier == tier else Value(*self[:6], tier)
-
-    @property
-    def as_definition(self) -> Definition | None:
-        """The definition that the value itself is; None if it is an object or a field of one, or something else."""
-        return self.definition if self.how == "definition" else None
-
-    @property
-    def as_type(self) -> Definition | None:
-        """The type of an object; None for other values."""
-        return self.definition if self.how == "object" else None
-
-    def is_definition(self, kinds: Collection[str]) -> bool:
-        """True if the value is a definition of one of these kinds."""
-        return (definition := self.as_definition) is not None and definition.kind in kinds
-
-
-EXTERNAL = Value("external")
-HIDDEN = Value("hidden")
-RECEIVER = Value("receiver")
 _UNKNOWN = ("external", "hidden")
 _RETURNED = ("result",)
 _YIELDED = ("result", "yield")
 
 
-def cache_with_fuel(find: Callable[..., T]) -> Callable[..., T | None]:
-    """Make a method a question: each call takes one unit of fuel, and its answer is kept with the keys that it depends on.
-
-    A caller in another document than the one that the question is about passes that document's path as `home`. Its answer then
-    depends on the document's offers as a whole; `Evaluator.collect_offered_keys` records the keys that these depend on.
-    """
-    name = find.__name__
-
-    @wraps(find)
-    def ask(self: Evaluator, *about: Any, home: str = "") -> T | None:
-        key, catalog = (name, *about), self.catalog
-        answer: T | None
-        if (known := self._answers.get(key)) is not None and known[1] <= self._fuel:
-            answer, needed, keys = known
-            self._needed = max(self._needed, needed)
-            catalog.keys.update((("e", home),) if home else keys)
-            return answer
-        if not self._fuel:
-            self.cut = True
-            return None
-        if (partial := self._cut_answers.get((self._fuel, *key))) is not None:
-            self.cut = True
-            answer, keys = partial
-            catalog.keys.update(keys)
-            return answer
-        outer_keys, outer_needed, outer_cut = catalog.keys, self._needed, self.cut
-        catalog.keys, self._needed, self.cut = set(), 0, False
-        self._fuel -= 1
-        self.steps += 1
-        answer = find(self, *about)
-        self._fuel += 1
-        keys, catalog.keys = catalog.keys, outer_keys
-        if self.cut:
-            self._cut_answers[self._fuel, *key] = answer, keys
-            outer_keys.update(keys)
-            self._needed = outer_needed
-            return answer
-        self._answers[key] = answer, self._needed + 1, keys
-        self._needed, self.cut = max(outer_needed, self._needed + 1), outer_cut
-        outer_keys.update((("e", home),) if home else keys)
-        return answer
-
-    return ask
-
-
-class Evaluator:
+class Evaluator(Questions):
     """An evaluator of the names and expressions of one repository."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self.catalog = catalog
-        self.steps = 0  # Questions answered, without those whose answer was kept
-        self.cut = False  # True if fuel ran out since this was last set to False
-        self._fuel = FUEL
-        self._needed = 0  # Fuel that the current question has used so far
-        self._answers: dict[tuple[object, ...], tuple[Any, int, set[Key]]] = {}
-        """Question → (answer, fuel that it needs, keys that it depends on)."""
-        self._cut_answers: dict[tuple[object, ...], tuple[Any, set[Key]]] = {}
-        """(amount of fuel that did not suffice, question) → (answer with that amount, keys that it depends on)."""
-
-    def forget_answers(self) -> None:
-        """Drop all answers. Asking again gives the same answers."""
-        self._answers.clear()
-        self._cut_answers.clear()
-
-    def trim_answers(self) -> None:
-        """Drop all answers if there are more than MOST_ANSWERS."""
-        if len(self._answers) + len(self._cut_answers) > MOST_ANSWERS:
-            self.forget_answers()
 
     def collect_offered_keys(self, facts: LinkFacts) -> set[Key]:
         """Collect the keys that a document's offers depend on: its results, fields, bases, values and aliases."""

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import xxhash
 
 from codelens.linking.catalog import OWNERS, Catalog
-from codelens.linking.evaluator import FUEL, Evaluator
+from codelens.linking.evaluator import Evaluator
 from codelens.linking.facts import Definition, Key, find_folders, hash_key, load_words
+from codelens.linking.fuel import FUEL
 from codelens.linking.inheritance import Inheritance, describe_owner, find_types_in_folder
 from codelens.linking.precise.indexes import PreciseIndexes, find_meanings, find_other_edges
 from codelens.linking.procedures import Procedures

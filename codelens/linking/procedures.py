@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from codelens.linking.evaluator import Evaluator, Value
+from codelens.linking.evaluator import Evaluator
 from codelens.linking.facts import PROCEDURES, PROTOBUF, Definition, LinkFacts
 from codelens.linking.references import MOST_GUESSES, FoundEdge
+from codelens.linking.values import Value
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Reference
 from codelens.text.expressions import parse_type, steps

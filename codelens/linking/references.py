@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from codelens.linking.evaluator import EXTERNAL, HIDDEN, VALUES, Evaluator, Value
+from codelens.linking.evaluator import Evaluator
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, LinkFacts, load_words
 from codelens.linking.imports import find_import
+from codelens.linking.values import EXTERNAL, HIDDEN, VALUES, Value
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS
 from codelens.model.extraction import Import, Reference
 from codelens.model.graph import EDGE_OF

@@ -10,7 +10,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.linking.evaluator import FUEL
+from codelens.linking.fuel import FUEL
 from codelens.linking.linker import DocumentLinks, Linker
 from codelens.store.store import Store
 from tests.dump import dump
