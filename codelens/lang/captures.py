@@ -290,10 +290,7 @@ def _list_bindings(
 def _list_bases(
     gathered: CaptureCollector, spans: list[tuple[int, int]], references: Sequence[Reference]
 ) -> Iterable[Binding]:
-    """List the base types of the enclosing units, or of the type that a scope extends by name.
-
-    An anonymous class is a scope that is named by its base; its bases belong to no type.
-    """
+    """List the bases of units, or of the type that a scope extends; an anonymous class is a scope named by its base."""
     sharp = {r.start for r in references if _STRENGTH.get(r.kind, 2) > 1}
     named = [(s.outer, s.name) for s in gathered.scopes if s.name is not None and s.region == "scope"]
     scopes = sorted(((o.start_byte, o.end_byte), name.start_byte, decode_node(name)) for o, name in named)

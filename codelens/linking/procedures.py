@@ -134,10 +134,7 @@ class Procedures:
         return [d for d in definitions if d.kind == "interface"]
 
     def _choose_procedures(self, services: Sequence[Definition], name: str, facts: LinkFacts) -> list[Definition]:
-        """Choose the procedures of a name in these services; of several, those in files that the document imports.
-
-        An import may name a .proto file by its file name, its folder, or the last part of its package.
-        """
+        """Choose the procedures of a name in services; of several, those whose file, folder or package is imported."""
         procedures = []
         for service in services:
             members = (self._catalog.find_members(service, spelling) for spelling in _list_spellings(name))

@@ -126,10 +126,7 @@ class Resolver:
         return (FoundEdge(None, "imports", target, one.line, "import") for target in targets)
 
     def _move_into_type(self, facts: LinkFacts, reference: Reference) -> Reference:
-        """Move a reference to a base from outside of its type (a Rust impl, a Swift extension) into that type.
-
-        The type must be in the same file, because a document's edges start in it. Other references are returned unchanged.
-        """
+        """Move a reference to a base from outside of its type (a Rust impl) into that type, if the file defines it."""
         name = facts.adds_to.get(reference.start)
         value = self.values.resolve_type_name(name, facts, reference.unit) if name else None
         if value and value.definition and value.definition.facts is facts and value.definition.kind in TYPE_KINDS:

@@ -164,10 +164,7 @@ def find_indexes(root: Path, limit: int) -> Iterator[IndexFile]:
 
 
 def place_in_tree(folder: str, path: str, known: Container[str]) -> str | None:
-    """Find the path in the tree of a document that an index in `folder` names; None if the tree does not have it.
-
-    Most indexes have paths relative to their project, some have paths relative to the top of the repository.
-    """
+    """Find the path in the tree of a document, which most indexes name relative to their `folder`, some to the root."""
     below = f"{folder}/{path}" if folder else path
     return next((place for place in (below, path) if place in known), None)
 
@@ -359,10 +356,7 @@ def _is_in_import(text: DocumentText, start: int, place: int) -> bool:
 
 
 def store_implementations(store: Store, catalog: Catalog, known: PreciseIndexes) -> None:
-    """Store `implements` and `overrides` edges for the implementations in the indexes.
-
-    They replace the edges that the linker derived for the same pair. A base that a type names already has an edge.
-    """
+    """Store the `implements` and `overrides` edges of indexes, instead of derived ones. A base that is named has one."""
     rows = store.units.read_rows(source for source, _ in known.implementations)
     for pair in sorted(known.implementations):
         source, target = (catalog.read_facts(known.documents_of[unit]).by_id[unit] for unit in pair)
