@@ -146,7 +146,7 @@ MOST_KEPT = 1_000_000  # Bytes of texts whose trees are kept, some 50 MB of memo
 
 
 class SizedCache(Generic[T]):
-    """A cache of the last values, for a server that is asked several questions about the same files. `most` is the sum of sizes."""
+    """A cache of the values used last, up to `most` in sum of their sizes, for a server that is asked about files again."""
 
     def __init__(self, most: int) -> None:
         self._most, self._size, self._lock = most, 0, Lock()

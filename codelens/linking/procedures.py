@@ -62,9 +62,7 @@ class Procedures:
             if holder.id not in services:
                 services[holder.id] = self._list_implemented(holder)
             if procedures := self._choose_procedures(services[holder.id], unit.name, facts):
-                line, tier = self._catalog.find_line(unit), "literal" if len(procedures) == 1 else "ambiguous"
-                for procedure in procedures:
-                    yield FoundEdge(unit.place, "implements_rpc", procedure, line, tier)
+                yield from _make_edges(unit.place, "implements_rpc", procedures, self._catalog.find_line(unit))
         for reference in references:
             is_call = reference.kind == "call" and reference.receiver
             if not is_call or self._names.isdisjoint(_list_spellings(reference.name)):
@@ -74,9 +72,7 @@ class Procedures:
             procedures = self._choose_procedures(services_named, reference.name, facts)
             # In a hand-written wrapper of a stub, the call inside it is the remote one.
             if procedures and not _is_handwritten(self._values.evaluate_expression(reference.receiver, *place)):
-                tier = "literal" if len(procedures) == 1 else "ambiguous"
-                for procedure in procedures:
-                    yield FoundEdge(reference.unit, "consumes_rpc", procedure, reference.line, tier)
+                yield from _make_edges(reference.unit, "consumes_rpc", procedures, reference.line)
 
     def _list_implemented(self, holder: Definition) -> list[Definition]:
         """List the services that a type implements, judging by the names of its bases."""
@@ -150,6 +146,10 @@ class Procedures:
                 fitting += [procedure] if names & words else []
             procedures = fitting or procedures
         return procedures if len(procedures) <= MOST_GUESSES else []
+
+
+def _make_edges(unit: int | None, kind: str, targets: Sequence[Definition], line: int) -> list[FoundEdge]:
+    return [FoundEdge(unit, kind, t, line, "literal" if len(targets) == 1 else "ambiguous") for t in targets]
 
 
 @lru_cache(maxsize=10_000)
