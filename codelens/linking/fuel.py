@@ -40,7 +40,7 @@ def cache_with_fuel(find: Callable[..., T]) -> Callable[..., T | None]:
         if not self._fuel:
             self.cut = True
             return None
-        if (partial := self._cut_answers.get((self._fuel, *key))) is not None:
+        if self._cut_answers and (partial := self._cut_answers.get((self._fuel, *key))) is not None:
             self.cut = True
             answer, keys = partial
             catalog.keys.update(keys)
