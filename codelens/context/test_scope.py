@@ -29,6 +29,7 @@ from codelens.model.graph import (
     ReachingTest,
     ReachingTests,
     RelationAnswer,
+    RelationOptions,
     is_unit,
     make_document_node,
 )
@@ -143,7 +144,7 @@ def find_tests_reaching(view: GraphView, targets: Change | Sequence[str], depth:
     Raises TargetError for an unknown or ambiguous target, UsageError for a change that cannot be read.
     """
     touched, reached, notices = _find_reach(view, targets, depth)
-    unresolved = UnresolvedUses(view, KINDS, listed=False)
+    unresolved = UnresolvedUses(view, "test-scope", KINDS, RelationOptions())
     uses = unresolved.find_uses_of(reached.links)
     notices = (*notices, *view.list_notices(()), *unresolved.list_notices(uses))
     return ReachingTests(touched, _list_tests(view, reached), len(uses), notices, view.info)
@@ -152,7 +153,7 @@ def find_tests_reaching(view: GraphView, targets: Change | Sequence[str], depth:
 def find_unresolved_calls(view: GraphView, targets: Change | Sequence[str], depth: int | None = None) -> RelationAnswer:
     """Find calls that linking could not resolve, by which more tests may reach the change. Raises as `find_tests_reaching`."""
     touched, reached, notices = _find_reach(view, targets, depth)
-    unresolved = UnresolvedUses(view, KINDS, listed=True)
+    unresolved = UnresolvedUses(view, "test-scope", KINDS, RelationOptions(unresolved=True))
     relations = tuple(unresolved.list_relations(unresolved.find_uses_of(reached.links)))
     return RelationAnswer("test-scope", touched, relations, len(relations), len(relations), notices, view.info)
 
@@ -183,7 +184,7 @@ def _find_reach(
         return {n: [*links.get(n, ()), *importers.get(n, ()), *fixtures.find_takers(n)] for n in nodes}
 
     reached = find_reachable(view, starts, read_links, DEPTH if depth is None else depth)
-    return tuple(view.name_node(node) for node in sorted(nodes, key=view.order)), reached, notices
+    return tuple(view.name_node(node) for node in sorted(nodes, key=view.order_node)), reached, notices
 
 
 def _list_tests(view: GraphView, reached: Reach) -> tuple[ReachingTest, ...]:
@@ -192,9 +193,9 @@ def _list_tests(view: GraphView, reached: Reach) -> tuple[ReachingTest, ...]:
     runnable = RunnableTests(view)
     functions: dict[Node, Node] = {}  # Test → the node by which it reaches the change
     files: dict[Node, Node] = {}
-    for node in sorted(reached.depth, key=lambda n: (reached.depth[n], view.order(n))):
+    for node in sorted(reached.depth, key=lambda n: (reached.depth[n], view.order_node(n))):
         document = view.find_document_of(node) if view.is_test(node) else None
-        if document is None or not view.includes(document.id):
+        if document is None or not view.has_document(document.id):
             continue
         if (test := runnable.find_test_around(node)) is not None:
             functions.setdefault(test, node)

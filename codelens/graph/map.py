@@ -40,6 +40,7 @@ DAMPING = 0.85  # The value of Brin and Page
 STEPS = 30
 TOLERANCE = 1e-6  # Smaller changes (L1) do not affect the order that a reader sees
 CHARACTERS_A_TOKEN = 4
+Uses = dict[Node, dict[Node, float]]  # Document or symbol → used symbol → confidence
 
 
 def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] | None = None) -> RepositoryMap:
@@ -61,7 +62,7 @@ def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] |
         for target in targets:
             files_using.setdefault(target, set()).add(home[source])
     used_by = {node: len(files) for node, files in files_using.items()}
-    listed = [n for n in kinds if home[n] not in tests and view.includes(home[n])]
+    listed = [n for n in kinds if home[n] not in tests and view.has_document(home[n])]
     listed = [n for n in listed if used_by.get(n) or (kinds[n] in ALWAYS and mass.get(n))]
     listed.sort(key=lambda n: (home[n] in vendored, -mass.get(n, 0.0)))  # stable: ties by content
     files, tokens = _fill_budget(view, listed, mass, used_by, budget)
@@ -71,11 +72,9 @@ def map_repository(view: GraphView, budget: int, focus: Collection[DocumentId] |
     return RepositoryMap(laid_out, tuple(links), len(listed), budget, tokens, tuple(view.list_notices(())), view.info)
 
 
-def _read_uses(
-    view: GraphView, home: Mapping[Node, DocumentId], apart: Collection[DocumentId]
-) -> dict[Node, dict[Node, float]]:
-    """Read the uses between files, except from files in `apart`: document or symbol → used symbol → confidence."""
-    uses: dict[Node, dict[Node, float]] = {}
+def _read_uses(view: GraphView, home: Mapping[Node, DocumentId], apart: Collection[DocumentId]) -> Uses:
+    """Read the uses between files, except from files in `apart`."""
+    uses: Uses = {}
     for edge in view.store.edges.list_all(MAP_KINDS):
         here, there = home.get(edge.source), home.get(edge.target)
         if here is None or there is None or here == there or here in apart or edge.confidence < RESOLVED:
@@ -86,16 +85,11 @@ def _read_uses(
     return uses
 
 
-def _rank_nodes(
-    uses: Mapping[Node, Mapping[Node, float]], begins: Sequence[Node], order: Sequence[Node]
-) -> dict[Node, float]:
+def _rank_nodes(uses: Uses, begins: Sequence[Node], order: Sequence[Node]) -> dict[Node, float]:
     """Rank nodes by the share of the mass that the walk gives them. Numbering them by content makes rounding independent of ids."""
     place = {node: i for i, node in enumerate(order)}
-    edges = (
-        WeightedEdge(place[source], place[target], sure, "uses")
-        for source, row in uses.items()
-        for target, sure in row.items()
-    )
+    rows = ((place[source], row) for source, row in uses.items())
+    edges = (WeightedEdge(source, place[n], sure, "uses") for source, row in rows for n, sure in row.items())
     seeds = {place[node]: 1.0 for node in begins}
     result = walk(build_adjacency(edges), seeds, 1 - DAMPING, max_steps=STEPS, tolerance=TOLERANCE, stable_steps=0)
     return {order[i]: share for i, share in result.mass.items()}
@@ -116,17 +110,14 @@ def _fill_budget(
             chain.insert(0, outer)
         named = view.name_node(symbol)
         file = files.get((named.repository, named.path), {})
-        new = {
-            node: CentralSymbol(view.name_node(node), mass.get(node, 0.0), used_by.get(node, 0), depth)
-            for depth, node in enumerate(chain)
-            if node not in file
-        }
+        added = [(depth, n) for depth, n in enumerate(chain) if n not in file]
+        new = {n: CentralSymbol(view.name_node(n), mass.get(n, 0.0), used_by.get(n, 0), d) for d, n in added}
         cost = sum(len(central.text) + 1 for central in new.values()) + (0 if file else len(named.path) + 1)
         if characters + cost > room:
             break
         characters += cost
         files.setdefault((named.repository, named.path), {}).update(new)
-    in_order = [{node: file[node] for node in sorted(file, key=view.order)} for file in files.values()]
+    in_order = [{node: file[node] for node in sorted(file, key=view.order_node)} for file in files.values()]
     return in_order, -(-characters // CHARACTERS_A_TOKEN)
 
 
@@ -135,7 +126,7 @@ EXPORTED = (*KINDS, "contains")  # Kinds in a stream by default: all stored kind
 
 def stream_graph(view: GraphView, kinds: Collection[str]) -> GraphStream:
     """Stream the nodes of the files in the view, the edges of these kinds between them, and the externals at their ends."""
-    documents = [d for d in view.list_documents() if view.includes(d.id)]
+    documents = [d for d in view.list_documents() if view.has_document(d.id)]
     numbers: dict[Node, int] = {}
 
     def read_edges(document: DocumentId) -> list[Edge]:
@@ -156,12 +147,8 @@ def stream_graph(view: GraphView, kinds: Collection[str]) -> GraphStream:
 
     def list_links() -> Iterator[GraphLink]:
         for document in documents:
-            edges = [e for e in read_edges(document.id) if e.source in numbers and e.target in numbers]
-            links = (
-                GraphLink(numbers[e.source], numbers[e.target], e.kind, e.line, e.provenance, e.confidence)
-                for e in edges
-                if e.confidence >= view.least
-            )
-            yield from sorted(set(links))
+            edges = (e for e in read_edges(document.id) if e.confidence >= view.least)
+            ends = ((numbers[e.source], numbers[e.target], e) for e in edges if {e.source, e.target} <= numbers.keys())
+            yield from sorted({GraphLink(a, b, e.kind, e.line, e.provenance, e.confidence) for a, b, e in ends})
 
     return GraphStream(list_nodes(), list_links())

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple, Self
 
 from codelens.lang import tokens as lang_tokens
 from codelens.lang.registry import is_prose
-from codelens.lang.tokens import CALL, CATCH, DECLARATION, IMPORT, KEY, NAME, TEXT, TYPE, UNPACK, WRITE, NameToken
+from codelens.lang.tokens import NameToken, Role
 from codelens.linking.catalog import Catalog
-from codelens.linking.evaluator import VALUES, Evaluator, Value
+from codelens.linking.evaluator import Evaluator
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition
 from codelens.linking.imports import Module, find_import
 from codelens.linking.references import Resolver
+from codelens.linking.values import VALUES, Value
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, RepositoryId, UnitId
 from codelens.model.extraction import Binding, DecodedText, Import, Reference
 from codelens.model.graph import EDGE_OF
@@ -29,7 +30,7 @@ from codelens.text.lines import TextMap
 
 _WORD = re.compile(rb"[\w$\x80-\xff]+[?!]?")
 _LOOKS_LIKE_CODE = re.compile(r"_|[a-z][A-Z]")
-_KINDS = {CALL: "call", TYPE: "type", CATCH: "type", DECLARATION: "type"}
+_KINDS = {Role.CALL: "call", Role.TYPE: "type", Role.CATCH: "type", Role.DECLARATION: "type"}
 """Role of a token → kind of the reference that the linker evaluates; `use` for other roles."""
 _TAGGED = re.compile(rb"\b(?:struct|union|enum)\s+\Z")
 UNIT, FIELD, PARAMETER, LOCAL, IMPORTED, MODULE = "unit", "field", "parameter", "local", "import", "module"
@@ -55,18 +56,23 @@ class TokenMeaning(NamedTuple):
         return self.key[0] != ""
 
     @property
+    def field_holder(self) -> Definition | None:
+        """The type that declares the field which the name means; None if it is not a field."""
+        return self.holder if self.key[0] == FIELD else None
+
+    @property
     def is_local(self) -> bool:
         """True if the name means this only in its file."""
         return self.key[0] in (LOCAL, IMPORTED)
 
-    def define(self, definitions: Sequence[Definition], is_guess: bool = False) -> Self | None:
+    def assign_units(self, definitions: Sequence[Definition], is_guess: bool = False) -> Self | None:
         """Copy this token with definitions as its meaning; None if there are no definitions."""
         if not definitions:
             return None
         key = (UNIT, *sorted(d.id for d in definitions))
         return self._replace(key=key, definitions=definitions, is_guess=is_guess or len(definitions) > 1)
 
-    def take_field(self, owner: Definition | None) -> Self | None:
+    def assign_field(self, owner: Definition | None) -> Self | None:
         """Copy this token with a field as its meaning, at its declaration or first assignment; None if there is no such field."""
         name = self.reference.name
         if owner is None or (owner.qualified, name) not in owner.facts.fields:
@@ -75,7 +81,7 @@ class TokenMeaning(NamedTuple):
         places = [(owner.facts.file.id, b.start) for b in (declared or assigned)[:1]]
         return self._replace(key=(FIELD, owner.id, name), declared=places, holder=owner)
 
-    def take_module(self, module: Module | None) -> Self | None:
+    def assign_module(self, module: Module | None) -> Self | None:
         """Copy this token with a module as its meaning; None if the module has no files."""
         documents = module.documents if module else ()
         return self._replace(key=(MODULE, *documents), declared=[(d, 0) for d in documents]) if documents else None
@@ -86,7 +92,7 @@ def find_resolver(store: Store, repository: RepositoryId, resolvers: dict[Reposi
     if repository not in resolvers:
         resolvers[repository] = Resolver(Evaluator(Catalog(store, repository)))
     resolver: Resolver = resolvers[repository]
-    resolver.values.forget() if resolver.catalog.trim() else resolver.values.trim()
+    resolver.values.forget_answers() if resolver.catalog.trim_cache() else resolver.values.trim_answers()
     return resolver
 
 
@@ -98,46 +104,39 @@ def read_text(document: DocumentRow, store: Store) -> TextMap:
 
 def is_key(token: NameToken) -> bool:
     """True for a key that names a field or parameter. The keys of a map are expressions instead."""
-    return token.role == KEY and (token.bare or bool(token.holder)) and not token.holder.startswith(("map[", "["))
+    return token.role == Role.KEY and (token.bare or bool(token.holder)) and not token.holder.startswith(("map[", "["))
 
 
 class NameReader:
     """A reader of the meanings that the tokens of one name have in one document."""
 
     def __init__(
-        self,
-        store: Store,
-        resolver: Resolver,
-        document: DocumentRow,
-        text: TextMap,
-        name: str,
-        tokens: Sequence[NameToken] | None = None,
+        self, resolver: Resolver, document: DocumentRow, text: TextMap, name: str, tokens: Sequence[NameToken] = ()
     ) -> None:
+        """Without `tokens`, those of the name in the text are read."""
+        store = resolver.catalog.store
         self.document, self.text, self.name, self._store, self._resolver = document, text, name, store, resolver
-        self.tokens = lang_tokens.find_tokens(text.utf8, document.language, name)[0] if tokens is None else tokens
+        self.tokens = tokens or lang_tokens.find_tokens(text.utf8, document.language, name)[0]
         self.values, self.facts = resolver.values, resolver.catalog.read_facts(document.id)
         self.language = self.facts.file.language
         rows = store.units.read_rows([UnitId(d.id) for d in self.facts.definitions if d.name == name])
         self.defined = {row.name_start: self.facts.by_id[row.id] for row in rows.values()}
         """Start of a definition's name → the definition, for each definition with this name."""
-        self._stored = {
-            reference.start: reference for reference in store.references.list_in_document(document.id, name)
-        }
+        self._stored = {use.start: use for use in store.references.list_in_document(document.id, name)}
         self._symbols = [d for d in self.facts.definitions if d.kind not in CHUNK_KINDS]
         fields = self.facts.fields.items()
         self.field_starts = {b.start: holder for (holder, of), (declared, _) in fields if of == name for b in declared}
         """Start of each declaration of a field with this name → qualified name of its type."""
         roles = {text.to_original(token.start): token.role for token in self.tokens}
         declares = self.language.assignment_declares and "global" not in roles.values()
-        self.unpacked = {start for start, role in roles.items() if role == UNPACK}
-        self._assigned = set() if declares else {start for start, role in roles.items() if role == WRITE}
+        self.unpacked = {start for start, role in roles.items() if role == Role.UNPACK}
+        self._assigned = set() if declares else {start for start, role in roles.items() if role == Role.WRITE}
         """Places that assign a value to the name without declaring it."""
-        self.steps = 0
-        """Tokens examined so far, for tests that limit them."""
+        self.steps = 0  # Tokens examined so far, for tests that limit them
 
     @classmethod
-    def read_at(
-        cls, store: Store, resolver: Resolver, document: DocumentRow, text: TextMap, place: int
+    def read_name_at(
+        cls, resolver: Resolver, document: DocumentRow, text: TextMap, place: int
     ) -> tuple[Self, TokenMeaning] | None:
         """Read the name at a byte of the text; returns (reader, meaning), or None if there is no name."""
         utf8 = text.utf8
@@ -147,12 +146,12 @@ class NameReader:
             for word in words if match.start() <= place <= match.end() else ():
                 name = word.decode("utf-8", "replace")
                 for token in lang_tokens.find_tokens(utf8, document.language, name, place=place)[0]:
-                    names = cls(store, resolver, document, text, name)
-                    meaning = names.read(token)
-                    return names, meaning if meaning.is_known else names.guess(meaning) or meaning
+                    names = cls(resolver, document, text, name)
+                    meaning = names.read_meaning(token)
+                    return names, meaning if meaning.is_known else names.guess_meaning(meaning) or meaning
         return None
 
-    def read(self, token: NameToken) -> TokenMeaning:
+    def read_meaning(self, token: NameToken) -> TokenMeaning:
         """Find the meaning of a token; unknown unless imports, scopes or types determine it."""
         start = self.text.to_original(token.start)
         self.steps += 1
@@ -162,8 +161,8 @@ class NameReader:
         line = self.text.find_line_column(token.start)[0]
         here = TokenMeaning(token, Reference(kind, self.name, receiver, unit.place if unit else None, start, line))
         if start in self.defined:
-            return here.define([self.defined[start]]) or here
-        if token.role not in (TEXT, NAME, IMPORT) and not is_key(token) and (token.bare or receiver):
+            return here.assign_units([self.defined[start]]) or here
+        if token.role not in (Role.TEXT, Role.NAME, Role.IMPORT) and not is_key(token) and (token.bare or receiver):
             here = here._replace(value=self._evaluate(here))
         return next((meaning for meaning in self._find_meanings(here) if meaning), here)
 
@@ -172,7 +171,6 @@ class NameReader:
         return reference.start in self._stored
 
     def _find_unit(self, start: int) -> Definition | None:
-        """Find the innermost definition around a place."""
         before = bisect_right(self._symbols, start, key=attrgetter("start"))
         unit: Definition | None = self._symbols[before - 1] if before else None
         while unit is not None and (start >= unit.end or unit.kind in CHUNK_KINDS):
@@ -192,28 +190,29 @@ class NameReader:
     def _find_meanings(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
         """Find the possible meanings of a name, the surest first."""
         token, reference = here.token, here.reference
-        if token.role == IMPORT or any(one.line == reference.line for one in self.facts.imports):
+        if token.role == Role.IMPORT or any(one.line == reference.line for one in self.facts.imports):
             yield self.find_imported(here, sorted(self.facts.imports, key=lambda one: abs(one.line - reference.line)))
-        if token.role == IMPORT:
+        if token.role == Role.IMPORT:
             return
-        if token.role in (TEXT, NAME):
+        if token.role in (Role.TEXT, Role.NAME):
             if is_prose(self.document.language) or _LOOKS_LIKE_CODE.search(self.name):
                 mentioned = self._resolver.catalog.find_anywhere(self.name, reference.receiver.rpartition(".")[2])
                 code = [d for d in mentioned if not is_prose(d.facts.file.language.name)]
-                yield here.define(code, is_guess=True) if len(code) == 1 else None
+                yield here.assign_units(code, is_guess=True) if len(code) == 1 else None
             return
-        if token.role == DECLARATION and not token.holder:  # a typedef in C, with the name of its struct
-            yield here.define([d for d in self.facts.top.get(self.name, ()) if d.kind in TYPE_KINDS][:1])
+        if token.role == Role.DECLARATION and not token.holder:  # a typedef in C, with the name of its struct
+            yield here.assign_units([d for d in self.facts.top.get(self.name, ()) if d.kind in TYPE_KINDS][:1])
         if holder := self.field_starts.get(reference.start, ""):
-            yield here.take_field(next((d for d in self._symbols if d.qualified == holder), None))
+            yield here.assign_field(next((d for d in self._symbols if d.qualified == holder), None))
         if is_key(token):
             yield from self._find_key_meanings(here) if token.holder else ()
         elif token.bare and not token.receiver:
             yield self._find_local(here)
-        value = here.value
-        if value is not None and value.definition is not None and value.how in ("definition", "field"):
-            owner = value.definition if value.how == "field" else self._find_type_with_field(value.definition, here)
-            yield here.take_field(owner) if owner else here.define([value.definition])
+        if (value := here.value) is not None and value.how == "field":
+            yield here.assign_field(value.definition)
+        elif value is not None and value.as_definition is not None:
+            owner = self._find_type_with_field(value.as_definition, here)
+            yield here.assign_field(owner) if owner else here.assign_units([value.as_definition])
         if not is_key(token) and (token.bare or reference.receiver):
             yield from self._find_other_meanings(here)
 
@@ -225,32 +224,31 @@ class NameReader:
             if self.name in (one.name, one.alias) and (module := find_import(catalog, self.facts, one)):
                 value = self.values.resolve_in_module(module, one.name)
                 if value is not None:
-                    is_definition = value.definition is not None and value.how == "definition"
                     return (
-                        here.define([value.definition])
-                        if is_definition and value.definition
-                        else here.take_module(value.module)
+                        here.assign_units([value.as_definition])
+                        if value.as_definition
+                        else here.assign_module(value.module)
                     )
                 for owner in self._find_types(module):  # a member of an enum
-                    if meaning := here.take_field(self.values.find_declarer(owner, self.name)):
+                    if meaning := here.assign_field(self.values.find_declarer(owner, self.name)):
                         return meaning
             if self.name in parts and one.line == line:
                 if self.language.modules == "crate":  # use Color::*, in a function
                     value = self.values.resolve_type_name(self.name, self.facts, here.reference.unit)
                     if value and value.definition and value.definition.kind in TYPE_KINDS:
-                        return here.define([value.definition])
+                        return here.assign_units([value.definition])
                 part = one._replace(module="".join(parts[: parts.index(self.name) + 1]))
                 module = find_import(catalog, self.facts, part) or find_import(catalog, self.facts, one)
                 is_type = module is not None and module.within.rpartition(".")[2] == self.name
-                return (here.define(self._find_types(module)[:1]) if is_type and module else None) or here.take_module(
-                    module
-                )
+                return here.assign_units(self._find_types(module)[:1] if is_type else ()) or here.assign_module(module)
         return None
 
-    def _find_types(self, module: Module) -> list[Definition]:
+    def _find_types(self, module: Module | None) -> list[Definition]:
         """Find the types that the module itself stands for, like an enum in Rust."""
+        if module is None or not module.within:
+            return []
         types = (t for document in module.documents for t in self.values.catalog.read_facts(document).types)
-        return [owner for owner in types if owner.qualified == module.within] if module.within else []
+        return [owner for owner in types if owner.qualified == module.within]
 
     def _find_key_meanings(self, here: TokenMeaning) -> Iterator[TokenMeaning | None]:
         """Find the meanings of a key: a parameter of the called function or constructor, else a field or member of the type."""
@@ -262,11 +260,9 @@ class NameReader:
             return
         functions: list[Definition | None] = [owner]
         if owner.kind not in FUNCTIONS:
-            here = here._replace(holder=owner)
-            constructors = [
-                values.resolve_member(Value("object", owner), c) for c in owner.facts.file.language.constructors
-            ]
-            functions = [found.definition for found in constructors if found]
+            here, names = here._replace(holder=owner), owner.facts.file.language.constructors
+            constructors = [values.resolve_member(Value("object", owner), name) for name in names]
+            functions = [constructor.definition for constructor in constructors if constructor]
         for function in filter(None, functions):
             if self.language.kin == "ecmascript":  # a key of an object that is an argument
                 yield from self._find_in_parameters(here, function)
@@ -275,41 +271,40 @@ class NameReader:
                 yield here._replace(key=(PARAMETER, function.id, self.name), declared=declared, is_guess=True)
         if owner.kind in FUNCTIONS:
             return
-        yield here.take_field(values.find_declarer(owner, self.name))
-        yield here.define(self._resolver.catalog.find_members(owner, self.name))
+        yield here.assign_field(values.find_declarer(owner, self.name))
+        yield here.assign_units(self._resolver.catalog.find_members(owner, self.name))
         # An embedded struct of Go is a field with its name.
         bases = (base.definition for base in values.list_bases(owner))
-        yield here.define([base for base in bases if base is not None and base.name == self.name])
+        yield here.assign_units([base for base in bases if base is not None and base.name == self.name])
         yield here
 
     def _find_in_parameters(self, here: TokenMeaning, function: Definition) -> Iterator[TokenMeaning | None]:
         """Find the fields and members with this name in the types of a function's parameters."""
         for binding in function.facts.bindings.get(function.place, ()):
             if binding.how == "type" and binding.name and "." not in binding.name:
-                type_ = self.values.evaluate_type(binding.text, function.facts, function.place)
-                if type_ is not None and type_.how == "object" and (owner := type_.definition) is not None:
-                    yield here._replace(holder=owner).take_field(self.values.find_declarer(owner, self.name))
-                    yield here._replace(holder=owner).define(self._resolver.catalog.find_members(owner, self.name))
+                value = self.values.evaluate_type(binding.text, function.facts, function.place)
+                if value is not None and (owner := value.as_type) is not None:
+                    yield here._replace(holder=owner).assign_field(self.values.find_declarer(owner, self.name))
+                    yield here._replace(holder=owner).assign_units(
+                        self._resolver.catalog.find_members(owner, self.name)
+                    )
 
     def _find_local(self, here: TokenMeaning) -> TokenMeaning | None:
         """Find the meaning of a name that an enclosing function defines, declares, or has as its receiver."""
         start = here.reference.start
-        around: Definition | None = self.facts.definitions[u] if (u := here.reference.unit) is not None else None
-        while around is not None:
+        for around in self.facts.list_enclosing(here.reference.unit):
             if definitions := self.facts.locals.get(around.place, {}).get(self.name):
-                return here.define(definitions[-1:])
+                return here.assign_units(definitions[-1:])
             bound = self.facts.find_bindings(around.place, self.name, start) if around.kind not in HOLDERS else ()
             if declaring := [binding for binding in bound if binding.start not in self._assigned]:
                 return self._find_bound(here, around.place, declaring)
             if around.kind not in HOLDERS and self.name in self.language.self_names:
                 body = self._store.units.read_rows([UnitId(around.id)])[UnitId(around.id)].body_start
                 first, last = map(self.text.to_utf8, (around.start, body))
-                for receiver, _ in lang_tokens.find_name(
-                    self.text.utf8[first:last], self.name
-                ):  # in the head of a method
+                head = self.text.utf8[first:last]  # of a method, with its receiver
+                for receiver, _ in lang_tokens.find_name(head, self.name):
                     declared = [(self.document.id, self.text.to_original(first + receiver))]
                     return here._replace(key=(LOCAL, around.place, 0), declared=declared)
-            around = around.parent
         return None
 
     def _find_bound(self, here: TokenMeaning, unit: int | None, bound: Sequence[Binding]) -> TokenMeaning:
@@ -342,14 +337,14 @@ class NameReader:
             bound = self.facts.find_bindings(None, self.name, start)
             bound = [b for b in bound if b.start not in self._assigned] or bound
             yield self._find_bound(here, None, bound) if bound else None
-            if result and result.definition and result.how == "object" and self.name in self.language.self_names:
-                yield here.define([result.definition], is_guess=True)  # the object's type
-        yield here.take_module(result.module) if result and result.how == "module" else None
+            if result and result.as_type and self.name in self.language.self_names:
+                yield here.assign_units([result.as_type], is_guess=True)
+        yield here.assign_module(result.module) if result and result.how == "module" else None
         imported = self.facts.names.get(self.name) if token.bare else None
         if imported is not None and imported.start < start:
             yield here._replace(key=(IMPORTED, self.name), declared=[(self.document.id, imported.start)])
         elif token.bare and here.value is not None:  # a type with the name of a field around it
-            yield here.define(self.facts.top.get(self.name, ())[-1:])
+            yield here.assign_units(self.facts.top.get(self.name, ())[-1:])
 
     def evaluate(self, here: TokenMeaning) -> Value | None:
         """Evaluate the expression that ends with the name."""
@@ -357,13 +352,13 @@ class NameReader:
         text = f"{reference.receiver}.{reference.name}" if reference.receiver else reference.name
         return self.values.evaluate_expression(text, self.facts, reference.unit, reference.start)
 
-    def guess(self, here: TokenMeaning) -> TokenMeaning | None:
+    def guess_meaning(self, here: TokenMeaning) -> TokenMeaning | None:
         """Guess a few definitions of the name if its meaning is unknown."""
-        if here.value is not None or here.token.role in (IMPORT, TEXT, NAME) or is_key(here.token):
+        if here.value is not None or here.token.role in (Role.IMPORT, Role.TEXT, Role.NAME) or is_key(here.token):
             return None
         edges = self._resolver.find_edges(self.facts, here.reference)
         definitions = dict.fromkeys(e.target for e in edges if isinstance(e.target, Definition))
-        return here.define(list(definitions)[:MOST_GUESSES], is_guess=True)
+        return here.assign_units(list(definitions)[:MOST_GUESSES], is_guess=True)
 
     def find_typedef(self, meaning: TokenMeaning) -> tuple[int, int] | None:
         """Find the (document, start) of the typedef that a C type's name means, unless it follows `struct` or the like."""
@@ -373,11 +368,11 @@ class NameReader:
         declared, _ = definition.facts.fields.get((definition.qualified, self.name), ((), ()))
         return (definition.facts.file.id, declared[0].start) if declared and definition.kind in TYPE_KINDS else None
 
-    def find_same(self, meaning: TokenMeaning) -> Iterator[NameToken]:
+    def find_same_tokens(self, meaning: TokenMeaning) -> Iterator[NameToken]:
         """Find the tokens in the document's code that have the same meaning."""
         for token in self.tokens:
-            is_same = token == meaning.token or (meaning.is_known and self.read(token).key == meaning.key)
-            if is_same and token.role != TEXT:
+            is_same = token == meaning.token or (meaning.is_known and self.read_meaning(token).key == meaning.key)
+            if is_same and token.role != Role.TEXT:
                 yield token
 
     def make_place(self, token: NameToken) -> tuple[int, int, int]:
@@ -386,15 +381,14 @@ class NameReader:
 
     def find_type(self, meaning: TokenMeaning) -> Definition | None:
         """Find the type of a name's value or of a function's result; a type itself is returned unchanged."""
-        if meaning.key[0] == FIELD and meaning.holder is not None:
-            value = self.values.resolve_field(meaning.holder, self.name)
+        if holder := meaning.field_holder:
+            value = self.values.resolve_field(holder, self.name)
         elif not meaning.definitions:
             value = self.evaluate(meaning)
         elif (definition := meaning.definitions[0]).kind in TYPE_KINDS:
             return definition
+        elif definition.kind in VALUES:
+            value = self.values.read_value(definition)
         else:
-            function = Value("definition", definition)
-            value = (
-                self.values.read_value(definition) if definition.kind in VALUES else self.values.evaluate_call(function)
-            )
-        return value.definition if value is not None and value.how == "object" else None
+            value = self.values.evaluate_call(Value("definition", definition))
+        return value.as_type if value is not None else None

@@ -1,60 +1,30 @@
 """Find every place that names a definition, and how sure it is that the definition is meant.
 
-The text index shows which files have the name. Their tokens are read again from the snapshot and judged by the linker's scopes,
-imports and types: each means this definition, another one, a local variable, or nothing certain. So the list is complete by
-construction; stored edges only add lines on which the definition has another name.
+The text index shows which files have the name. Their tokens are read again from the snapshot and judged one by one, so the list is
+complete by construction; stored edges only add lines on which the definition has another name.
 """
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from threading import Lock
+from functools import partial
 from typing import NamedTuple
 
-from codelens.graph.meanings import (
-    FIELD,
-    LOCAL,
-    MODULE,
-    PARAMETER,
-    NameReader,
-    TokenMeaning,
-    find_resolver,
-    is_key,
-    read_text,
-)
-from codelens.graph.view import GraphView, ResolvedTarget, find_overridden, find_overriding, read_incoming
-from codelens.lang.registry import Language, find_family, is_prose, languages
-from codelens.lang.tokens import (
-    CALL,
-    DECLARATION,
-    DEFINITION,
-    IMPORT,
-    KEY,
-    NAME,
-    TEXT,
-    TYPE,
-    UNPACK,
-    WRITE,
-    NameToken,
-    find_tokens,
-)
-from codelens.lang.tokens import (
-    PARAMETER as PARAMETER_ROLE,
-)
+from codelens.graph.certainty import A_LOCAL, ANOTHER, SEVERAL, TIER_OF_CERTAINTY, CertaintyJudge, Target
+from codelens.graph.meanings import FIELD, PARAMETER, NameReader, TokenMeaning, find_resolver, read_text
+from codelens.graph.targets import ResolvedTarget
+from codelens.graph.view import GraphView, find_overridden, find_overriding, read_incoming
+from codelens.lang.registry import NO_LANGUAGE, find_family, is_prose, languages
+from codelens.lang.tokens import NameToken, Role, SizedCache, find_tokens
 from codelens.linking.catalog import Catalog
-from codelens.linking.evaluator import VALUES
-from codelens.linking.facts import FUNCTIONS, Definition, load_words, use_dots
-from codelens.linking.imports import find_import
 from codelens.linking.references import Resolver
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, RepositoryId, UnitId, UnitRow
-from codelens.model.extraction import Import
 from codelens.model.fast_dataclass import replace
 from codelens.model.graph import (
     EDGE_OF,
     LIKELY,
     ONLY_BY_NAME,
-    OUTSIDE,
     RESOLVED,
     SURE,
     TIERS,
@@ -73,14 +43,9 @@ MOST_READ = 2000  # Limit of files whose tokens are read; further ones are count
 SMALLEST = 4_000  # Bytes of a file above which functions without the name are not parsed
 MOST_KEPT = 8_000_000  # Bytes of tokens and texts kept for later questions
 LARGEST = 2_000_000  # Bytes of a file above which its tokens are not read; such files are counted
-SEVERAL = "*"  # The holder of a target whose definitions belong to several types
-KIND_OF_ROLE = {CALL: "calls", IMPORT: "imports", TYPE: "type_hint_of", TEXT: "documents"}
+KIND_OF_ROLE = {Role.CALL: "calls", Role.IMPORT: "imports", Role.TYPE: "type_hint_of", Role.TEXT: "documents"}
 """Role of a name → kind of edge that a place with this role gets; `references` for other roles."""
-ANOTHER, A_LOCAL, OUTSIDE_CODE = "another definition", "a local name", "comments, strings and documents"
-
-
-TIER_OF_CERTAINTY = {SURE: "implied", LIKELY: "unique", ONLY_BY_NAME: "ambiguous"}
-"""Certainty of a place → tier of its relation."""
+OUTSIDE_CODE = "comments, strings and documents"
 
 
 class NamedPlace(NamedTuple):
@@ -98,69 +63,16 @@ class NamedPlace(NamedTuple):
     bare: bool = True  # False after a dot
 
 
-class Target(NamedTuple):
-    """The definitions of one name that a question is about. Fields, and names from outside of the index, have no units."""
-
-    name: str
-    kin: str  # Its language family; empty if there are several
-    start: int  # The only definition that the user named; it is not listed. 0 if there are several.
-    units: frozenset[
-        int
-    ]  # The definitions that the user named, with overloads and other parts of the same qualified name
-    family: frozenset[int]  # Methods that override these or are overridden by them
-    kind: str
-    holder: str  # Name of the type or module that contains it; empty at the top level
-    namesakes: int  # Number of other definitions of the name in its language family
-    fields: bool = False  # True if fields of this name are meant too, in any type
-
-    def includes_field(self, holder: str) -> bool:
-        """True if the target includes the field of this name in a type."""
-        if self.kind in (FIELD, *VALUES) and self.holder:
-            return self.holder in (holder, SEVERAL) or (self.fields and self.kind != FIELD)
-        return self.fields
-
-
-class _TokenCache:
-    """A cache of the tokens of names in documents, for a server that is asked about the same names again."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[object, ...], tuple[list[NameToken], TextMap | None, bool]] = OrderedDict()
-        self._size = 0
-        self._lock = Lock()
-
-    def get(self, key: tuple[object, ...]) -> tuple[list[NameToken], TextMap | None, bool] | None:
-        """Look up (tokens, text, True if the grammar could read all of it) for a key (digest, encoding, language, name)."""
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-            return self._kept.get(key)
-
-    def keep(
-        self, key: tuple[object, ...], tokens: list[NameToken], text: TextMap, is_complete: bool
-    ) -> tuple[list[NameToken], TextMap | None, bool]:
-        """Keep what was read until newer entries fill the memory. The text is kept only if it has the name."""
-        read = (tokens, text if tokens else None, is_complete)
-        with self._lock:
-            self._size += _compute_size(read) if key not in self._kept else 0
-            self._kept[key] = read
-            while self._size > MOST_KEPT:
-                self._size -= _compute_size(self._kept.popitem(last=False)[1])
-        return read
-
-
-def _compute_size(read: tuple[list[NameToken], TextMap | None, bool]) -> int:
-    tokens, text, _ = read
-    return 400 * (len(tokens) + 1) + (2 * len(text.utf8) if text else 0)
-
-
-_token_cache = _TokenCache()
+TokensRead = tuple[list[NameToken], TextMap | None, bool]
+"""(tokens of a name in a document, its text if it has any, True if the grammar could read all of it)."""
+_token_cache = SizedCache[TokensRead](MOST_KEPT)
 
 
 class PlaceFinder:
     """A finder of one target's places. `excluded` counts tokens with another meaning, `unread` the files left out."""
 
     def __init__(self, view: GraphView, target: Target, with_text: bool = False) -> None:
-        self._view, self.target, self._with_text = view, target, with_text
+        self.view, self.target, self._with_text = view, target, with_text
         self.excluded = Counter[str]()
         self.unread = 0
         self._is_late = False
@@ -180,134 +92,113 @@ class PlaceFinder:
 
     def read_documents(self) -> Iterator[NameReader]:
         """Read each document that contains the name, with its tokens, in order of path."""
-        resolvers: dict[RepositoryId, Resolver] = {} if (kept := self._view.store.resolvers) is None else kept
+        resolvers: dict[RepositoryId, Resolver] = {} if (kept := self.view.store.resolvers) is None else kept
         documents = self._find_documents()
         for number, document in enumerate(documents):
-            if number == MOST_READ or self._view.store.budget.is_over():
+            if number == MOST_READ or self.view.store.budget.is_over():
                 self.unread += len(documents) - number
                 self._is_late = number < MOST_READ
                 break
-            resolver = find_resolver(self._view.store, document.repository, resolvers)
+            resolver = find_resolver(self.view.store, document.repository, resolvers)
             tokens, text = self._read_tokens(document, resolver.catalog)
             if text is not None and tokens:
                 before = resolver.values.steps
-                yield NameReader(self._view.store, resolver, document, text, self.target.name, tokens)
+                yield NameReader(resolver, document, text, self.target.name, tokens)
                 self.steps += len(tokens) + resolver.values.steps - before
 
     def read_arguments(self, function: UnitRow) -> Iterator[tuple[NameReader, TokenMeaning]]:
         """Find the tokens that name, or may name, the target as a keyword argument in a call of a function."""
         for names in self.read_documents():
             for token in names.tokens if not is_prose(names.document.language) else ():
-                if token.bare and token.role not in (IMPORT, TEXT):
-                    meaning = names.read(token)
+                if token.bare and token.role not in (Role.IMPORT, Role.TEXT):
+                    meaning = names.read_meaning(token)
                     if not meaning.is_known or meaning.key == (PARAMETER, function.id, self.target.name):
                         yield names, meaning
 
     def _find_documents(self) -> list[DocumentRow]:
         """Find the files in the view that may contain the name: by trigrams, or all files if it is too short for them."""
-        view, store, name = self._view, self._view.store, self.target.name
+        view, store, name = self.view, self.view.store, self.target.name
         allowed = None
         if store.features().fuzzy and (expression := build_trigram_query(name)):
             allowed = set(store.postings.find_documents(expression))
-        return [row for row in view.list_documents(allowed) if view.includes(row.id)]
+        return [row for row in view.list_documents(allowed) if view.has_document(row.id)]
 
     def _read_tokens(self, document: DocumentRow, catalog: Catalog) -> tuple[list[NameToken], TextMap | None]:
         """Read the tokens of the name in a file, and the file's text; no tokens if the file cannot name the target."""
-        row = languages().get(document.language)
-        if row and row.grammar and not row.prose and self.target.kin not in ("", row.kin):
+        row = languages().get(document.language, NO_LANGUAGE)
+        is_code = bool(row.grammar) and not row.prose
+        if is_code and self.target.kin not in ("", row.kin):
             return [], None
         if document.stamp.size > LARGEST:
             self.unread += 1
             return [], None
         key = (document.content_hash, document.encoding, document.language, self.target.name)
-        if (known := _token_cache.get(key)) is None:
-            known = _token_cache.keep(key, *self._parse_tokens(document, catalog, row))
-        tokens, text, is_complete = known
+        parse = partial(self._parse_tokens, document, catalog, is_code)
+        tokens, text, is_complete = _token_cache.find_or_make(key, parse)
         self.partly_parsed += not is_complete
         if tokens:
             self.documents.add(document.id)
         if not self._with_text:
-            code = [token for token in tokens if token.role != TEXT]
+            code = [token for token in tokens if token.role != Role.TEXT]
             self.excluded[OUTSIDE_CODE] += len(tokens) - len(code)
             tokens = code
         return tokens, text
 
-    def _parse_tokens(
-        self, document: DocumentRow, catalog: Catalog, row: Language | None
-    ) -> tuple[list[NameToken], TextMap, bool]:
-        """Parse the tokens of the name in a file; returns (tokens, text, True if the grammar could read all of it)."""
-        text = read_text(document, self._view.store)
+    def _parse_tokens(self, document: DocumentRow, catalog: Catalog, is_code: bool) -> tuple[TokensRead, int]:
+        """Parse the tokens of the name in a file; returns also their size in memory. The text is kept only if it has the name."""
+        text, name = read_text(document, self.view.store), self.target.name
         functions = list[tuple[int, int]]()
-        if (
-            document.stamp.size > SMALLEST
-            and row
-            and row.grammar
-            and not row.prose
-            and self.target.name.encode() in text.utf8
-        ):
-            functions = [
-                (text.to_utf8(d.start), text.to_utf8(d.end))
-                for d in catalog.read_facts(document.id).definitions
-                if d.kind in ("function", "method")
-            ]
-        tokens, is_complete = find_tokens(text.utf8, document.language, self.target.name, functions)
-        return tokens, text, is_complete
+        if is_code and document.stamp.size > SMALLEST and name.encode() in text.utf8:
+            definitions = (d for d in catalog.read_facts(document.id).definitions if d.kind in ("function", "method"))
+            functions = [(text.to_utf8(d.start), text.to_utf8(d.end)) for d in definitions]
+        tokens, is_complete = find_tokens(text.utf8, document.language, name, functions)
+        size = 400 * (len(tokens) + 1) + (2 * len(text.utf8) if tokens else 0)
+        return (tokens, text if tokens else None, is_complete), size
 
     def _judge_tokens(self, names: NameReader) -> Iterator[NamedPlace]:
         """Judge the tokens of a document; yields a place for each token, even if it does not mean the target."""
-        judge, text, document = _Judge(self.target, names), names.text, names.document
+        judge, text, document = CertaintyJudge(self.target, names), names.text, names.document
         closures = list(_find_closures(self.target, names))
         for token in names.tokens:
-            meaning = names.read(token)
+            meaning = names.read_meaning(token)
             reference, role = meaning.reference, token.role
             if (definition := names.defined.get(reference.start)) is not None:
                 if definition.id == self.target.start:
                     continue
                 role, certainty = judge.judge_definition(definition, token)
             else:
-                certainty = judge.judge(meaning)
+                certainty = judge.judge_token(meaning)
             if token.bare and role in _LEXICAL and closures and not any(a <= token.start < b for a, b in closures):
                 certainty = ANOTHER
-            if (
-                self.target.fields
-                and certainty == SURE
-                and role == DECLARATION
-                and reference.start not in names.defined
-            ):
-                self.declared.append((document, token.holder, reference.start, reference.line))
-            elif (
-                self.target.fields and certainty == SURE and meaning.key[0] == FIELD and role != KEY and meaning.holder
-            ):
-                self.declared.append((document, meaning.holder.name, reference.start, reference.line))
+            if self.target.fields and certainty == SURE:
+                is_declared = role == Role.DECLARATION and definition is None
+                owner = meaning.field_holder if role != Role.KEY and not is_declared else None
+                if is_declared or owner is not None:
+                    holder = owner.name if owner is not None else token.holder
+                    self.declared.append((document, holder, reference.start, reference.line))
             kind = EDGE_OF.get(reference.kind, "") if names.is_stored(reference) else ""
             unit = names.facts.definitions[reference.unit].id if reference.unit is not None else None
             yield NamedPlace(
-                document,
-                *text.find_line_column(token.start),
-                reference.start,
-                text.to_original(token.end),
-                role,
-                kind or KIND_OF_ROLE.get(role, "references"),
-                certainty,
-                Node(unit) if unit is not None else make_document_node(document.id),
-                token.bare,
+                *(document, *text.find_line_column(token.start), reference.start, text.to_original(token.end), role),
+                *(kind or KIND_OF_ROLE.get(role, "references"), certainty),
+                *(Node(unit) if unit is not None else make_document_node(document.id), token.bare),
             )
 
     def _filter_by_field_languages(self, places: Sequence[NamedPlace]) -> Iterator[NamedPlace]:
-        """Keep the places in languages that declare a field of this name."""
         holders = {(find_family(document.language), holder) for document, holder, *_ in self.declared}
         kins = {kin for kin, _ in holders}
         for place in places:
-            if find_family(place.document.language) in kins or place.role == NAME:
-                is_only = place.certainty == ONLY_BY_NAME and len(holders) == 1 and place.role not in (NAME, TEXT)
-                yield place._replace(certainty=LIKELY) if is_only and not place.bare else place
+            if find_family(place.document.language) in kins or place.role == Role.NAME:
+                is_code = not place.bare and place.role not in (Role.NAME, Role.TEXT)
+                is_likely = is_code and place.certainty == ONLY_BY_NAME and len(holders) == 1
+                yield place._replace(certainty=LIKELY) if is_likely else place
 
     def name_fields(self) -> list[NamedNode]:
         """List the fields of this name as nodes, each at its first declaration."""
         fields, name = dict[tuple[object, str], NamedNode](), self.target.name
         for document, holder, start, line in self.declared:
             fields[document.repository, holder] = fields.get((document.repository, holder)) or replace(
-                self._view.name_node(make_document_node(document.id)),
+                self.view.name_node(make_document_node(document.id)),
                 kind="field",
                 name=name,
                 qualified_name=f"{holder}.{name}" if holder else name,
@@ -333,9 +224,8 @@ class PlaceFinder:
         return "; ".join(parts)
 
 
-_CLOSED_MODULES = ("dotted", "relative", "package", "crate")
-"""Module rules of languages in which a bare name must be defined or imported in its file or package."""
-_LEXICAL = (CALL, TYPE, WRITE, "read", "argument")  # Roles of bare names that are looked up in enclosing functions
+_LEXICAL = (Role.CALL, Role.TYPE, Role.WRITE, "read", "argument")
+"""Roles of bare names that are looked up in enclosing functions."""
 
 
 def _find_closures(target: Target, names: NameReader) -> Iterator[tuple[int, int]]:
@@ -344,14 +234,12 @@ def _find_closures(target: Target, names: NameReader) -> Iterator[tuple[int, int
     for token in names.tokens:
         definition = names.defined.get(text.to_original(token.start))
         if definition is not None and definition.id in target.units:
-            spans = ((text.to_original(start), text.to_original(end)) for start, end in token.functions)
-            outer = (start < definition.start or definition.end < end for start, end in spans)
-            yield next(
-                (span for span, is_outer in zip(token.functions, outer, strict=True) if is_outer), (0, len(text.utf8))
-            )
+            first, last = text.to_utf8(definition.start), text.to_utf8(definition.end)
+            outer = (span for span in token.functions if span[0] < first or last < span[1])
+            yield next(outer, (0, len(text.utf8)))
 
 
-def find_nearby(view: GraphView, document: DocumentRow, name: str, line: int) -> list[NamedPlace]:
+def find_nearby_places(view: GraphView, document: DocumentRow, name: str, line: int) -> list[NamedPlace]:
     """Find the places of a name in the outermost function around a line that has it, or in the whole file."""
     if document.stamp.size > LARGEST:
         return []
@@ -370,212 +258,26 @@ def find_nearby(view: GraphView, document: DocumentRow, name: str, line: int) ->
     ]
 
 
-class _Judge:
-    """A judge of how sure it is that the tokens of a name in one document mean a target."""
-
-    def __init__(self, target: Target, names: NameReader) -> None:
-        self._target, self._names, self._values, self._facts = target, names, names.values, names.facts
-
-    def judge_definition(self, definition: Definition, token: NameToken) -> tuple[str, str]:
-        """Judge a token that is the name of some definition; returns (role, certainty)."""
-        target = self._target
-        if definition.id in target.units:
-            return DEFINITION, SURE
-        if self._constructs_target(definition):
-            return DECLARATION, SURE
-        if token.role == KEY and (target.holder or target.fields):
-            return KEY, ONLY_BY_NAME  # a function in an object, whose type may be the target's
-        return DECLARATION, ONLY_BY_NAME if definition.id in target.family else ANOTHER
-
-    def judge(self, meaning: TokenMeaning) -> str:
-        """Judge a token: SURE, LIKELY or ONLY_BY_NAME if it may mean the target, else ANOTHER or A_LOCAL."""
-        target, token, role = self._target, meaning.token, meaning.token.role
-        if role in (NAME, TEXT):
-            return ONLY_BY_NAME
-        if role == PARAMETER_ROLE:
-            return A_LOCAL
-        if role == CALL and not token.bare and target.kind == FIELD and self._names.language.calls_no_fields:
-            return ANOTHER
-        if target.kind == OUTSIDE:
-            return self._judge_outside(token)
-        if role == DECLARATION and (target.kind not in TYPE_KINDS or token.holder):
-            return self._judge_declaration(token, meaning.reference.start)
-        if role == UNPACK and target.holder:
-            return self._guess(token)
-        if role == IMPORT:
-            return self._judge_import(meaning)
-        if meaning.key[0] == FIELD and meaning.holder is not None:
-            is_meant = target.includes_field(meaning.holder.name)
-            return SURE if is_meant or self._is_type_of_key(meaning) else ANOTHER
-        if is_key(token):
-            is_meant = any(definition.id in target.units for definition in meaning.definitions)
-            return SURE if is_meant or self._is_type_of_key(meaning) else self._guess(token)
-        if meaning.definitions:
-            return self._judge_definitions(meaning)
-        return self._judge_other(meaning)
-
-    def _is_type_of_key(self, meaning: TokenMeaning) -> bool:
-        """True for a key in a literal of the type that contains the target."""
-        is_key = meaning.token.role == KEY and meaning.holder is not None and bool(self._target.holder)
-        return is_key and meaning.holder is not None and meaning.holder.name == self._target.holder
-
-    def _judge_outside(self, token: NameToken) -> str:
-        """Judge a name from outside of the index: sure after its module or type, or if imported from there."""
-        holder, name = self._target.holder, self._target.name
-        if not holder:
-            return ONLY_BY_NAME
-        imports = self._facts.imports
-        if token.receiver:
-            modules = {i.alias or i.module for i in imports if not i.name and i.module == holder}
-            names = {i.alias or i.name for i in imports if i.name and f"{i.module}.{i.name}" == holder}
-            is_meant = token.receiver in modules | names or f".{token.receiver}".endswith(f".{holder}")
-        else:
-            is_meant = token.bare and any(i.module == holder and name in (i.name, i.alias) for i in imports)
-        return SURE if is_meant else ANOTHER
-
-    def _judge_declaration(self, token: NameToken, start: int) -> str:
-        """Judge the name of a declaration that is not a unit: a field, or the prototype of a function."""
-        target = self._target
-        if target.kind == FIELD or (target.fields and token.holder):
-            return SURE if target.includes_field(token.holder) else ANOTHER
-        if target.kind in FUNCTIONS and start in self._names.field_starts:
-            return ANOTHER
-        if target.kind in FUNCTIONS and not token.holder:
-            return LIKELY if not target.namesakes else ONLY_BY_NAME
-        if target.kind in TYPE_KINDS:
-            return SURE if token.holder == target.name else ANOTHER  # a constructor
-        return ANOTHER if token.holder and token.holder != target.holder else self._guess(token)
-
-    def _judge_import(self, meaning: TokenMeaning) -> str:
-        """Judge a name in an import statement, either imported or a part of the module's path."""
-        if meaning.is_known and meaning.key[0] != MODULE:
-            return self._judge_imported(meaning)
-        imported = [one for one in self._facts.imports if self._target.name in (one.name, one.alias)]
-        if not imported:
-            return ONLY_BY_NAME
-        module = find_import(self._values.catalog, self._facts, imported[0])
-        return ANOTHER if module is None and not self._may_be_in_repository(imported[0]) else self._guess(meaning.token)
-
-    def _judge_imported(self, meaning: TokenMeaning) -> str:
-        target = self._target
-        if meaning.key[0] == FIELD and meaning.holder is not None:
-            return SURE if target.includes_field(meaning.holder.name) else ANOTHER
-        ids = {d.id for one in meaning.definitions for d in (one, *one.facts.top.get(target.name, ()))}
-        return SURE if ids & target.units else ANOTHER
-
-    def _may_be_in_repository(self, imported: Import) -> bool:
-        """True if an unresolved import may lead into this repository, judging by its path, package name or namespace."""
-        module, catalog = imported.module, self._values.catalog
-        if module.startswith((".", "crate", "super", "self")):
-            return True
-        parts = module.replace("::", "/").split("/")
-        names = (parts[0], "/".join(parts[:2]), module.partition(".")[0])
-        if any(map(catalog.manifests.declares_package, names)):
-            return True
-        kin, outer = self._names.language.kin, use_dots(module).replace("/", ".")
-        if catalog.find_named(kin, outer.partition(".")[0], ("module",)):
-            return True
-        while outer and (kin, outer) not in catalog.by_namespace:
-            outer = outer.rpartition(".")[0]
-        return bool(outer)
-
-    def _judge_definitions(self, meaning: TokenMeaning) -> str:
-        target, definition = self._target, meaning.definitions[0]
-        parent, is_made = definition.parent, meaning.reference.kind in ("call", "construct")
-        if _is_constructor(definition) and target.kind in FUNCTIONS and not is_made:
-            return ANOTHER  # its type is meant
-        if definition.id in target.units or (parent is not None and parent.id in target.units):
-            return SURE  # its parent is meant by a constructor, which may have the name of its type
-        if definition.id in target.family:
-            return ONLY_BY_NAME  # one may run instead of the other
-        if definition.name != target.name:
-            return self._guess(meaning.token)
-        if definition.kind in TYPE_KINDS and target.kind in FUNCTIONS and target.holder == definition.name and is_made:
-            return SURE  # the constructor makes the object
-        return SURE if self._constructs_target(definition) else ANOTHER
-
-    def _constructs_target(self, definition: Definition) -> bool:
-        """True for a constructor that is named like its type, if that type is the target."""
-        holder = self._values.find_owner(definition.facts, definition.place) if _is_constructor(definition) else None
-        return holder is not None and holder.id in self._target.units
-
-    def _judge_other(self, meaning: TokenMeaning) -> str:
-        """Judge a name that is local, from outside of the index, or not resolved."""
-        target, token, reference, value = self._target, meaning.token, meaning.reference, meaning.value
-        if value is not None and value.how == "definition" and value.definition is not None:
-            is_meant = value.definition.id in target.units  # by a local name for it
-            return SURE if is_meant else A_LOCAL
-        if value is None:
-            return self._guess(token)
-        if not token.bare:
-            if value.how != "external":
-                return self._guess(token)
-            owner = self._values.evaluate(reference.receiver, self._facts, reference.unit, reference.start)
-            imported = self._facts.names.get(reference.receiver)
-            if owner is None or owner.how not in ("module", "external") or imported is None:
-                return ONLY_BY_NAME
-            return self._guess(token) if self._may_be_in_repository(imported) else ANOTHER
-        imported = self._facts.names.get(target.name)
-        if value.how == "external" and imported is not None:
-            brought = self._names.find_imported(meaning, [imported])
-            if brought is not None and brought.is_known and brought.key[0] != MODULE:
-                return self._judge_imported(brought)
-            module = find_import(self._values.catalog, self._facts, imported)
-            return ANOTHER if module is None and not self._may_be_in_repository(imported) else self._guess(token)
-        if meaning.key[0] == LOCAL and meaning.key[1] is not None:
-            return self._guess(token) if meaning.declared[0][1] in self._names.unpacked else A_LOCAL
-        at_top = self._facts.top.get(target.name, ())
-        return SURE if any(d.id in target.units for d in at_top) else self._guess(token)
-
-    def _guess(self, token: NameToken) -> str:
-        """Judge a token by name alone: LIKELY if nothing else in the repository has this name and the syntax fits the target."""
-        target = self._target
-        if target.namesakes or target.family or target.name in load_words().common:
-            return ONLY_BY_NAME
-        is_member, language = bool(target.holder), self._names.language
-        if token.role == KEY:
-            return LIKELY if is_member and target.kind in (*VALUES, FIELD) else ONLY_BY_NAME
-        if is_member:
-            fits = not token.bare or language.implicit_self
-        elif token.bare:
-            is_script = language.modules == "relative" and not self._facts.imports
-            is_closed = language.modules in _CLOSED_MODULES and not self._facts.wildcards
-            fits = not is_closed or is_script or target.kind == "macro"
-        else:
-            fits = token.receiver in self._facts.names
-        return LIKELY if fits else ONLY_BY_NAME
-
-
-def _is_constructor(definition: Definition) -> bool:
-    """True for a constructor that is named like its type, as in C++ and Java."""
-    has_type_name = definition.container.rpartition(".")[2] == definition.name
-    return has_type_name and definition.kind in FUNCTIONS and definition.facts.file.language.implicit_self
-
-
 def find_named_unit(view: GraphView, start: ResolvedTarget) -> UnitRow | None:
     """Find the row of a target that is a single, named definition."""
     unit = view.find_unit(start.nodes[0]) if len(start.nodes) == 1 else None
     return unit if unit is not None and unit.kind not in CHUNK_KINDS and unit.name.isprintable() else None
 
 
-def find_edges(view: GraphView, start: ResolvedTarget) -> Iterator[Edge]:
-    """Find edges to a target from places that name it without a stored edge, such as a call of an unpacked function.
-
-    Edges below the view's least confidence are left out.
-    """
+def find_unstored_edges(view: GraphView, start: ResolvedTarget) -> Iterator[Edge]:
+    """Find edges, as sure as the view asks, from places that name a target without a stored edge, such as indirect calls."""
     unit = find_named_unit(view, start)
     if unit is None:
         return
     node = start.nodes[0]
-    stored = {
-        (owner.id, e.line) for e in read_incoming(view.store, [node]) if (owner := view.find_document_of(e.source))
-    }
+    edges = read_incoming(view.store, [node])
+    stored = {(owner.id, e.line) for e in edges if (owner := view.find_document_of(e.source))}
     finder = PlaceFinder(view, make_target(view, [unit]))
     places = finder.find_places()
     view.unread += finder.unread
     for place in places:
         tier = TIERS[TIER_OF_CERTAINTY[place.certainty]]
-        is_use = place.role not in (DEFINITION, DECLARATION) and (place.document.id, place.line) not in stored
+        is_use = place.role not in (Role.DEFINITION, Role.DECLARATION) and (place.document.id, place.line) not in stored
         if tier.confidence < max(view.least, RESOLVED) or not is_use:
             continue
         in_test = place.kind == "calls" and view.is_test(place.unit) and not view.is_test(node)
@@ -589,28 +291,22 @@ def make_target(view: GraphView, units: Sequence[UnitRow], fields: bool = False)
     kins = {find_family(unit.language) for unit in units}
     named = store.units.read_rows([UnitId(u) for u, *_ in store.units.find_namesakes(first.name)]).values()
     code = [other for other in named if not is_prose(other.language) and find_family(other.language) in kins]
-    same = {
-        u.id for u in code for unit in units if u.qualified_name == unit.qualified_name and _belong_together(u, unit)
-    }
+    alike = ((u, unit) for u in code for unit in units if u.qualified_name == unit.qualified_name)
+    same = {u.id for u, unit in alike if _are_one_thing(u, unit)}
     same |= {unit.id for unit in (code if len(units) >= SAME_NAME else units)}
     nodes = [Node(u) for u in same]
-    above = {o for some in find_overridden(view, nodes).values() for o in some}
-    family = above | {o for some in find_overriding(view, [*nodes, *above]).values() for o in some}
-    others = [
-        u
-        for u in code
-        if u.id not in same and Node(u.id) not in family and not any(_are_type_and_constructor(u, o) for o in units)
-    ]
+    above = set[Node]().union(*find_overridden(view, nodes).values())
+    family = above.union(*find_overriding(view, [*nodes, *above]).values())
+    others = [u for u in code if u.id not in same and Node(u.id) not in family]
+    namesakes = sum(not any(_are_type_and_constructor(u, unit) for unit in units) for u in others)
     holders = {unit.container.rpartition(".")[2] if unit.container and not unit.local else "" for unit in units}
     holder = holders.pop() if len(holders) == 1 else SEVERAL
-    kin = kins.pop() if len(kins) == 1 else ""
-    start = first.id if len(units) == 1 else 0
-    return Target(
-        first.name, kin, start, frozenset(same), frozenset(family - same), first.kind, holder, len(others), fields
-    )
+    kin, start = kins.pop() if len(kins) == 1 else "", first.id if len(units) == 1 else 0
+    ids, kind = (frozenset(same), frozenset(family - same)), first.kind
+    return Target(first.name, kin, start, *ids, kind, holder, namesakes, fields)
 
 
-def _belong_together(first: UnitRow, second: UnitRow) -> bool:
+def _are_one_thing(first: UnitRow, second: UnitRow) -> bool:
     """True if two units are one thing by `is_same_thing`, overloads in one file, or parts of a type in several files."""
     if is_same_thing(first, second) or is_same_thing(second, first):
         return True

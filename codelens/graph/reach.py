@@ -12,16 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from codelens.graph.targets import ResolvedTarget, resolve_start
 from codelens.graph.unresolved import KIND_OF_USE, MOST_FILES, UnresolvedUses
 from codelens.graph.view import (
     GraphView,
-    ResolvedTarget,
     add_contents,
     derive_contents,
     find_overridden,
     find_overriding,
     make_external,
-    resolve_start,
 )
 from codelens.lang.registry import languages
 from codelens.model.code import TYPE_KINDS, DocumentId
@@ -55,6 +54,7 @@ class Link(NamedTuple):
 
 LinkReader = Callable[[Sequence[Node]], Mapping[Node, Sequence[Link]]]
 """A function from nodes to the links of each in order of output, with one query to the store."""
+RelationLister = Callable[[Node, int], Iterable[Relation]]  # From a node and a depth
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def find_reachable(
     links: dict[Node, Sequence[Link]] = {}
     first: dict[Node, tuple[Node, Link]] = {}
     depths = dict.fromkeys(starts, 0)
-    ring = sorted(depths, key=view.order)
+    ring = sorted(depths, key=view.order_node)
     for hop in range(1, depth + 1):
         read = read_links(ring)
         links.update({node: read.get(node, ()) for node in ring})
@@ -94,29 +94,26 @@ def find_reachable(
                     depths[link.node] = hop
                     first[link.node] = (node, link)
                     new[link.node] = None
-        ring = sorted(new, key=view.order)
+        ring = sorted(new, key=view.order_node)
         if not ring or not new.keys().isdisjoint(until):
             break
     return Reach(tuple(starts), links, first, depths)
 
 
 def list_tree(
-    view: GraphView,
-    reached: Reach,
-    outgoing: bool,
-    list_more: Callable[[Node, int], Iterable[Relation]] = lambda node, depth: (),
+    view: GraphView, reached: Reach, outgoing: bool, list_more: RelationLister = lambda node, depth: ()
 ) -> list[Relation]:
     """List the lines of a tree. A node's links are listed where it was first reached; elsewhere it is marked `again`.
 
     `list_more` takes a node and a depth, and returns relations to list at that depth before the node's links.
     """
-    starts = sorted(frozenset(reached.starts), key=view.order)
+    starts = sorted(frozenset(reached.starts), key=view.order_node)
     lines = [line for start in starts for line in list_more(start, 1)]
     roots = dict.fromkeys(link for start in starts for link in reached.links.get(start, ()))
 
     def order(link: Link) -> tuple[object, ...]:
         source = view.name_node(link.edge.source)
-        return (_leads_to_test(view, link), *view.order(link.node), source.repository, source.path, link.edge.line)
+        return (_is_test_link(view, link), *view.order_node(link.node), source.repository, source.path, link.edge.line)
 
     # Links of several starts to one node are adjacent. The last entry of the stack is the next line.
     stack = [(1, frozenset(starts), link) for link in sorted(roots, key=order)][::-1]
@@ -136,7 +133,7 @@ def list_tree(
     return lines
 
 
-def _leads_to_test(view: GraphView, link: Link) -> bool:
+def _is_test_link(view: GraphView, link: Link) -> bool:
     """True if the link leads to a test. Tests are listed last because readers seldom look for them."""
     return view.is_test(link.node) or (link.edge.kind == "tests" and link.node == link.edge.source)
 
@@ -147,21 +144,19 @@ CALLS = ("calls", "tests")
 def find_callers(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
     """Find the functions that call the target, and their callers, to `depth` (default 1)."""
     start, kinds = resolve_and_read(target, view), options.kinds or CALLS
-    reached = find_reachable(
-        view, start.nodes, drop_inner_links(start, make_caller_reader(view, kinds)), options.depth or 1
-    )
+    read_links = drop_inner_links(start, make_caller_reader(view, kinds))
+    reached = find_reachable(view, start.nodes, read_links, options.depth or 1)
     relations = list_tree(view, reached, outgoing=False)
-    unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = unresolved.find_uses_of(reached.links)
-    return unresolved.answer("callers", [start], relations, options, view.list_notices(relations), uses)
+    unresolved = UnresolvedUses(view, "callers", kinds, options)
+    return unresolved.answer([start], relations, unresolved.find_uses_of(reached.links))
 
 
 def resolve_and_read(target: str, view: GraphView) -> ResolvedTarget:
     """Resolve a target, and add to the view the edges to it that only the text of files shows."""
-    from codelens.graph.places import find_edges
+    from codelens.graph.places import find_unstored_edges
 
     start = resolve_start(target, view)
-    view.add_edges(list(find_edges(view, start)))
+    view.add_edges(list(find_unstored_edges(view, start)))
     return start
 
 
@@ -171,9 +166,8 @@ def find_callees(view: GraphView, target: str, options: RelationOptions) -> Rela
     nodes = add_contents(start.nodes, view, types_too=True)
     reached = find_reachable(view, nodes, drop_inner_links(start, make_callee_reader(view, kinds)), options.depth or 1)
     relations = list_tree(view, reached, outgoing=True)
-    unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = unresolved.find_uses_inside(add_contents(tuple(reached.links), view, types_too=False))
-    return unresolved.answer("callees", [start], relations, options, view.list_notices(relations), uses)
+    unresolved = UnresolvedUses(view, "callees", kinds, options)
+    return unresolved.answer([start], relations, unresolved.find_uses_inside(reached.links))
 
 
 def drop_inner_links(start: ResolvedTarget, read_links: LinkReader) -> LinkReader:
@@ -198,10 +192,10 @@ def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
         rings = {}
         for node in nodes:
             links = [Link(edge, edge.source) for edge in arriving.get(node, ())]
-            for base in sorted(bases_of.get(node, ()), key=view.order):
+            for base in sorted(bases_of.get(node, ()), key=view.order_node):
                 via = f"overrides {view.name_node(base).qualified_name}"
                 links += [Link(e, e.source, via) for e in arriving.get(base, ()) if e.kind in CALLS]
-            rings[node] = sorted(links, key=lambda link: (_leads_to_test(view, link), view.edge_order(link.edge)))
+            rings[node] = sorted(links, key=lambda link: (_is_test_link(view, link), view.order_edge(link.edge)))
         return rings
 
     return read_ring
@@ -226,8 +220,8 @@ def make_callee_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
                 links.append(Link(edge, edge.target))
                 others = running.get(edge.target, ()) if edge.kind in CALLS else ()
                 via = f"overrides {view.name_node(edge.target).qualified_name}" if others else ""
-                links += [Link(replace(edge, target=o), o, via) for o in sorted(others, key=view.order)]
-            rings[node] = sorted(links, key=lambda link: (view.order(link.node), *view.edge_order(link.edge)))
+                links += [Link(replace(edge, target=o), o, via) for o in sorted(others, key=view.order_node)]
+            rings[node] = sorted(links, key=lambda link: (view.order_node(link.node), *view.order_edge(link.edge)))
         return rings
 
     return read_ring
@@ -256,7 +250,7 @@ def find_path(view: GraphView, first: str, second: str, options: RelationOptions
         goals = frozenset(add_contents(goal.nodes, view, types_too=True))
         reached = find_reachable(view, nodes, make_callee_reader(view, kinds), deepest, goals)
         ends = [node for node in reached.first if node in goals]
-        nearest = min(ends, key=lambda node: (reached.depth[node], view.order(node)), default=None)
+        nearest = min(ends, key=lambda node: (reached.depth[node], view.order_node(node)), default=None)
         return reached, reached.trace_path(nearest) if nearest is not None else []
 
     reached, links = find_shortest(*starts)
@@ -268,9 +262,9 @@ def find_path(view: GraphView, first: str, second: str, options: RelationOptions
         reverse = f"; there is one of {hops} from {starts[1].named.qualified_name}" if back else ""
         text = f"no path of {quantity(deepest, 'hop')} or fewer from {first} to {second}{reverse}"
         notices.append(Notice("no-path", text))
-    unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = () if links else unresolved.find_uses_inside(add_contents(tuple(reached.links), view, types_too=False))
-    return unresolved.answer("path", starts, relations, options, notices, uses)
+    unresolved = UnresolvedUses(view, "path", kinds, options)
+    uses = () if links else unresolved.find_uses_inside(reached.links)
+    return unresolved.answer(starts, relations, uses, notices)
 
 
 def find_impact(view: GraphView, target: str, options: RelationOptions) -> RelationAnswer:
@@ -286,13 +280,12 @@ def find_impact(view: GraphView, target: str, options: RelationOptions) -> Relat
 
     reached = find_reachable(view, nodes, read_ring, options.depth or IMPACT_DEPTH)
     relations = []
-    for node in sorted(reached.first, key=lambda node: (reached.depth[node], view.order(node))):
+    for node in sorted(reached.first, key=lambda node: (reached.depth[node], view.order_node(node))):
         _, link = reached.first[node]
         relations.append(view.make_relation(link.edge, False, reached.depth[node], link.via))
     relations.sort(key=lambda r: r.test)
-    unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = unresolved.find_uses_of(reached.links)
-    return unresolved.answer("impact", [start], relations, options, view.list_notices(relations), uses)
+    unresolved = UnresolvedUses(view, "impact", kinds, options)
+    return unresolved.answer([start], relations, unresolved.find_uses_of(reached.links))
 
 
 HIERARCHY_KINDS = ("extends", "implements")
@@ -335,9 +328,8 @@ def list_hierarchy(view: GraphView, target: str, options: RelationOptions) -> Re
     above = find_reachable(view, start.nodes, find_bases, depth)
     below = find_reachable(view, start.nodes, find_subclasses, depth)
     relations = list_tree(view, above, True, list_under_base) + list_tree(view, below, False, list_under_subclass)
-    unresolved = UnresolvedUses(view, kinds, options.unresolved)
-    uses = unresolved.find_uses_of(below.links)
-    return unresolved.answer("hierarchy", [start], relations, options, view.list_notices(relations), uses)
+    unresolved = UnresolvedUses(view, "hierarchy", kinds, options)
+    return unresolved.answer([start], relations, unresolved.find_uses_of(below.links))
 
 
 class OuterTypes:
@@ -391,7 +383,7 @@ def _list_overrides(view: GraphView, node: Node, depth: int, outgoing: bool) -> 
     """List relations to the members that a type's members override."""
     members = [e.target for e in derive_contents(view.store, [node])]
     edges = dict.fromkeys(map(_drop_line, view.find_edges_from(members, {"overrides"}, anywhere=True)))
-    return [view.make_relation(edge, outgoing, depth) for edge in sorted(edges, key=view.edge_order)]
+    return [view.make_relation(edge, outgoing, depth) for edge in sorted(edges, key=view.order_edge)]
 
 
 def _list_unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence[str]) -> Iterator[Relation]:
@@ -399,10 +391,9 @@ def _list_unknown_bases(view: GraphView, node: Node, depth: int, kinds: Sequence
     unit = view.find_unit(node)
     if unit is None or view.least > BY_NAME_CONFIDENCE:
         return
-    place_in_document = [other for other, _ in view.store.units.list_piece_counts(unit.document)].index(unit.id)
-    wanted = {kind for kind in HIERARCHY_KINDS if kind in kinds}
+    wanted, sources = {kind for kind in HIERARCHY_KINDS if kind in kinds}, view.number_sources(unit.document)
     uses = view.store.references.list_in_document(unit.document)
-    bases = [use for use in uses if use.unit == place_in_document and KIND_OF_USE.get(use.kind) in wanted]
+    bases = [use for use in uses if sources[use.unit] == node and KIND_OF_USE.get(use.kind) in wanted]
     known = list(view.find_edges_from([node], HIERARCHY_KINDS, anywhere=True))
     if len({e.target for e in known}) >= len(bases):
         return

@@ -7,28 +7,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from codelens.errors import TargetError
+from codelens.graph.certainty import TIER_OF_CERTAINTY, Target
 from codelens.graph.meanings import FIELD
-from codelens.graph.places import (
-    TIER_OF_CERTAINTY,
-    NamedPlace,
-    PlaceFinder,
-    Target,
-    find_named_unit,
-    find_nearby,
-    make_target,
-)
+from codelens.graph.places import NamedPlace, PlaceFinder, find_named_unit, find_nearby_places, make_target
+from codelens.graph.targets import NameOnLine, ResolvedTarget, make_answer, read_name_on_line, resolve_start
 from codelens.graph.unresolved import KIND_OF_USE, UnresolvedUses
-from codelens.graph.view import (
-    GraphView,
-    NameOnLine,
-    ResolvedTarget,
-    make_answer,
-    make_external,
-    read_name_on_line,
-    resolve_start,
-)
+from codelens.graph.view import GraphView, make_external
 from codelens.lang.registry import is_prose
-from codelens.lang.tokens import IMPORT
+from codelens.lang.tokens import Role
 from codelens.model.code import TYPE_KINDS, Span, UnitRow
 from codelens.model.fast_dataclass import replace
 from codelens.model.graph import (
@@ -54,7 +40,7 @@ from codelens.text.identifiers import fold_identifier
 _NAME = re.compile(r"[\w$@?!-]+")
 
 
-def place_order(relation: Relation) -> tuple[object, ...]:
+def order_place(relation: Relation) -> tuple[object, ...]:
     """Sort key of relations: by place, kind and target."""
     place = relation.place
     return (place.repository, place.path, place.line, place.column, relation.kind, *relation.target.content_order())
@@ -72,15 +58,12 @@ def _find_external_uses(view: GraphView, external: ResolvedTarget, kinds: Sequen
         imports = [i for i in view.store.references.list_imports(document) if i.module == module]
         modules = {i.alias or i.module for i in imports if not i.name}
         names = {i.alias or i.name for i in imports if i.name}
-        units = [
-            unit for unit, _ in view.store.units.list_piece_counts(document)
-        ]  # a reference has a position in this order
+        sources = view.number_sources(document)
         for use in view.store.references.list_in_document(document):
             kind = KIND_OF_USE.get(use.kind, "references")
             is_inside = use.receiver in modules or (use.name in names and not use.receiver)
             if is_inside and (not kinds or kind in kinds):
-                source = view.name_node(make_document_node(document) if use.unit is None else Node(units[use.unit]))
-                target = make_external(f"{module}.{use.name}")
+                source, target = view.name_node(sources[use.unit]), make_external(f"{module}.{use.name}")
                 place = view.make_source_line(view.find_document(document), use.line, target)
                 relations.append(Relation(kind, source, target, False, 1, tier.provenance, tier.confidence, place))
     return [replace(r, certainty=grade_confidence(r.confidence)) for r in relations]
@@ -124,16 +107,16 @@ def find_references(view: GraphView, target: str, options: RelationOptions) -> R
     inner = frozenset(start.nodes) if start.whole_file else frozenset()
     edges = [e for e in view.find_edges_to(start.nodes, options.kinds) if e.source not in inner]
     relations = [view.make_relation(edge, outgoing=False) for edge in edges]
-    relations.sort(key=lambda r: (r.test, place_order(r)))
-    unresolved = UnresolvedUses(view, options.kinds, options.unresolved)
+    relations.sort(key=lambda r: (r.test, order_place(r)))
+    unresolved = UnresolvedUses(view, "refs", options.kinds, options)
     uses = [use for use in unresolved.find_uses_of(start.nodes) if make_document_node(use.document) not in inner]
-    return unresolved.answer("refs", [start], relations, options, view.list_notices(relations), uses)
+    return unresolved.answer([start], relations, uses)
 
 
 def _find_nearby_uses(view: GraphView, place: NameOnLine, options: RelationOptions) -> RelationAnswer:
     """Find the places of an unresolved name in the function or file around it."""
     assert place.document is not None
-    near, named = find_nearby(view, place.document, place.name, place.line), make_external(place.name)
+    near, named = find_nearby_places(view, place.document, place.name, place.line), make_external(place.name)
     if not near:
         raise TargetError(f"{place.name} does not occur in {place.document.path}")
     relations = [] if options.sure else [_make_relation(view, use, named, None) for use in near]
@@ -152,60 +135,45 @@ def _are_exact(units: Sequence[UnitRow], target: str) -> bool:
 def _answer_definitions(
     view: GraphView, starts: Sequence[ResolvedTarget], units: Sequence[UnitRow], options: RelationOptions, fields: bool
 ) -> RelationAnswer:
-    """Find the places that name these definitions, and the edges that lead to them from lines without the name.
-
-    With `fields`, find the places of fields with that name too.
-    """
+    """Find the places that name these definitions (and fields, with `fields`), and the edges from lines without the name."""
     finder = PlaceFinder(view, make_target(view, units, fields), options.text)
     target = starts[0].named
     edges = view.find_edges_to(list(map(Node, sorted(finder.target.units))), options.kinds)
     if not options.kinds:  # the line of an access has the name of a field, not that of its type
         edges = [e for e in edges if e.kind != "accesses_field" or view.name_node(e.target).kind not in TYPE_KINDS]
-    by_line: dict[tuple[Node, int], Edge] = {}
-    for edge in edges:
-        document = view.find_document_of(edge.source)
-        if document is not None and edge.line:
-            by_line.setdefault((make_document_node(document.id), edge.line), edge)
-    relations, importing = list[Relation](), set[int]()
-    for named_place in finder.find_places():
-        if named_place.role == IMPORT:
-            importing.add(named_place.document.id)
-        known = by_line.get((make_document_node(named_place.document.id), named_place.line))
-        relations.append(_make_relation(view, named_place, target, known))
+    owners = [(edge, view.find_document_of(edge.source)) for edge in edges]
+    by_line: dict[tuple[int, int], Edge] = {}
+    for edge, owner in owners:
+        if owner is not None and edge.line:
+            by_line.setdefault((owner.id, edge.line), edge)
+    places = finder.find_places()
+    importing = {place.document.id for place in places if place.role == Role.IMPORT}
+    relations = [_make_relation(view, p, target, by_line.get((p.document.id, p.line))) for p in places]
     listed = {(r.place.repository, r.place.path, r.place.line) for r in relations}
-    for edge in edges:
+    for edge, owner in owners:
         relation = view.make_relation(edge, outgoing=False)
-        place, owner = relation.place, view.find_document_of(edge.source)
+        place = relation.place
         if edge.kind == "imports" and owner is not None and owner.id in importing:
             continue  # the line of the whole statement
         has_name = bool(options.kinds) or (owner is not None and owner.id in finder.documents)
         if has_name and (place.repository, place.path, place.line) not in listed:
             relations.append(replace(relation, certainty=grade_confidence(relation.confidence)))
-    answer = _make_places_answer(view, starts, relations, finder, options)
+    answer = _make_places_answer(finder, starts, relations, options)
     if not (fields_named := finder.name_fields()):
         return answer
-    places = ", ".join(f"{field.path}:{field.line}  field {field.qualified_name}" for field in fields_named[:3])
-    notice = Notice("several", f"fields have this name too; name one as TYPE.FIELD: {places}")
+    some = ", ".join(f"{field.path}:{field.line}  field {field.qualified_name}" for field in fields_named[:3])
+    notice = Notice("several", f"fields have this name too; name one as TYPE.FIELD: {some}")
     return replace(answer, notices=(notice, *answer.notices))
 
 
 def _make_places_answer(
-    view: GraphView,
-    starts: Sequence[ResolvedTarget],
-    relations: Sequence[Relation],
-    finder: PlaceFinder,
-    options: RelationOptions,
+    finder: PlaceFinder, starts: Sequence[ResolvedTarget], relations: Sequence[Relation], options: RelationOptions
 ) -> RelationAnswer:
-    """Make the answer from these places, the surest first, with a summary."""
-    listed = [
-        r
-        for r in relations
-        if r.confidence >= view.least
-        and (not options.kinds or r.kind in options.kinds)
-        and (not options.sure or r.certainty == SURE)
-        and (not options.unresolved or r.certainty == ONLY_BY_NAME)
-    ]
-    listed.sort(key=lambda r: (CERTAINTIES.index(r.certainty), place_order(r)))
+    view = finder.view
+    sure = [r for r in relations if r.confidence >= view.least and (not options.sure or r.certainty == SURE)]
+    listed = [r for r in sure if not options.unresolved or r.certainty == ONLY_BY_NAME]
+    listed = [r for r in listed if not options.kinds or r.kind in options.kinds]
+    listed.sort(key=lambda r: (CERTAINTIES.index(r.certainty), order_place(r)))
     notices = [Notice("places", finder.summarize(listed)), *view.list_notices(())]
     by_name = sum(r.certainty == ONLY_BY_NAME for r in listed)
     return make_answer(view, "refs", starts, listed, options, (by_name, notices))
@@ -216,19 +184,10 @@ def _make_relation(view: GraphView, place: NamedPlace, target: NamedNode, edge: 
     tier = TIERS[TIER_OF_CERTAINTY[place.certainty]]
     is_as_sure = edge is not None and grade_confidence(edge.confidence) == place.certainty
     provenance, confidence = (edge.provenance, edge.confidence) if edge and is_as_sure else tier[1:]
-    return Relation(
-        edge.kind if edge else place.kind,
-        view.name_node(place.unit),
-        target,
-        False,
-        1,
-        provenance,
-        confidence,
-        view.make_source_line(place.document, place.line, target, place.column),
-        role=place.role,
-        span=Span(place.start, place.end),
-        certainty=place.certainty,
-    )
+    kind, source = edge.kind if edge else place.kind, view.name_node(place.unit)
+    line = view.make_source_line(place.document, place.line, target, place.column)
+    relation = Relation(kind, source, target, False, 1, provenance, confidence, line)
+    return replace(relation, role=place.role, span=Span(place.start, place.end), certainty=place.certainty)
 
 
 def grade_confidence(confidence: float) -> str:
@@ -241,10 +200,7 @@ def grade_confidence(confidence: float) -> str:
 def _find_uses(
     view: GraphView, target: str, options: RelationOptions, fault: TargetError, external: ResolvedTarget | None = None
 ) -> RelationAnswer:
-    """Find the places of a name without a definition: a field, or an external name. Raises `fault` if the name occurs nowhere.
-
-    `external` is the node that edges lead to, if there is one.
-    """
+    """Find the places of a field's name, or of an `external` with its node. Raises `fault` if the name occurs nowhere."""
     wanted, last = split_name(target)
     holder = wanted.rpartition(".")[0]
     if external is not None:
@@ -266,7 +222,7 @@ def _find_uses(
     if not relations:
         counted = finder.summarize(()) if finder.documents else ""
         raise TargetError(str(fault), fault.candidates, f"the name occurs: {counted}") if counted else fault
-    answer = _make_places_answer(view, [start], relations, finder, options)
+    answer = _make_places_answer(finder, [start], relations, options)
     if finder.declared or external is not None:
         return answer
     notice = Notice("external", f"{target} is not defined in the index: these places use the name")

@@ -9,7 +9,7 @@ from codelens.errors import UsageError
 from codelens.graph.meanings import NameReader, TokenMeaning
 from codelens.graph.places import PlaceFinder, make_target
 from codelens.graph.view import GraphView
-from codelens.lang.tokens import KEY, UNPACK
+from codelens.lang.tokens import Role
 from codelens.model.code import UnitId
 from codelens.store.documents import DocumentRow
 from codelens.text.lines import TextMap
@@ -23,8 +23,8 @@ _ALL = re.compile(rb"^__all__[^\[(]*[\[(][^\])]*", re.MULTILINE)
 def find_places_of_local(view: GraphView, names: NameReader, meaning: TokenMeaning) -> Iterator[Place]:
     """Find the places of a local name; for a parameter, also its name in calls. Raises UsageError if a place is uncertain."""
     word, (_, unit, *_) = names.name, meaning.key
-    for token in names.find_same(meaning):
-        if token.role in (KEY, UNPACK):
+    for token in names.find_same_tokens(meaning):
+        if token.role in (Role.KEY, Role.UNPACK):
             raise UsageError(f"{word} is also the name of a field or argument: it cannot be renamed safely")
         yield names.make_place(token)
     if not isinstance(unit, int) or names.document.language not in NAMED_ARGUMENTS:

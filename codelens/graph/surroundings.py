@@ -23,17 +23,12 @@ PRECISE = TIERS["precise"].number
 UNKNOWN = "unknown"  # Key of the weight for kinds that the weights do not name
 BACK: Mapping[str, str] = {"tests": "tested_by"}
 """Kind of edge → kind whose weight it has when followed backward, if the weights name that kind."""
-
-
 Stored = Iterable[tuple[int, int, int, int, int]]
 Further = Iterable[tuple[int, int, str]]
 
 
 class WeightedNeighbours:
-    """The weighted neighbours of units among the units.
-
-    `precise` is a factor for edges from a language server's index.
-    """
+    """The weighted neighbours of units among the units. `precise` is a factor for edges from a language server's index."""
 
     whole = False  # True if walks visit documents and externals
 
@@ -45,9 +40,8 @@ class WeightedNeighbours:
         """(kind, tier, 1 if outgoing else 0) → weight of such an edge."""
         self._kinds_at: dict[int, Mapping[int, str]] = {}
         key = (*weights.items(), backward, precise, self.whole)
-        self._kept: dict[int, list[tuple[int, float]]] = (
-            {} if store.walked is None else store.walked.setdefault(key, {})
-        )
+        walked = {} if store.walked is None else store.walked
+        self._kept: dict[int, list[tuple[int, float]]] = walked.setdefault(key, {})
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         """Find (neighbour, weight) pairs of each node, in no order. Of parallel edges, one for each line, the heaviest counts."""
@@ -75,10 +69,9 @@ class WeightedNeighbours:
             others, weight = rows[node], self._weights.get(kind, self._unknown)
             if weight > others.get(other, 0.0):
                 others[other] = weight
-        return {
-            node: [(other, weight) for other, weight in others.items() if other != node and (self.whole or other > 0)]
-            for node, others in rows.items()
-        }
+        for node, others in rows.items():
+            others.pop(node, None)
+        return {n: [row for row in others.items() if self.whole or row[0] > 0] for n, others in rows.items()}
 
     def find_main_kind(self, node: int, neighbour: int) -> str:
         """Find the heaviest kind of edge between two nodes, with '←' before it if it points back; of equals, the first by name."""
@@ -94,9 +87,8 @@ class WeightedNeighbours:
             (node, other, f"{'' if out else '←'}{NAME_OF_KIND[number]}", self._weigh(number, tier, out))
             for node, other, number, tier, out in self._store.edges.find_neighbours([*best], WIDEST, self.whole)
         ]
-        edges += [
-            (n, o, kind, self._weights.get(kind, self._unknown)) for n, o, kind in self._list_unstored_edges([*best])
-        ]
+        unstored = self._list_unstored_edges([*best])
+        edges += [(node, other, kind, self._weights.get(kind, self._unknown)) for node, other, kind in unstored]
         for node, other, kind, weight in edges:
             if weight > 0:
                 best[node][other] = min(best[node].get(other, (0.0, "")), (-weight, kind))
@@ -160,7 +152,7 @@ class ContentNumbering:
         self.number: dict[int, int] = {}  # Node → number, for nodes passed to `number_nodes`
         self.unit: dict[int, UnitId] = {}  # Number → unit, or document or external in a whole graph
 
-    def number_nodes(self, nodes: Iterable[int]) -> dict[UnitId, int]:
+    def number_nodes(self, nodes: Iterable[int]) -> dict[int, int]:
         """Number nodes by a 63-bit hash of their contents: node → number. Nodes that no longer exist are left out."""
         wanted = list(nodes)
         new = [node for node in wanted if node not in self.number]
@@ -172,13 +164,11 @@ class ContentNumbering:
         for row in chain[tuple[int, *tuple[object, ...]]](units, others):
             number = xxhash.xxh3_64_intdigest(repr([*row[1:]]).encode()) >> 1
             self.number[row[0]], self.unit[number] = number, UnitId(row[0])
-        return {UnitId(node): self.number[node] for node in wanted if node in self.number}
+        return {node: self.number[node] for node in wanted if node in self.number}
 
     def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
         """Find (neighbour, weight) pairs of each node, sorted by the neighbour's number."""
         rows = self._around([self.unit[node] for node in nodes])
         numbers = self.number_nodes({o for others in rows.values() for o, _ in others})
-        return {
-            self.number[node]: sorted((numbers[UnitId(o)], w) for o, w in others if UnitId(o) in numbers)
-            for node, others in rows.items()
-        }
+        known = {node: [(o, weight) for o, weight in others if o in numbers] for node, others in rows.items()}
+        return {self.number[n]: sorted((numbers[o], weight) for o, weight in row) for n, row in known.items()}

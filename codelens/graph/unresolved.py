@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from codelens.graph.view import GraphView, ResolvedTarget, make_answer, make_external
+from codelens.graph.targets import ResolvedTarget, make_answer
+from codelens.graph.view import GraphView, add_contents, make_external
 from codelens.lang.registry import find_family
 from codelens.model.code import CHUNK_KINDS, DocumentId
 from codelens.model.extraction import Reference
@@ -49,9 +50,8 @@ class UnresolvedUse(NamedTuple):
 class UnresolvedUses:
     """Finds unresolved uses for one question, by path and place. `kinds` are the kinds of edges that the question asks for."""
 
-    def __init__(self, view: GraphView, kinds: Collection[str], listed: bool) -> None:
-        self._view, self._kinds, self._listed = view, kinds, listed
-
+    def __init__(self, view: GraphView, question: str, kinds: Collection[str], options: RelationOptions) -> None:
+        self._view, self._question, self._kinds, self._options = view, question, kinds, options
         self.is_partial = False  # True if there were too many files to read for a count
 
     def find_uses_of(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
@@ -63,9 +63,9 @@ class UnresolvedUses:
                 families.setdefault(unit.name, set()).add(find_family(unit.language))
         if not families:
             return []
-        documents = [d for d in view.store.references.find_documents(families) if view.includes(d)]
+        documents = [d for d in view.store.references.find_documents(families) if view.has_document(d)]
         documents.sort(key=self._order)
-        if not self._listed and len(documents) > MOST_FILES:
+        if not self._options.unresolved and len(documents) > MOST_FILES:
             self.is_partial = True
             documents = documents[:MOST_FILES]
         uses = list[UnresolvedUse]()
@@ -76,17 +76,15 @@ class UnresolvedUses:
         return uses
 
     def find_uses_inside(self, nodes: Iterable[Node]) -> list[UnresolvedUse]:
-        """Find the unresolved uses inside these nodes, of names that the index defines."""
+        """Find the unresolved uses inside these nodes and their local functions, of names that the index defines."""
         view, inner = self._view, dict[DocumentId, set[Node]]()
-        for node in nodes:
+        for node in add_contents(nodes, view, types_too=False):
             if (document := view.find_document_of(node)) is not None:
                 inner.setdefault(document.id, set()).add(node)
         uses, defined = [], dict[str, set[str]]()  # Name → kinds of its definitions
         for document_id in sorted(inner, key=self._order):
-            units = [Node(unit) for unit, _ in view.store.units.list_piece_counts(document_id)]
-            for use in self._read(document_id):
-                if (make_document_node(document_id) if use.unit is None else units[use.unit]) not in inner[document_id]:
-                    continue
+            sources = view.number_sources(document_id)
+            for use in (use for use in self._read(document_id) if sources[use.unit] in inner[document_id]):
                 if use.name not in defined:
                     defined[use.name] = {kind for _, _, kind, _ in view.store.units.find_namesakes(use.name)}
                 if defined[use.name] - (NOT_CALLED if KIND_OF_USE[use.kind] == "calls" else set()):
@@ -95,49 +93,42 @@ class UnresolvedUses:
 
     def list_relations(self, uses: Sequence[UnresolvedUse]) -> Iterator[Relation]:
         """List the uses as relations to a name; tests come last."""
-        units: dict[DocumentId, list[Node]] = {}
-        for document, use in sorted(uses, key=lambda use: self._view.is_test(make_document_node(use.document))):
-            if document not in units:
-                units[document] = [Node(unit) for unit, _ in self._view.store.units.list_piece_counts(document)]
-            source = self._view.name_node(
-                make_document_node(document) if use.unit is None else units[document][use.unit]
-            )
+        view, sources = self._view, dict[DocumentId, dict[int | None, Node]]()
+        for document, use in sorted(uses, key=lambda use: view.is_test(make_document_node(use.document))):
+            if document not in sources:
+                sources[document] = view.number_sources(document)
+            source = view.name_node(sources[document][use.unit])
             target = make_external(f"{use.receiver}.{use.name}" if use.receiver else use.name)
-            place = self._view.make_source_line(self._view.find_document(document), use.line, target)
+            place = view.make_source_line(view.find_document(document), use.line, target)
             yield Relation(KIND_OF_USE[use.kind], source, target, False, 1, UNRESOLVED, 0.0, place)
 
-    def list_notices(self, uses: Sequence[UnresolvedUse], listed_by: str = "--unresolved") -> Iterator[Notice]:
+    def list_notices(self, uses: Sequence[UnresolvedUse]) -> Iterator[Notice]:
         """Make a notice with the number of uses, up to three of their names, and the option that lists them."""
         if not uses:
             return
         names = sorted({use.reference.name for use in uses})
         listed = ", ".join(names[:3]) + (f" and {len(names) - 3} other names" if len(names) > 3 else "")
         what = "use" if "references" in self._kinds or not self._kinds else "call"
-        number = f"{'at least ' if self.is_partial else ''}{quantity(len(uses), what)}"
-        yield Notice(
-            "unresolved", f"{number} of {listed} could not be followed to any definition; {listed_by} lists them"
-        )
+        number = f"{'at least ' if self.is_partial else ''}{quantity(len(uses), what)} of {listed}"
+        lister = "`callees --unresolved`" if self._question == "path" else "--unresolved"
+        yield Notice("unresolved", f"{number} could not be followed to any definition; {lister} lists them")
 
     def answer(
         self,
-        question: str,
         starts: Sequence[ResolvedTarget],
         relations: Sequence[Relation],
-        options: RelationOptions,
-        notices: Sequence[Notice],
         uses: Sequence[UnresolvedUse],
+        notices: Sequence[Notice] | None = None,
     ) -> RelationAnswer:
-        """Make the answer from the relations within the limit; if the question asks for unresolved uses, from those instead."""
-        if options.unresolved:
-            relations, notices = list(self.list_relations(uses)), ()
-        else:
-            listed_by = "`callees --unresolved`" if question == "path" else "--unresolved"
-            notices = [*notices, *self.list_notices(uses, listed_by)]
-        return make_answer(self._view, question, starts, relations, options, (len(uses), notices))
+        """Make the answer from the relations, or from the uses if asked for them. Without `notices`, the view lists them."""
+        notices = [*(self._view.list_notices(relations) if notices is None else notices), *self.list_notices(uses)]
+        if self._options.unresolved:
+            relations, notices = list(self.list_relations(uses)), []
+        return make_answer(self._view, self._question, starts, relations, self._options, (len(uses), notices))
 
     def _read(self, document: DocumentId) -> list[Reference]:
         uses = self._view.store.references.find_unresolved(document)
         return [use for use in uses if not self._kinds or KIND_OF_USE[use.kind] in self._kinds]
 
     def _order(self, document: DocumentId) -> tuple[object, ...]:
-        return self._view.order(make_document_node(document))
+        return self._view.order_node(make_document_node(document))

@@ -8,14 +8,12 @@ depend on the history of an index.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import product
-from typing import NamedTuple
 
-from codelens.errors import TargetError
-from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, Freshness, IndexInfo, UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.code import TYPE_KINDS, DocumentId, Freshness, IndexInfo, UnitId, UnitRow
+from codelens.model.fast_dataclass import replace
 from codelens.model.graph import (
     FILE,
     IMPLIED_KINDS,
@@ -27,8 +25,6 @@ from codelens.model.graph import (
     NamedNode,
     Node,
     Relation,
-    RelationAnswer,
-    RelationOptions,
     SourceLine,
     is_unit,
     make_document_node,
@@ -36,10 +32,8 @@ from codelens.model.graph import (
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
-from codelens.store.targets import SAME_NAME, UserTarget, resolve_target
 from codelens.store.texts import MAX_LINE, Texts
 from codelens.text.counts import quantity
-from codelens.text.identifiers import fold_identifier
 from codelens.text.lines import count_utf8_column, count_utf16_column
 from codelens.worktree.files import check_freshness
 
@@ -55,8 +49,10 @@ def read_outgoing(store: Store, nodes: Iterable[int], kinds: Collection[str] = (
     wanted, stored = sorted(set(nodes)), [k for k in kinds if k in KINDS]
     # The store takes an empty list of kinds for all kinds.
     edges = list(store.edges.find_outgoing(wanted, stored)) if stored or not kinds else []
-    makers = {"contains": derive_contents, "member_of": derive_containers, "tested_by": find_test_edges, **_BOTH_WAYS}
-    return edges + [edge for kind, make in makers.items() if kind in kinds for edge in make(store, wanted)]
+    edges += derive_contents(store, wanted) if "contains" in kinds else ()
+    edges += derive_containers(store, wanted) if "member_of" in kinds else ()
+    edges += _turn_around(store.edges.find_incoming(wanted, {"tests"}), "tested_by") if "tested_by" in kinds else ()
+    return edges + [edge for kind, make in _BOTH_WAYS.items() if kind in kinds for edge in make(store, wanted)]
 
 
 def read_incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = ()) -> list[Edge]:
@@ -67,15 +63,13 @@ def read_incoming(store: Store, nodes: Iterable[int], kinds: Collection[str] = (
         around = derive_containers(store, wanted)
         inner = {e.source for e in around}
         tops = store.units.read_rows(n for n in wanted if is_unit(n) and n not in inner)  # type: ignore[misc]
-        edges += [_make_implied(e.target, "contains", e.source, e.confidence) for e in around]
+        edges += _turn_around(around, "contains")
         edges += [_make_implied(make_document_node(r.document), "contains", Node(u)) for u, r in sorted(tops.items())]
-        stored_members = store.edges.find_outgoing(wanted, {"member_of"})
-        edges += [_make_implied(e.target, "contains", e.source, e.confidence) for e in stored_members]
+        edges += _turn_around(store.edges.find_outgoing(wanted, {"member_of"}), "contains")
     if "member_of" in kinds:
         edges += [_make_implied(Node(i), "member_of", Node(o)) for o, i in sorted(store.units.find_inner(wanted))]
     if "tested_by" in kinds:
-        tests = store.edges.find_outgoing(wanted, {"tests"})
-        edges += [_make_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
+        edges += _turn_around(store.edges.find_outgoing(wanted, {"tests"}), "tested_by")
     turned = [edge for kind, make in _BOTH_WAYS.items() if kind in kinds for edge in make(store, wanted)]
     return edges + [Edge(e.target, e.kind, e.source, 0, e.provenance, e.confidence) for e in turned]
 
@@ -85,11 +79,8 @@ def derive_contents(store: Store, nodes: Iterable[int]) -> list[Edge]:
     wanted = list(nodes)
     documents = [DocumentId(-n) for n in wanted if n < 0]
     tops = [_make_implied(make_document_node(d), "contains", Node(u)) for d, u in store.units.list_top_units(documents)]
-    inside = [
-        _make_implied(Node(outer), "contains", Node(inner)) for outer, inner in sorted(store.units.find_inner(wanted))
-    ]
-    members = store.edges.find_incoming(wanted, {"member_of"})
-    return tops + inside + [_make_implied(e.target, "contains", e.source, e.confidence) for e in members]
+    inside = [_make_implied(Node(o), "contains", Node(i)) for o, i in sorted(store.units.find_inner(wanted))]
+    return tops + inside + _turn_around(store.edges.find_incoming(wanted, {"member_of"}), "contains")
 
 
 def derive_containers(store: Store, nodes: Iterable[int]) -> list[Edge]:
@@ -98,31 +89,16 @@ def derive_containers(store: Store, nodes: Iterable[int]) -> list[Edge]:
     return [_make_implied(Node(inner), "member_of", Node(outer)) for inner, outer in sorted(around.items())]
 
 
-def find_test_edges(store: Store, nodes: Iterable[int]) -> list[Edge]:
-    """Derive `tested_by` edges by reversing `tests` edges."""
-    tests = store.edges.find_incoming(list(nodes), {"tests"})
-    return [_make_implied(e.target, "tested_by", e.source, e.confidence) for e in tests]
-
-
 def derive_co_tested(store: Store, nodes: Iterable[int]) -> list[Edge]:
     """Derive edges between these nodes and others that the same test function tests, if it tests at most MOST_SUBJECTS."""
-    testing: dict[Node, dict[Node, float]] = {}
-    for edge in store.edges.find_incoming(list(nodes), {"tests"}):
-        testing.setdefault(edge.source, {})[edge.target] = edge.confidence
-    subjects: dict[Node, dict[Node, float]] = {}
-    for edge in store.edges.find_outgoing(testing, {"tests"}):
-        subjects.setdefault(edge.source, {})[edge.target] = edge.confidence
+    testing = _group_by_source(store.edges.find_incoming(list(nodes), {"tests"}))
+    subjects = _group_by_source(store.edges.find_outgoing(testing, {"tests"}))
     sure: dict[tuple[Node, Node], float] = {}
-    for test, tested in testing.items():
-        if len(subjects[test]) > MOST_SUBJECTS:
-            continue
-        for (subject, first), (other, second) in product(tested.items(), subjects[test].items()):
+    for test in (test for test in testing if len(subjects[test]) <= MOST_SUBJECTS):
+        for (subject, first), (other, second) in product(testing[test].items(), subjects[test].items()):
             if subject != other:
                 sure[subject, other] = max(sure.get((subject, other), 0.0), min(first, second))
-    return [
-        _make_implied(subject, "co_tested_with", other, confidence)
-        for (subject, other), confidence in sorted(sure.items())
-    ]
+    return [_make_implied(a, "co_tested_with", b, confidence) for (a, b), confidence in sorted(sure.items())]
 
 
 def derive_similar(store: Store, nodes: Iterable[int]) -> list[Edge]:
@@ -134,28 +110,31 @@ def derive_similar(store: Store, nodes: Iterable[int]) -> list[Edge]:
     for edge in store.edges.find_incoming([c for c in called if popular.get(c, 0) <= MOST_CALLERS], {"calls"}):
         if edge.confidence >= RESOLVED and is_unit(edge.source):
             callers.setdefault(edge.target, set()).add(edge.source)
-    candidates: dict[Node, list[Node]] = {}
-    for node, callees in callees_of.items():
+    candidates: list[tuple[Node, Node]] = []
+    for node, callees in sorted(callees_of.items()):
         if len(callees) >= LEAST_SHARED:
             counts = Counter(caller for callee in callees for caller in callers.get(callee, ()) if caller != node)
-            candidates[node] = sorted(caller for caller, n in counts.items() if n >= LEAST_SHARED)
-    others = _find_callees(store, {other for near in candidates.values() for other in near})
-    edges = []
-    for node, near in sorted(candidates.items()):
-        for other in near:
-            alike = len(callees_of[node] & others[other]) / len(callees_of[node] | others[other])
-            if alike >= LEAST_ALIKE:
-                edges.append(_make_implied(node, "similar_to", other))
-    return edges
+            candidates += [(node, caller) for caller, n in sorted(counts.items()) if n >= LEAST_SHARED]
+    others = _find_callees(store, {other for _, other in candidates})
+
+    def compute_similarity(node: Node, other: Node) -> float:
+        return len(callees_of[node] & others[other]) / len(callees_of[node] | others[other])
+
+    return [_make_implied(a, "similar_to", b) for a, b in candidates if compute_similarity(a, b) >= LEAST_ALIKE]
 
 
-def _find_callees(store: Store, nodes: Iterable[int]) -> dict[Node, set[Node]]:
+def _find_callees(store: Store, nodes: Iterable[int]) -> dict[Node, Set[Node]]:
     """Find the resolved callees of each node."""
-    callees: dict[Node, set[Node]] = {}
-    for edge in store.edges.find_outgoing([n for n in nodes if is_unit(n)], {"calls"}):
-        if edge.confidence >= RESOLVED:
-            callees.setdefault(edge.source, set()).add(edge.target)
-    return callees
+    edges = store.edges.find_outgoing([n for n in nodes if is_unit(n)], {"calls"})
+    return {n: row.keys() for n, row in _group_by_source(e for e in edges if e.confidence >= RESOLVED).items()}
+
+
+def _group_by_source(edges: Iterable[Edge]) -> dict[Node, dict[Node, float]]:
+    """Group edges by their source: source → target → confidence."""
+    grouped: dict[Node, dict[Node, float]] = {}
+    for edge in edges:
+        grouped.setdefault(edge.source, {})[edge.target] = edge.confidence
+    return grouped
 
 
 _BOTH_WAYS = {"co_tested_with": derive_co_tested, "similar_to": derive_similar}
@@ -166,6 +145,11 @@ def _make_implied(source: Node, kind: str, target: Node, confidence: float = 1.0
     return Edge(source, kind, target, 0, IMPLIED.provenance, min(IMPLIED.confidence, confidence))
 
 
+def _turn_around(edges: Iterable[Edge], kind: str) -> list[Edge]:
+    """Make implied edges of a kind in the other direction."""
+    return [_make_implied(e.target, kind, e.source, e.confidence) for e in edges]
+
+
 class GraphView:
     """A reader of the graph that reads each row at most once. Answers contain only `documents`; None means all."""
 
@@ -173,8 +157,7 @@ class GraphView:
         self, store: Store, info: IndexInfo, documents: Collection[DocumentId] | None = None, least: float = 0.0
     ) -> None:
         self.store, self.info, self.least = store, info, least
-        self._allowed = documents
-        self._texts = Texts(store)
+        self._allowed, self._texts = documents, Texts(store)
         self._named: dict[Node, NamedNode] = {}
         self._units: dict[Node, UnitRow] = {}
         self._documents: dict[DocumentId, DocumentRow] = {}
@@ -192,15 +175,15 @@ class GraphView:
             self.read_nodes([node])
         return self._named[node]
 
-    def order(self, node: Node) -> tuple[bool, str, str, int, str, str]:
+    def order_node(self, node: Node) -> tuple[bool, str, str, int, str, str]:
         """Sort key of nodes: by content."""
         return self.name_node(node).content_order()
 
     def read_nodes(self, nodes: Iterable[Node]) -> None:
         """Read the names of these nodes together. A missing node, as in a half-written graph, becomes an unnamed external."""
         new = sorted({n for n in nodes if n not in self._named})
-        for unit, row in self.store.units.read_rows([UnitId(n) for n in new if is_unit(n)]).items():
-            self._units[Node(unit)] = row
+        rows = self.store.units.read_rows([UnitId(n) for n in new if is_unit(n)])
+        self._units.update({Node(unit): row for unit, row in rows.items()})
         for node in new:
             if (unit_row := self._units.get(node)) is not None:
                 self._named[node] = self._name_unit(unit_row)
@@ -234,6 +217,11 @@ class GraphView:
         yield make_document_node(document.id), self._name_document(document)
         for unit in self.store.units.list_in_document(document.id):
             yield Node(unit.id), self._name_unit(unit)
+
+    def number_sources(self, document: DocumentId) -> dict[int | None, Node]:
+        """Map the position of each unit in a document, as references have it, to its node; None stands for the document."""
+        units = enumerate(self.store.units.list_piece_counts(document))
+        return {None: make_document_node(document), **{position: Node(unit) for position, (unit, _) in units}}
 
     def is_test(self, node: Node) -> bool:
         """True if a node is in a test file."""
@@ -276,14 +264,14 @@ class GraphView:
     def find_edges_from(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
         """Find edges that begin at these nodes and end in the files of the question (or `anywhere`), sorted by target."""
         edges = self._select_edges(read_outgoing(self.store, nodes, kinds), True, anywhere)
-        return sorted(edges, key=lambda e: (*self.order(e.target), e.kind, *self.order(e.source), e.line))
+        return sorted(edges, key=lambda e: (*self.order_node(e.target), e.kind, *self.order_node(e.source), e.line))
 
     def find_edges_to(self, nodes: Iterable[Node], kinds: Collection[str], anywhere: bool = False) -> list[Edge]:
         """Find edges that end at these nodes and begin in the files of the question (or `anywhere`), sorted by source."""
         wanted = list(nodes)
         edges = read_incoming(self.store, wanted, kinds)
         edges += [e for node in wanted for e in self._added.get(node, ()) if not kinds or e.kind in kinds]
-        return sorted(self._select_edges(edges, False, anywhere), key=self.edge_order)
+        return sorted(self._select_edges(edges, False, anywhere), key=self.order_edge)
 
     def add_edges(self, edges: Iterable[Edge]) -> None:
         """Add edges that are not stored, so that `find_edges_to` finds them."""
@@ -299,28 +287,24 @@ class GraphView:
         if anywhere or self._allowed is None:
             return sure
         ends = ((e, self.find_document_of(e.target if ahead else e.source)) for e in sure)
-        return [e for e, document in ends if document and self.includes(document.id)]
+        return [e for e, document in ends if document and self.has_document(document.id)]
 
-    def includes(self, document: DocumentId) -> bool:
+    def has_document(self, document: DocumentId) -> bool:
         """True if the question includes this document."""
         return self._allowed is None or document in self._allowed
 
-    def edge_order(self, edge: Edge) -> tuple[object, ...]:
+    def order_edge(self, edge: Edge) -> tuple[object, ...]:
         """Sort key of edges: by source, line, kind and target."""
-        return (*self.order(edge.source), edge.line, edge.kind, *self.order(edge.target))
+        return (*self.order_node(edge.source), edge.line, edge.kind, *self.order_node(edge.target))
 
     # Results
 
     def make_relation(self, edge: Edge, outgoing: bool, depth: int = 1, via: str = "", again: bool = False) -> Relation:
         """Make a relation from an edge, with names and a source line; without a line, that of the end that is shown."""
         source, target = self.name_node(edge.source), self.name_node(edge.target)
-        end = edge.target if outgoing else edge.source
-        stands = edge.source if edge.line else end
-        place = self.make_source_line(
-            self.find_document_of(stands),
-            edge.line or self.name_node(stands).line,
-            target if edge.line else self.name_node(end),
-        )
+        listed = (edge.target, target) if outgoing else (edge.source, source)
+        node, names = (edge.source, target) if edge.line else listed
+        place = self.make_source_line(self.find_document_of(node), edge.line or names.line, names)
         return Relation(edge.kind, source, target, outgoing, depth, edge.provenance, edge.confidence, place, via, again)
 
     def make_source_line(
@@ -341,17 +325,8 @@ class GraphView:
             matches = (re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text[:MAX_LINE]) for name in wanted)
             indent = len(text) - len(text.lstrip())
             column = count_utf8_column(text, next((match.start() for match in matches if match), indent))
-        return SourceLine(
-            repository,
-            str(root),
-            document.path,
-            document.os_path,
-            line,
-            column,
-            count_utf16_column(text, column),
-            text[:MAX_LINE],
-            self._fresh[document.id],
-        )
+        place = (repository, str(root), document.path, document.os_path, line, column, count_utf16_column(text, column))
+        return SourceLine(*place, text[:MAX_LINE], self._fresh[document.id])
 
     def list_documents(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
         """List these documents, or all, in the order of contents."""
@@ -382,130 +357,15 @@ def make_external(name: str) -> NamedNode:
     return NamedNode(OUTSIDE, re.split(r"[.:/]", name)[-1] or name, name)
 
 
-@dataclass(frozen=True, slots=True)
-class ResolvedTarget:
-    """A target and its nodes. A file includes all of its contents."""
-
-    named: NamedNode
-    nodes: tuple[Node, ...]
-    whole_file: bool = False  # True if the target is a file, not something in it
-    inherited_by: str = ""  # The type that the user named, if the target is a member that it inherits
-
-
-class NameOnLine(NamedTuple):
-    """A target of the form PATH:LINE:NAME. For other forms, there is no document, and `name` is the whole target."""
-
-    name: str
-    line: int = 0
-    document: DocumentRow | None = None
-    node: Node | None = None  # The node that the name means there; None if the graph does not show it
-
-
-_NAME_ON_LINE = re.compile(r"(.+):(\d{1,9}):([^\s:/\\\d][^\s:/\\]*)")
-
-
-def read_name_on_line(text: str, view: GraphView) -> NameOnLine:
-    """Find the definition or external that PATH:LINE:NAME means.
-
-    It is defined on that line, or the line's surest edge leads to it, or the file imports it by this name.
-    """
-    parts = _NAME_ON_LINE.fullmatch(text)
-    document = resolve_target(parts[1], view.store).document if parts else None
-    if parts is None or document is None:
-        return NameOnLine(text)
-    line, name = int(parts[2]), parts[3]
-    units = view.store.units.list_in_document(document.id)
-    defined = [Node(unit.id) for unit in units if unit.name == name and unit.name_line == line]
-    edges = list(view.store.edges.find_outgoing([make_document_node(document.id), *(Node(unit.id) for unit in units)]))
-    view.read_nodes([edge.target for edge in edges])
-    edges = [edge for edge in edges if view.name_node(edge.target).name == name]
-    edges = [e for e in edges if e.line == line] or [e for e in edges if e.kind == "imports"]
-    surest = max((e.confidence for e in edges), default=0.0)
-    meant = defined[:1] or list({e.target for e in edges if e.confidence == surest})
-    return NameOnLine(name, line, document, meant[0] if len(meant) == 1 else None)
-
-
-def resolve_start(text: str, view: GraphView) -> ResolvedTarget:
-    """Find the nodes of PATH, PATH:LINE, PATH:LINE:NAME, a symbol's name, or an external's name.
-
-    Raises TargetError if no target or several fit; NothingNamed for a name without a definition.
-    """
-    place = read_name_on_line(text, view)
-    if place.node is not None:
-        return ResolvedTarget(view.name_node(place.node), (place.node,))
-    if place.document is not None:
-        raise TargetError(
-            f"no edge of the graph leads from {text} to a definition",
-            hint=f"`codelens refs {place.name}` lists its places",
-        )
-    try:
-        return _find_nodes(resolve_target(text, view.store), view)
-    except TargetError:
-        for name in (text, f"module:{text}"):
-            if external := [n for n, known in view.store.edges.find_externals_by_prefix(name).items() if known == name]:
-                return ResolvedTarget(view.name_node(external[0]), (external[0],))
-        if (member := _find_inherited(text, view)) is not None:
-            return member
-        raise
-
-
-def add_contents(nodes: tuple[Node, ...], view: GraphView, types_too: bool) -> list[Node]:
+def add_contents(nodes: Iterable[Node], view: GraphView, types_too: bool) -> list[Node]:
     """Add the contents of nodes at any depth: local functions and, with `types_too`, the contents of types."""
-    contents, ring = dict.fromkeys(nodes), list(nodes)
+    contents = dict.fromkeys(nodes)
+    ring = list(contents)
     while ring:
         ring = [n for n in ring if is_unit(n) and (types_too or view.name_node(n).kind not in TYPE_KINDS)]
         ring = [e.target for e in derive_contents(view.store, ring) if e.target not in contents]
         contents.update(dict.fromkeys(ring))
-    return sorted(contents, key=view.order)
-
-
-def _find_nodes(target: UserTarget, view: GraphView) -> ResolvedTarget:
-    if target.document is not None and target.line is None:
-        start = make_document_node(target.document.id)
-        contents = map(Node, view.store.units.list_ids([target.document.id]))
-        return ResolvedTarget(view.name_node(start), (start, *contents), whole_file=True)
-    if target.unit is None:
-        if target.document is None:
-            raise TargetError(
-                f"{target.text} is not in the index", hint="`codelens status --skipped` lists what is not"
-            )
-        raise TargetError(f"no symbol covers line {target.line} of {target.path}")
-    node = Node(target.unit.id)
-    # Text outside of all symbols belongs to the document.
-    around = (make_document_node(target.unit.document),) if target.unit.kind in CHUNK_KINDS else ()
-    return ResolvedTarget(view.name_node(node), (node, *around))
-
-
-def _find_inherited(text: str, view: GraphView) -> ResolvedTarget | None:
-    """Find the inherited member that TYPE.NAME means: `Flask.route` is defined in a base of Flask. None unless exactly one fits."""
-    holder, _, name = text.replace("::", ".").replace("#", ".").removesuffix("()").rpartition(".")
-    same = view.store.units.find_by_name(fold_identifier(holder.rpartition(".")[2]), None, SAME_NAME) if holder else []
-    rows = view.store.units.read_rows(same).values()
-    owners = [u.id for u in rows if u.kind in TYPE_KINDS and f".{u.qualified_name}".endswith(f".{holder}")]
-    edges = view.store.edges.find_outgoing(owners, {"inherits"})
-    members = {e.target for e in edges if view.name_node(e.target).name == name}
-    return (
-        ResolvedTarget(view.name_node(min(members)), (min(members),), inherited_by=holder)
-        if len(members) == 1
-        else None
-    )
-
-
-def make_answer(
-    view: GraphView,
-    question: str,
-    starts: Sequence[ResolvedTarget],
-    relations: Sequence[Relation],
-    options: RelationOptions,
-    rest: tuple[int, Iterable[Notice]],
-) -> RelationAnswer:
-    """Make the answer from the relations within the limit. `rest` has the number of unresolved uses, and notices."""
-    unresolved, notices = rest
-    inherited = [
-        Notice("inherited", f"{s.inherited_by} inherits {s.named.qualified_name}") for s in starts if s.inherited_by
-    ]
-    targets, shown = tuple(start.named for start in starts), tuple(relations[: options.limit])
-    return RelationAnswer(question, targets, shown, len(relations), unresolved, (*inherited, *notices), view.info)
+    return sorted(contents, key=view.order_node)
 
 
 MOST_OVERRIDES = 50  # Longest chain of overriding methods that is followed
@@ -522,17 +382,16 @@ def find_overriding(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[No
 
 
 def _follow_overrides(view: GraphView, nodes: Iterable[Node], upward: bool) -> dict[Node, set[Node]]:
+    read_edges = view.find_edges_from if upward else view.find_edges_to
     reached: dict[Node, set[Node]] = {node: set() for node in nodes}
-    origins = {node: {node} for node in reached}  # End of a chain → the methods that it begins at
+    origins: Mapping[Node, set[Node]] = {node: {node} for node in reached}  # End of a chain → where it begins
     for _ in range(MOST_OVERRIDES):
-        read_edges = view.find_edges_from if upward else view.find_edges_to
-        next_origins: dict[Node, set[Node]] = {}
+        next_origins = defaultdict[Node, set[Node]](set)
         for edge in read_edges(origins, {"overrides"}, anywhere=True) if origins else ():
             before, after = (edge.source, edge.target) if upward else (edge.target, edge.source)
-            new = {node for node in origins.get(before, ()) if after != node and after not in reached[node]}
-            for node in new:
-                reached[node].add(after)
-            if new:
-                next_origins.setdefault(after, set()).update(new)
+            for node in origins.get(before, ()):
+                if after != node and after not in reached[node]:
+                    reached[node].add(after)
+                    next_origins[after].add(node)
         origins = next_origins
     return {node: others for node, others in reached.items() if others}

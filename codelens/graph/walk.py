@@ -52,17 +52,12 @@ def build_adjacency(edges: Iterable[WeightedEdge]) -> dict[Node, list[Neighbour]
             raise ValueError(f"an edge of kind {kind} weighs {weight}")
         if weight:
             weights.setdefault(source, {}).setdefault(target, []).append(weight)
-    return {
-        source: [(target, math.fsum(several)) for target, several in sorted(row.items())]
-        for source, row in sorted(weights.items())
-    }
+    rows = ((source, sorted(row.items())) for source, row in sorted(weights.items()))
+    return {source: [(target, math.fsum(several)) for target, several in row] for source, row in rows}
 
 
 def normalize_weights(row: Iterable[Neighbour]) -> list[Neighbour]:
-    """Divide weights by their sum, in the same order; empty if the sum is 0, as at a dead end.
-
-    Raises ValueError for a weight that is negative or not finite.
-    """
+    """Divide weights by their sum; empty if it is 0, as at a dead end. Raises ValueError if one is negative or not finite."""
     pairs = list(row)
     total = math.fsum(weights := [weight for _, weight in pairs])
     if not total < math.inf or min(weights, default=0.0) < 0:
@@ -152,8 +147,6 @@ MAX_NODES = 5000  # A safety limit: with EPSILON, graphs of up to 2 000 000 edge
 WIDE = 16
 """Neighbours that one `epsilon` of waiting mass is enough for. On such graphs of 500 000 edges with backward edges, 16, 64 and 256
 find equally many of the 50 best nodes; 64 follows three times as many edges as 16, 256 nearly eight times as many."""
-
-
 WHOLE = 1 << 60
 """All mass as a whole number: sums of whole numbers are exact, so the order of nodes changes no bit of the result."""
 
@@ -281,9 +274,8 @@ class GraphStep(NamedTuple):
     outgoing: bool = True
 
 
-Steps = Callable[
-    [Sequence[Node]], Mapping[Node, Sequence[GraphStep]]
-]  # A function from nodes to the steps from each, in any order
+Steps = Callable[[Sequence[Node]], Mapping[Node, Sequence[GraphStep]]]
+"""A function from nodes to the steps from each, in any order."""
 
 
 class Hop(NamedTuple):
@@ -398,10 +390,8 @@ def compute_hits(adjacency: Adjacency, iterations: int = ITERATIONS) -> HitsScor
             sources[target].append(node)
     authority, hub = dict.fromkeys(nodes, 0.0), _scale_to_unit_length(dict.fromkeys(nodes, 1.0))
     for _ in range(iterations):
-        authority = {node: math.fsum(hub[source] for source in sources[node]) for node in nodes}
-        authority = _scale_to_unit_length(authority)
-        hub = {node: math.fsum(authority[target] for target in targets.get(node, ())) for node in nodes}
-        hub = _scale_to_unit_length(hub)
+        authority = _scale_to_unit_length({n: math.fsum(hub[source] for source in sources[n]) for n in nodes})
+        hub = _scale_to_unit_length({n: math.fsum(authority[target] for target in targets.get(n, ())) for n in nodes})
     return HitsScores(authority, hub)
 
 

@@ -92,7 +92,7 @@ def _link_documents(
 
 
 def _find_links(linker: Linker, documents: Iterable[DocumentId], is_whole: bool) -> LinkStream:
-    with pause_collector():  # a fifth of the time; `Catalog.trim` breaks the cycles of facts itself
+    with pause_collector():  # a fifth of the time; `Catalog.trim_cache` breaks the cycles of facts itself
         for document in documents:
             yield linker.link(document, is_whole)
 

@@ -43,15 +43,7 @@ from typing import Any
 import tree_sitter
 
 from codelens.lang.comments import clean_comment, find_doc_before, strip_tags
-from codelens.lang.matches import (
-    CaptureCollector,
-    DefinitionDraft,
-    Key,
-    bare,
-    decode_node,
-    find_name_part,
-    is_set,
-)
+from codelens.lang.matches import CaptureCollector, DefinitionDraft, decode_node, find_name_part, is_set, strip_name
 from codelens.lang.parser import load_grammar
 from codelens.lang.protobuf import RULES as PROTOBUF
 from codelens.lang.protobuf import read_protobuf
@@ -77,11 +69,11 @@ class _OpenRegion:
     local: bool = False
 
 
-def nest_definitions(gathered: CaptureCollector) -> tuple[list[Unit], list[Key]]:
+def nest_definitions(gathered: CaptureCollector) -> tuple[list[Unit], list[tuple[int, int]]]:
     """Turn drafts into ordered units, each with its container and parent, in one sweep with a stack; returns (units, spans)."""
     language = gathered.language
     units: list[Unit] = []
-    spans: list[Key] = []
+    spans: list[tuple[int, int]] = []
     stack: list[_OpenRegion] = [_OpenRegion(-1, _ENDLESS)]
     for draft in sorted([d for d in gathered.drafts.values() if d.kind] + gathered.scopes, key=DefinitionDraft.order):
         outer = draft.outer
@@ -89,14 +81,12 @@ def nest_definitions(gathered: CaptureCollector) -> tuple[list[Unit], list[Key]]
         while stack[-1].end <= start or (stack[-1].start, stack[-1].end) == span:  # names of one statement are siblings
             stack.pop()
         top = stack[-1]
-        name = bare(decode_node(draft.name), language) if draft.name else ""
+        name = strip_name(decode_node(draft.name), language) if draft.name else ""
         local = top.local or top.kind in ("function", "method", "property")
-        if (
-            not local and language.functions
-        ):  # an unnamed function may lie between the definition and the unit around it
-            ancestor = outer.parent
-            while ancestor is not None and ancestor.end_byte < top.end and not local:
-                local, ancestor = ancestor.type in language.functions, ancestor.parent
+        ancestor = outer.parent if language.functions else None
+        # An unnamed function may lie between the definition and the unit around it.
+        while ancestor is not None and ancestor.end_byte < top.end and not local:
+            local, ancestor = ancestor.type in language.functions, ancestor.parent
         if not draft.kind:
             stack.append(_OpenRegion(start, end, _join_names(top.path, name), top.unit, draft.region, local))
             continue
@@ -130,9 +120,8 @@ def _make_unit(
     inside = draft.doc or [d for d in [gathered.docs.get(draft.inner.start_byte)] if d]
     doc = clean_comment([decode_node(d) for d in inside] or before)
     doc = strip_tags(doc) if language.tagged_docs else doc
-    decorators = [
-        _cut_first_line(decode_node(d).lstrip("@")) for d in sorted(draft.decorators, key=lambda d: d.start_byte)
-    ]
+    decorators = map(decode_node, sorted(draft.decorators, key=attrgetter("start_byte")))
+    lines = dict.fromkeys(_cut_first_line(text.lstrip("@")) for text in decorators)
     place = draft.name or draft.outer
     start, row, _ = _find_first_word(draft.outer, utf8)
     name_start, name_row, name_column = _find_first_word(place, utf8)
@@ -151,7 +140,7 @@ def _make_unit(
         name_column=name_column + 1,
         signature=_read_signature(draft, body, language, utf8),
         doc=doc[:MAX_DOC],
-        decorators=tuple(attributes + list(dict.fromkeys(decorators))),
+        decorators=(*attributes, *lines),
         local=local,
     )
 
@@ -208,7 +197,7 @@ def extract_captures(utf8: bytes, language: str, definitions_only: bool = False)
         return predicate == "touch?" and before.end_byte == after.start_byte
 
     for pattern, captures in tree_sitter.QueryCursor(grammar.query).matches(tree.root_node, evaluate_touch):
-        gathered.take(pattern, captures)
+        gathered.add_match(pattern, captures)
     units, spans = nest_definitions(gathered)
     references = tuple(_list_references(gathered, spans))
     return Extraction(
@@ -221,7 +210,7 @@ def extract_captures(utf8: bytes, language: str, definitions_only: bool = False)
     )
 
 
-def _list_references(gathered: CaptureCollector, spans: list[Key]) -> Iterable[Reference]:
+def _list_references(gathered: CaptureCollector, spans: list[tuple[int, int]]) -> Iterable[Reference]:
     """List references in order, each with the innermost unit around it."""
     captured, language, utf8 = gathered.references, gathered.language, gathered.utf8
     strongest = {start: 3 for start, end in gathered.drafts if end >= 0}
@@ -240,7 +229,7 @@ def _list_references(gathered: CaptureCollector, spans: list[Key]) -> Iterable[R
             if part is None or (kind == "env" and is_set(utf8, start, end)):
                 continue
             place, name = start + len(name[: part[0]].encode()), name[part[0] : part[1]]
-            receiver = bare(receiver, language)
+            receiver = strip_name(receiver, language)
         elif not name[0].isidentifier():
             name = name.lstrip().lstrip(language.sigils)
             place = end - len(name.encode())
@@ -266,30 +255,30 @@ _BASES = {"extends": "base", "implements": "interface"}
 
 
 def _list_bindings(
-    gathered: CaptureCollector, units: Sequence[Unit], spans: list[Key], references: Sequence[Reference]
+    gathered: CaptureCollector, units: Sequence[Unit], spans: list[tuple[int, int]], references: Sequence[Reference]
 ) -> list[Binding]:
     """List bindings in order, each with the innermost unit around it, including the bases that references name.
 
     Skips the results of closures, imported names, and names without a text that also have a type, a value or a definition.
     """
-    closures, prototypes = (
-        sorted(regions, key=lambda span: (span[0], -span[1])) for regions in (gathered.closures, gathered.prototypes)
-    )
+    closures = sorted(gathered.closures, key=lambda span: (span[0], -span[1]))
+    prototypes = sorted(gathered.prototypes, key=lambda span: (span[0], -span[1]))
     around, within, aside = SpanFinder(spans), SpanFinder(closures), SpanFinder(prototypes)
     defined = {unit.name_span.start for unit in units}
     bindings: list[Binding] = []
     for (start, how), (name, text) in sorted(gathered.bindings.items()):
         if start in gathered.imported or (not text and start in defined):
             continue
-        unit, closure = around.find(start), within.find(start)
-        if closure is not None and unit is not None and not _is_inside(closures[closure], spans[unit]):
+        unit, number = around.find(start), within.find(start)
+        closure = closures[number] if number is not None else None
+        if closure is not None and unit is not None and not _is_inside(closure, spans[unit]):
             closure = None
         if how in ("return", "result"):
             if closure is not None:
                 continue
         elif (not text and bindings and bindings[-1].start == start) or aside.find(start) is not None:
             continue
-        until = closures[closure][1] if closure is not None else 0
+        until = closure[1] if closure is not None else 0
         bindings.append(Binding(how, name, text, unit, start, until))
         if unit is not None and (member := gathered.members.get(start)):
             bindings.append(Binding(how, decode_node(member), text, units[unit].parent, member.start_byte))
@@ -298,17 +287,13 @@ def _list_bindings(
     return bindings
 
 
-def _list_bases(gathered: CaptureCollector, spans: list[Key], references: Sequence[Reference]) -> Iterable[Binding]:
-    """List the base types of the enclosing units, or of the type that a scope extends by name.
-
-    An anonymous class is a scope that is named by its base; its bases belong to no type.
-    """
+def _list_bases(
+    gathered: CaptureCollector, spans: list[tuple[int, int]], references: Sequence[Reference]
+) -> Iterable[Binding]:
+    """List the bases of units, or of the type that a scope extends; an anonymous class is a scope named by its base."""
     sharp = {r.start for r in references if _STRENGTH.get(r.kind, 2) > 1}
-    scopes = sorted(
-        ((s.outer.start_byte, s.outer.end_byte), s.name.start_byte, decode_node(s.name))
-        for s in gathered.scopes
-        if s.name is not None and s.region == "scope"
-    )
+    named = [(s.outer, s.name) for s in gathered.scopes if s.name is not None and s.region == "scope"]
+    scopes = sorted(((o.start_byte, o.end_byte), name.start_byte, decode_node(name)) for o, name in named)
     around = SpanFinder([span for span, _, _ in scopes])
     for r in references:
         if r.kind not in _BASES:
@@ -322,7 +307,7 @@ def _list_bases(gathered: CaptureCollector, spans: list[Key], references: Sequen
         yield Binding(_BASES[r.kind], name, text, r.unit, r.start)
 
 
-def _is_inside(inner: Key, outer: Key) -> bool:
+def _is_inside(inner: tuple[int, int], outer: tuple[int, int]) -> bool:
     return inner != outer and outer[0] <= inner[0] and inner[1] <= outer[1]
 
 
@@ -337,6 +322,4 @@ def find_reader_version(language: str) -> str:
 
 def extract_symbols(utf8: bytes, language: str, definitions_only: bool = False) -> Extraction:
     """Extract everything that the reader or the query of `language` finds. Raises GrammarMissing if it has neither."""
-    if language in READERS:
-        return READERS[language][1](utf8)
-    return extract_captures(utf8, language, definitions_only)
+    return READERS[language][1](utf8) if language in READERS else extract_captures(utf8, language, definitions_only)

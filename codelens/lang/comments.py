@@ -34,7 +34,7 @@ def find_doc_before(
 ) -> tuple[list[str], list[str]]:
     """Find the comments and annotations directly above a definition; returns (comments, annotations). Comments whose start
     bytes are in `claimed` belong to something else."""
-    while node.parent is not None and (node.parent.type in language.wrappers or _opens_block(node, node.parent)):
+    while node.parent is not None and (node.parent.type in language.wrappers or _is_first_in_block(node, node.parent)):
         node = node.parent
     comments: list[str] = []
     attributes: list[str] = []
@@ -57,14 +57,14 @@ def find_doc_before(
 def _find_before(node: tree_sitter.Node, language: Language) -> tree_sitter.Node | None:
     """Find the node before this one, or before the block that an attribute opens; of a wrapper, take the last child."""
     above = node.prev_sibling
-    if above is None and node.parent and node.type in language.attributes and _opens_block(node, node.parent):
+    if above is None and node.parent and node.type in language.attributes and _is_first_in_block(node, node.parent):
         above = node.parent.prev_sibling
     if above is not None and above.type in language.wrappers and above.named_children:
         return above.named_children[-1]
     return above
 
 
-def _opens_block(node: tree_sitter.Node, block: tree_sitter.Node) -> bool:
+def _is_first_in_block(node: tree_sitter.Node, block: tree_sitter.Node) -> bool:
     """True for the first node of a block, since some grammars put the comment above that node before the block."""
     return block.start_byte == node.start_byte and block.parent is not None
 
@@ -111,10 +111,7 @@ _BLANK = re.compile(rb"[^\w]*\Z")
 
 
 def find_todos(text: TextMap, language: str, units: Sequence[Unit]) -> list[Unit]:
-    """Find the marked comments of a text in order; `units` are its definitions. Raises GrammarMissing.
-
-    Parses only texts that contain a mark, in languages with comments.
-    """
+    """Find the marked comments of a text in order; `units` are its definitions. Raises GrammarMissing, if there is a mark."""
     row, utf8 = languages().get(language), text.utf8
     if row is None or not row.comments or not any(mark in utf8 for mark in _MARKS):
         return []

@@ -383,10 +383,8 @@ def read_script_config(path: str, text: str) -> ScriptConfig | None:
     base_url = get_text(options, "baseUrl")
     base = _join_paths(folder, base_url) if base_url else None
     start = folder if base is None else base
-    paths = [
-        (pattern, tuple(_join_paths(start, target) for target in find_strings(targets)))
-        for pattern, targets in get_table(options, "paths").items()
-    ]
+    written = ((pattern, find_strings(value)) for pattern, value in get_table(options, "paths").items())
+    paths = [(pattern, tuple(_join_paths(start, target) for target in targets)) for pattern, targets in written]
     extends = []
     for name in reversed([*find_strings(content.get("extends"))]):
         if name.startswith("."):

@@ -6,7 +6,7 @@ The captures are documented in codelens/lang/captures.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 
 import tree_sitter
@@ -23,7 +23,6 @@ MAX_BOUND = 100  # Characters of a type or value; longer ones do not name a sing
 MAX_SOURCE = 2000  # Bytes of an expression that are read before its arguments are removed
 
 Captures = Mapping[str, list[tree_sitter.Node]]
-Key = tuple[int, int]
 
 
 @dataclass(slots=True)
@@ -44,7 +43,7 @@ class DefinitionDraft:
     @property
     def outer(self) -> tree_sitter.Node:
         """The node of the whole unit, including decorators or a template head."""
-        return self.around if self.around and _measure_length(self.around) > _measure_length(self.inner) else self.inner
+        return max(self.inner, self.around or self.inner, key=_measure_length)
 
     def order(self) -> tuple[int, int, int]:
         """Sort key: by start, then outer definitions first, then by name."""
@@ -55,11 +54,9 @@ class CaptureCollector:
     """A collector that sorts matches by their captures."""
 
     def __init__(self, language: Language, query: tree_sitter.Query, utf8: bytes) -> None:
-        self.utf8 = utf8
-        self.language = language
-        self.query = query
+        self.utf8, self.language, self.query = utf8, language, query
         self.namespace = ""
-        self.drafts: dict[Key, DefinitionDraft] = {}
+        self.drafts: dict[tuple[int, int], DefinitionDraft] = {}
         self.scopes: list[DefinitionDraft] = []
         self.docs: dict[int, tree_sitter.Node] = {}
         self.references: dict[tuple[int, str], tuple[tree_sitter.Node, str]] = {}
@@ -67,15 +64,15 @@ class CaptureCollector:
         self.bindings: dict[tuple[int, str], tuple[str, str]] = {}  # (place, how) → (name, text)
         self.members: dict[int, tree_sitter.Node] = {}
         """Start byte of a parameter → its name as a member of the enclosing type."""
-        self.closures: list[Key] = []
-        self.prototypes: list[Key] = []
+        self.closures: list[tuple[int, int]] = []
+        self.prototypes: list[tuple[int, int]] = []
         self.imported: set[int] = set()  # Start bytes of imported names
         self.unpacked: set[int] = set()
         """Start bytes of modules from which names are imported; this replaces the import of the module itself."""
-        self.prefixes: list[tuple[Key, str]] = []
+        self.prefixes: list[tuple[tuple[int, int], str]] = []
         self.claimed: set[int] = set()
 
-    def take(self, pattern: int, captures: Captures) -> None:
+    def add_match(self, pattern: int, captures: Captures) -> None:
         """Add one match. Its first capture with a role decides its kind; a match without a role may contain a doc string."""
         for capture, nodes in captures.items():
             head, kind = _split_capture(capture)
@@ -118,22 +115,19 @@ class CaptureCollector:
     def _add_binding(self, captures: Captures) -> None:
         """Add a name with its type or its value; one place may have both. The first text of each wins."""
         names = captures.get("binding.name", ())
+        how, places, text = "value", names, ""
         if len(captures) > 1 or not names:
             members, declarators = captures.get("binding.member", ()), captures.get("binding.declarator", ())
             for member in members:
                 self.members[(names or [member])[0].start_byte] = member
-            names = names or members or [_find_declared_name(n) for n in declarators]
+            places = names = names or members or [_find_declared_name(n) for n in declarators]
             for capture, nodes in captures.items():
-                head, how = _split_capture(capture)
-                if head == "binding" and how not in ("name", "member", "declarator"):
-                    is_value = how in ("value", "result")
+                head, kind = _split_capture(capture)
+                if head == "binding" and kind not in ("name", "member", "declarator"):
+                    how, places, is_value = kind, names or nodes[:1], kind in ("value", "result")
                     text = _read_value(nodes[0]) if is_value else shorten_expression(nodes[0], MAX_BOUND)
-                    self._bind(how, names, nodes, text)
-                    return
-        self._bind("value", names, (), "")
-
-    def _bind(self, how: str, names: Sequence[tree_sitter.Node], nodes: Sequence[tree_sitter.Node], text: str) -> None:
-        for place in names or nodes[:1]:
+                    break
+        for place in places:
             key = (place.start_byte, how)
             if key in self.bindings and (not text or self.bindings[key][1]):
                 continue
@@ -148,11 +142,7 @@ class CaptureCollector:
             if draft is None:
                 draft = self.drafts[key] = DefinitionDraft(name, kind, pattern, node)
             if not kind:
-                draft.around = (
-                    node
-                    if draft.around is None or _measure_length(node) > _measure_length(draft.around)
-                    else draft.around
-                )
+                draft.around = max(draft.around or node, node, key=_measure_length)
             elif pattern < draft.pattern or not draft.kind:
                 draft.kind, draft.pattern, draft.inner = kind, pattern, node
             if "body" in captures:
@@ -173,16 +163,9 @@ class CaptureCollector:
         place = next(nodes[0] for capture, nodes in captures.items() if capture.startswith("import."))
         self.imported.update(node.start_byte for nodes in captures.values() for node in nodes)
         parts = {k: v or "" for k, v in self.query.pattern_settings(pattern).items()}
-        parts |= {k: bare(".".join(map(decode_node, v)), self.language) for k, v in captures.items()}
-        self.imports.append(
-            Import(
-                parts.get("import.module", ""),
-                parts.get("import.name", ""),
-                parts.get("import.alias", ""),
-                place.start_byte,
-                place.start_point[0] + 1,
-            )
-        )
+        parts |= {k: strip_name(".".join(map(decode_node, v)), self.language) for k, v in captures.items()}
+        module, name, alias = (parts.get(f"import.{part}", "") for part in ("module", "name", "alias"))
+        self.imports.append(Import(module, name, alias, place.start_byte, place.start_point[0] + 1))
         if "import.module" in captures and ("import.name" in parts or "import.alias" in parts):
             self.unpacked.add(captures["import.module"][0].start_byte)
 
@@ -249,7 +232,7 @@ def _read_value(node: tree_sitter.Node) -> str:
     return "" if "=>" in text else text
 
 
-def bare(text: str, language: Language) -> str:
+def strip_name(text: str, language: Language) -> str:
     """Strip quotes and sigils (Ruby's `:name`) from a name."""
     text = text.strip().lstrip(language.sigils)
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'`" else text
@@ -258,7 +241,6 @@ def bare(text: str, language: Language) -> str:
 MAX_LITERAL = 200  # Characters of a name in a literal. Handwritten routes are shorter.
 
 _SET = re.compile(rb"[\"'`]?\s{0,9}\]?\s{0,9}=(?![=>~])")
-Part = tuple[int, int]  # (start, end) of a name in a text
 
 _QUOTED = re.compile(r"""@?("{3}|'{3}|["'`])(.*)\1""", re.DOTALL)
 _NAMES_IN_LITERALS = {
@@ -272,9 +254,8 @@ _NAMES_IN_LITERALS = {
 _LOCAL = re.compile(r"(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1\]|testserver)(?::\d+)?")
 
 
-def find_name_part(kind: str, text: str, is_whole: bool = True) -> Part | None:
-    """Find the span of the name in a literal's text; None without a name. `is_whole` is False if the literal continues with
-    a value that is known only at run time."""
+def find_name_part(kind: str, text: str, is_whole: bool = True) -> tuple[int, int] | None:
+    """Find (start, end) of the name in a literal's text; None without a name. `is_whole` is False if a run-time value follows."""
     quoted = _QUOTED.fullmatch(text)
     offset, inner = (quoted.start(2), quoted[2]) if quoted else (0, text)
     pattern = _NAMES_IN_LITERALS[kind]

@@ -87,9 +87,8 @@ def _find_language(language: str) -> Iterator[Language]:
     try:
         yield row
     except ModuleNotFoundError as fault:
-        raise GrammarMissing(
-            f"{_name_package(row.grammar)} is not installed: {format_install_command('languages')}"
-        ) from fault
+        command = format_install_command("languages")
+        raise GrammarMissing(f"{_name_package(row.grammar)} is not installed: {command}") from fault
     except (ImportError, OSError, AttributeError, ValueError, tree_sitter.QueryError) as fault:
         raise GrammarMissing(f"{row.grammar}: {fault}") from fault
 
@@ -100,10 +99,7 @@ def _name_package(grammar: str) -> str:
 
 
 def check_grammar(language: str) -> None:
-    """Load a grammar, and look up each name of its query in it, which takes a hundredth of the time of compiling the query.
-
-    Raises GrammarMissing.
-    """
+    """Load a grammar and look up each name of its query, in a hundredth of the time to compile it. Raises GrammarMissing."""
     with _find_language(language) as row:
         if unknown := find_unknown_names(_compile_grammar(row.grammar), read_query_source(row)):
             raise GrammarMissing(f"{row.grammar} has no {', '.join(unknown)}")

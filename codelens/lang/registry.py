@@ -64,6 +64,9 @@ class Language:
         return self.family or self.name
 
 
+NO_LANGUAGE = Language("")
+
+
 @cache
 def languages() -> Mapping[str, Language]:
     """Read the languages, once: name → row, in the order of languages.toml."""

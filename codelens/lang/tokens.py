@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from threading import Lock
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import tree_sitter
 
@@ -20,19 +21,22 @@ from codelens.lang.matches import LONG_RECEIVER, MAX_RECEIVER, shorten_expressio
 from codelens.lang.parser import GrammarMissing, blank_macros, load_parser
 from codelens.lang.registry import Language, languages
 
-TEXT = "text"  # Role of a name in a comment, a string or prose
-DEFINITION = "definition"
-DECLARATION = "declaration"
-IMPORT = "import"
-KEY = "key"
-UNPACK = "unpack"  # Role of a field's name that also declares a local variable: `const { name } = it`
-CALL = "call"
-TYPE = "type"
-CATCH = "catch"
-WRITE = "write"
-PARAMETER = "parameter"
-"""Role of a parameter's name if its function has no body, as in prototypes and types of functions."""
-NAME = "name"  # Role of a code token in a file whose language has no grammar here
+
+class Role:
+    """The roles of a name at a place. There are also global, read, argument, pattern, label and export."""
+
+    TEXT = "text"  # In a comment, a string or prose
+    DEFINITION = "definition"
+    DECLARATION = "declaration"
+    IMPORT = "import"
+    KEY = "key"
+    UNPACK = "unpack"  # A field's name that also declares a local variable: `const { name } = it`
+    CALL = "call"
+    TYPE = "type"
+    CATCH = "catch"
+    WRITE = "write"
+    PARAMETER = "parameter"  # Of a function without a body, as in prototypes and types of functions
+    NAME = "name"  # In code whose language has no grammar here
 
 
 class NameToken(NamedTuple):
@@ -40,9 +44,7 @@ class NameToken(NamedTuple):
 
     start: int
     end: int
-    role: str
-    """declaration, parameter, import, call, type, catch, write, global, read, argument, key, unpack, pattern, label, export,
-    name or text."""
+    role: str  # One of the `Role`s
     receiver: str = ""  # The expression before the dot, as in a `Reference`
     holder: str = ""  # For a key or a declared field, the type of the enclosing literal or definition
     bare: bool = True  # False after a dot, even if the expression before it cannot be read
@@ -54,16 +56,16 @@ _STRING = re.compile(r"string|char|quote|heredoc|template|regex|text|content|raw
 _IN_CODE = re.compile(r"interpolation|substitution|embedded|formatted|string_expression")
 _MEMBER = re.compile(rb"\s*(?:<[^<>()]*>)?\s*(?:\?\.|!!?\.|&\.|\?->|->|::|\.|\\\\)\s*(?:#|template\s+)?")
 _ROLES = {
-    IMPORT: r"import|use_(?:declaration|list|wildcard|as_clause)|using_directive|namespace_use|preproc_include|extern_crate",
+    Role.IMPORT: r"import|use_(?:declaration|list|wildcard|as_clause)|using_directive|namespace_use|preproc_include|extern_crate",
     "global": r"global_statement|nonlocal_statement|global_declaration",
     "export": r"export",
-    CATCH: r"except_clause|catch|rescue|exceptions",
+    Role.CATCH: r"except_clause|catch|rescue|exceptions",
     "pattern": r"case_pattern|match_pattern|match_arm|switch_case|case_clause|expression_case|tuple_struct_pattern|_pattern\Z",
-    KEY: r"keyword_argument|\Apair\Z|keyed_element|field_initializer|init_pair|initializer_pair|designator|\Amethod_definition"
+    Role.KEY: r"keyword_argument|\Apair\Z|keyed_element|field_initializer|init_pair|initializer_pair|designator|\Amethod_definition"
     r"|jsx_attribute",
     "label": r"label|goto|\Abreak|\Acontinue",
-    TYPE: r"type|generic|class_heritage|superclass|base_(?:class_)?(?:clause|list)|implements|extends|trait_bounds",
-    WRITE: r"assignment|augmented|update_expression|inc_statement|dec_statement",
+    Role.TYPE: r"type|generic|class_heritage|superclass|base_(?:class_)?(?:clause|list)|implements|extends|trait_bounds",
+    Role.WRITE: r"assignment|augmented|update_expression|inc_statement|dec_statement",
     "argument": r"argument",
 }  # Role → pattern of the enclosing nodes' kinds that give it; the first that fits counts
 _PATTERNS = [(re.compile(pattern), role) for role, pattern in _ROLES.items()]
@@ -77,7 +79,7 @@ _PARAMETERS = re.compile(r"(?:required|optional)_parameter\Z|parameter_declarati
 _FIELD_MODIFIERS = ("accessibility_modifier", "override_modifier", "readonly")
 _UNPACKED = re.compile(r"shorthand_(?:property|field)_identifier(?:_pattern)?\Z")
 _TYPE_NODES = re.compile(
-    r"class|struct|interface|trait|enum|union|object|impl|record|type_spec|module|protocol|extension"
+    "class|struct|interface|trait|enum|union|object|impl|record|type_spec|module|protocol|extension"
 )
 _LITERALS = re.compile(
     r"composite_literal|struct_expression|object_creation|initializer|call|new_expression|compound_literal|^declaration$"
@@ -87,6 +89,7 @@ _TYPED_OBJECTS = ("variable_declarator", "public_field_definition", "as_expressi
 _NAMED_TYPES = ("type_identifier", "nested_type_identifier")
 _ELEMENTS_OF = re.compile(r"(?:map)?\[[^]]*\]\*?")  # What Go writes before the type of elements
 MOST_CLIMBED = 12  # Limit of nodes around a token that are examined for its role
+T = TypeVar("T")
 
 
 def find_name(utf8: bytes, name: str) -> Iterator[tuple[int, int]]:
@@ -117,15 +120,15 @@ def find_tokens(
         return [], True
     row = languages().get(language)
     if row is None or not row.grammar or row.prose:
-        role = TEXT if row is None or row.prose or row.chunks != "code" else NAME
+        role = Role.TEXT if row is None or row.prose or row.chunks != "code" else Role.NAME
         return [NameToken(start, end, role) for start, end in matches], True
     try:
-        root = _tree_cache.parse(_blank_functions(utf8, functions, matches), language).root_node
+        root = _parse_root(_blank_functions(utf8, functions, matches), language)
         if functions and root.has_error:  # perhaps because something is missing now
-            root = _tree_cache.parse(utf8, language).root_node
+            root = _parse_root(utf8, language)
     except GrammarMissing:
-        return [NameToken(start, end, NAME) for start, end in matches], False
-    tokens = (_read_token(root, start, end, utf8, name, row) for start, end in matches)
+        return [NameToken(start, end, Role.NAME) for start, end in matches], False
+    tokens = (_read_token(root, match, utf8, row) for match in matches)
     return [token for token in tokens if token is not None], not root.has_error
 
 
@@ -142,45 +145,48 @@ def _blank_functions(utf8: bytes, functions: Sequence[tuple[int, int]], matches:
 MOST_KEPT = 1_000_000  # Bytes of texts whose trees are kept, some 50 MB of memory for C
 
 
-class _TreeCache:
-    """A cache of the last syntax trees, for a server that is asked several questions about the same files."""
+class SizedCache(Generic[T]):
+    """A cache of the values used last, up to `most` in sum of their sizes, for a server that is asked about files again."""
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, bytes], tree_sitter.Tree] = OrderedDict()
-        self._size = 0
-        self._lock = Lock()
+    def __init__(self, most: int) -> None:
+        self._most, self._size, self._lock = most, 0, Lock()
+        self._kept: OrderedDict[tuple[object, ...], tuple[T, int]] = OrderedDict()
 
-    def parse(self, utf8: bytes, language: str) -> tree_sitter.Tree:
-        """Parse a text, or find its tree in the cache. Raises GrammarMissing."""
-        key = (language, utf8)
-        with self._lock:  # a parser serves one thread at a time
+    def find_or_make(self, key: tuple[object, ...], make: Callable[[], tuple[T, int]]) -> T:
+        """Find the value of a key, or make it. `make` returns (value, size), and is called by one thread at a time."""
+        with self._lock:
             if key not in self._kept:
-                self._kept[key] = load_parser(language).parse(blank_macros(utf8, language))
-                self._size += len(utf8)
+                self._kept[key] = make()
+                self._size += self._kept[key][1]
             self._kept.move_to_end(key)
-            tree = self._kept[key]
-            while self._size > MOST_KEPT:
-                (_, oldest), _ = self._kept.popitem(last=False)
-                self._size -= len(oldest)
-        return tree
+            value = self._kept[key][0]
+            while self._size > self._most:
+                self._size -= self._kept.popitem(last=False)[1][1]
+        return value
 
 
-_tree_cache = _TreeCache()
+_tree_cache = SizedCache[tree_sitter.Tree](MOST_KEPT)
 
 
-def _parse_root(utf8: bytes, language: str) -> tree_sitter.Node | None:
-    row = languages().get(language)
-    if row is None or not row.grammar or len(utf8) > MOST_KEPT:
-        return None
-    try:
-        return _tree_cache.parse(utf8, language).root_node
-    except GrammarMissing:
-        return None
+def _parse_root(utf8: bytes, language: str) -> tree_sitter.Node:
+    """Parse a text, or find its tree in the cache. Raises GrammarMissing."""
+
+    def parse() -> tuple[tree_sitter.Tree, int]:
+        return load_parser(language).parse(blank_macros(utf8, language)), len(utf8)
+
+    return _tree_cache.find_or_make((language, utf8), parse).root_node
+
+
+def _try_parse(utf8: bytes, language: str) -> tree_sitter.Node | None:
+    """Parse a text; None if it is too long to be kept, or without a grammar."""
+    with suppress(GrammarMissing):
+        return _parse_root(utf8, language) if len(utf8) <= MOST_KEPT else None
+    return None
 
 
 def find_enclosing(utf8: bytes, language: str, place: int) -> list[tuple[int, int]]:
     """Find (start, end) of each syntax node around a byte, outermost first; empty without a grammar."""
-    spans, node = list[tuple[int, int]](), _parse_root(utf8, language)
+    spans, node = list[tuple[int, int]](), _try_parse(utf8, language)
     while node is not None:
         if (node.start_byte, node.end_byte) not in spans[-1:]:
             spans.append((node.start_byte, node.end_byte))
@@ -191,7 +197,7 @@ def find_enclosing(utf8: bytes, language: str, place: int) -> list[tuple[int, in
 
 def find_blocks(utf8: bytes, language: str) -> list[tuple[int, int]]:
     """Find (first line, last line) of multi-line nodes, from 0, the longest for each first line. Empty without a grammar."""
-    root, blocks = _parse_root(utf8, language), dict[int, int]()
+    root, blocks = _try_parse(utf8, language), dict[int, int]()
     waiting = [root] if root is not None else []
     while waiting:
         for child in waiting.pop().named_children:
@@ -202,27 +208,26 @@ def find_blocks(utf8: bytes, language: str) -> list[tuple[int, int]]:
     return sorted(blocks.items())
 
 
-def _read_token(
-    root: tree_sitter.Node, start: int, end: int, utf8: bytes, name: str, language: Language
-) -> NameToken | None:
+def _read_token(root: tree_sitter.Node, span: tuple[int, int], utf8: bytes, language: Language) -> NameToken | None:
     """Read the token at a match; None if it is a longer one, such as Ruby's `valid?` for `valid`."""
-    node = root.descendant_for_byte_range(start, end)
+    start, end = span
+    name, node = utf8[start:end].decode(), root.descendant_for_byte_range(start, end)
     if node is None:
-        return NameToken(start, end, NAME)
+        return NameToken(start, end, Role.NAME)
     if _is_text(node, start, language):
-        return NameToken(start, end, TEXT)
+        return NameToken(start, end, Role.TEXT)
     if not node.child_count and node.end_byte - node.start_byte <= end - start + 2:
         written = (node.text or b"").decode("utf-8", "replace").strip()
         without_sigil = written.lstrip(language.sigils + ("@:" if language.kin == "ecmascript" else "$@:"))
         if name not in (written, without_sigil, without_sigil.rstrip(":")):
             return None
-    around = list(islice(_climb(node), MOST_CLIMBED))
-    role = UNPACK if _UNPACKED.search(node.type) else _find_role(node, around)
+    around = list(islice(_list_ancestors(node), MOST_CLIMBED))
+    role = Role.UNPACK if _UNPACKED.search(node.type) else _find_role(node, around)
     receiver, bare = _find_receiver(node, utf8)
     if [outer.type for outer in around[:3]] == ["field_initializer", "field_initializer_list", "function_definition"]:
-        role, receiver = WRITE, "this"  # the initializer of a constructor in C++
-    holder = _find_holder(around, role, start) if role in (KEY, DECLARATION) else ""
-    functions = tuple((at.start_byte, at.end_byte) for at in _climb(node) if at.type in language.functions)
+        role, receiver = Role.WRITE, "this"  # the initializer of a constructor in C++
+    holder = _find_holder(around, role == Role.KEY, start) if role in (Role.KEY, Role.DECLARATION) else ""
+    functions = tuple((at.start_byte, at.end_byte) for at in _list_ancestors(node) if at.type in language.functions)
     return NameToken(start, end, role, receiver, holder, bare, functions)
 
 
@@ -233,9 +238,8 @@ def _is_text(node: tree_sitter.Node, start: int, language: Language) -> bool:
     if node.type in ("preproc_arg", "ERROR"):  # the grammar does not divide the text: count the quotes before the place
         before = (node.text or b"")[: start - node.start_byte].rpartition(b"\n")[2]
         return before.count(b'"') % 2 == 1 or b"//" in before
-    at: tree_sitter.Node | None = node
-    for _ in range(4):
-        if at is None or (at.child_count and not _STRING.search(at.type)):
+    for at in (node, *islice(_list_ancestors(node), 3)):
+        if at.child_count and not _STRING.search(at.type):
             return False
         if at.type in language.comments or "comment" in at.type:
             return True
@@ -243,13 +247,11 @@ def _is_text(node: tree_sitter.Node, start: int, language: Language) -> bool:
             return False
         if _STRING.search(at.type) and "identifier" not in at.type:
             # Python's annotations in quotes are code: `"Client"`, and names in `"list[Client]"`.
-            return all(outer.type != "type" for outer in islice(_climb(at), 4))
-        at = at.parent
+            return all(outer.type != "type" for outer in islice(_list_ancestors(at), 4))
     return False
 
 
-def _climb(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
-    """List the nodes around a token, innermost first."""
+def _list_ancestors(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
     at = node.parent
     while at is not None:
         yield at
@@ -262,25 +264,25 @@ _STATEMENT = re.compile(r"statement|block|body|declaration|definition|source_fil
 def _find_role(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> str:
     """Find a token's role by the nodes around it, up to its statement."""
     if _is_parameter(node, around):
-        return PARAMETER
+        return Role.PARAMETER
     if around and _is_name_of(around[0], node):
         is_part = len(around) > 1 and _DECLARATOR.search(around[0].type) and not _FIELD_NODES.search(around[0].type)
         outer = around[1] if is_part else around[0]
         outer = around[2] if len(around) > 2 and outer.type == "variable_declaration" else outer
         if _FIELD_NODES.search(outer.type):
-            return DECLARATION
+            return Role.DECLARATION
     if "type" in node.type:
-        return TYPE
+        return Role.TYPE
     for depth, outer in enumerate(around):
         for pattern, role in _PATTERNS:
-            if pattern.search(outer.type) and _fits_role(role, node, around, depth):
+            if pattern.search(outer.type) and _has_role(role, node, around, depth):
                 return role
         inner = around[depth - 1] if depth else node
         if inner.end_byte == node.end_byte or "generic" in inner.type:
             fields = ("function", "method", "name", "macro", "constructor")
             is_callee = any(outer.child_by_field_name(field) == inner for field in fields)
             if is_callee and any(word in outer.type for word in ("call", "invocation", "creation")):
-                return CALL
+                return Role.CALL
         if _STATEMENT.search(outer.type) or (depth and "call" in outer.type):
             break
     return "read"
@@ -300,18 +302,18 @@ def _is_parameter(node: tree_sitter.Node, around: list[tree_sitter.Node]) -> boo
     return False
 
 
-def _fits_role(role: str, node: tree_sitter.Node, around: list[tree_sitter.Node], depth: int) -> bool:
+def _has_role(role: str, node: tree_sitter.Node, around: list[tree_sitter.Node], depth: int) -> bool:
     outer, inner = around[depth], around[depth - 1] if depth else node
-    if role == KEY:
+    if role == Role.KEY:
         if outer.type == "pair" and inner.type == "identifier":
             return False  # an expression, as in a dictionary of Python
         if outer.type == "method_definition" and around[depth + 1].type != "object":
             return False
         return depth <= 1 and inner.start_byte == _find_first_child(outer).start_byte
-    if role == WRITE:
+    if role == Role.WRITE:
         left = outer.child_by_field_name("left") or _find_first_child(outer)
         return left.start_byte <= node.start_byte and node.end_byte == left.end_byte < outer.end_byte
-    if role == TYPE:
+    if role == Role.TYPE:
         return "expression" not in outer.type or "type" in outer.type.partition("_")[0]
     return role != "argument" or depth == 0
 
@@ -328,10 +330,7 @@ def _is_name_of(outer: tree_sitter.Node, inner: tree_sitter.Node) -> bool:
 
 def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:
     """Find the expression before the dot; returns (expression, True if there is no dot)."""
-    at: tree_sitter.Node | None = node
-    for _ in range(3):
-        if at is None:
-            break
+    for at in (node, *islice(_list_ancestors(node), 2)):
         before = at.prev_named_sibling
         if before is not None and before.type == "optional_chain":
             before = before.prev_named_sibling
@@ -342,28 +341,27 @@ def _find_receiver(node: tree_sitter.Node, utf8: bytes) -> tuple[str, bool]:
         has_dot = utf8[at.start_byte - 1 : at.start_byte] == b"."
         if has_dot and at.parent is not None and at.parent.start_byte < at.start_byte:
             return "", False
-        at = at.parent
     return "", True
 
 
-def _find_holder(around: list[tree_sitter.Node], role: str, start: int) -> str:
+def _find_holder(around: list[tree_sitter.Node], is_key: bool, start: int) -> str:
     """Find the name of the type around a declaration, or of the type whose literal is around a key."""
     depth = objects = 0  # of a literal in literals whose type it does not repeat, and of an object in objects
     for outer in around:
         depth += outer.type == "literal_value"
         objects += outer.type in ("object", "array")
-        if role == KEY and objects == 1 and outer.type in _TYPED_OBJECTS:  # const options: Options = { key: 1 }
+        if is_key and objects == 1 and outer.type in _TYPED_OBJECTS:  # const options: Options = { key: 1 }
             declared = outer.child_by_field_name("type") or outer.named_child(1)
             named = declared.named_child(0) if declared is not None and declared.type == "type_annotation" else declared
             return shorten_expression(named, MAX_RECEIVER) if named is not None and named.type in _NAMED_TYPES else ""
-        if role == KEY and _LITERALS.search(outer.type) and outer.type not in _IN_LITERALS:
+        if is_key and _LITERALS.search(outer.type) and outer.type not in _IN_LITERALS:
             for field in ("type", "name", "function", "constructor"):
                 if (child := outer.child_by_field_name(field)) is not None:
                     name = child.child_by_field_name("name") if child.type == "struct_specifier" else None
                     written = shorten_expression(child if name is None else name, MAX_RECEIVER)
                     return _ELEMENTS_OF.sub("", written, count=depth - 1) if depth > 1 else written
             return ""
-        name = outer.child_by_field_name("name") if role == DECLARATION and _TYPE_NODES.search(outer.type) else None
+        name = None if is_key or not _TYPE_NODES.search(outer.type) else outer.child_by_field_name("name")
         if name is not None and name.start_byte != start:
             return shorten_expression(name, MAX_RECEIVER)
     return ""

@@ -13,15 +13,9 @@ from functools import cached_property, partial
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
-from codelens.lang.manifests import (
-    Manifest,
-    ScriptConfig,
-    is_manifest,
-    is_script_config,
-    read_manifest,
-    read_script_config,
-)
-from codelens.lang.registry import Language, languages
+from codelens.lang import manifests
+from codelens.lang.manifests import Manifest, ScriptConfig, is_manifest, is_script_config
+from codelens.lang.registry import NO_LANGUAGE, languages
 from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, find_folders, list_folders, use_dots
 from codelens.model.code import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
 from codelens.store.codec import decompress
@@ -53,12 +47,12 @@ class Manifests:
     @cached_property
     def _manifests(self) -> dict[str, Manifest]:
         paths = filter(is_manifest, sorted(self._paths))
-        return {path: manifest for path in paths if (manifest := read_manifest(path, self._join_text(path)))}
+        return {path: manifest for path in paths if (manifest := manifests.read_manifest(path, self._join_text(path)))}
 
     @cached_property
     def _configs(self) -> dict[str, ScriptConfig]:
         paths = filter(is_script_config, sorted(self._paths))
-        return {path: config for path in paths if (config := read_script_config(path, self._join_text(path)))}
+        return {path: config for path in paths if (config := manifests.read_script_config(path, self._join_text(path)))}
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], list[str]]:
@@ -108,7 +102,7 @@ class Manifests:
         self._record(*MODULES)
         return next(iter(self._by_name.get((ecosystem, name), ())), None)
 
-    def declares_package(self, name: str) -> bool:
+    def has_package(self, name: str) -> bool:
         """True if a manifest of any ecosystem has this name; a hyphen may be written as an underscore."""
         return name.replace("-", "_") in {known.replace("-", "_") for _, known in self._by_name}
 
@@ -175,7 +169,6 @@ DOCUMENT_ENDINGS = ("", ".rst", ".md", ".adoc", ".txt", ".ipynb", "/index.rst", 
 """Endings that a link to a document may omit, in order of preference, as in Sphinx and most Markdown sites."""
 FREE_KINDS = frozenset(SYMBOL_KINDS) - {"method", "property"}
 """Kinds of definitions that code can name without a type before them."""
-NO_LANGUAGE = Language("")
 T = TypeVar("T")
 
 
@@ -192,7 +185,7 @@ class Catalog:
     """The facts of all documents of a repository, or of `only` one document if the others are not needed."""
 
     def __init__(self, store: Store, repository: RepositoryId, only: DocumentId | None = None) -> None:
-        self._store = store
+        self.store = store
         self.files: dict[int, FileInfo] = {}
         self.by_path: dict[str, FileInfo] = {}
         self.by_folder: dict[tuple[str, str], list[FileInfo]] = {}
@@ -229,7 +222,7 @@ class Catalog:
 
     # Keys, and the memory for rows
 
-    def trim(self) -> bool:
+    def trim_cache(self) -> bool:
         """Drop cached rows and facts if there are many; True if facts were dropped. Definitions are then read as new objects."""
         if self._rows > MOST_ROWS:
             for table in (self._top, self._members, self._namesakes, self._modules, self._ending):
@@ -266,13 +259,10 @@ class Catalog:
     def read_facts(self, document: int) -> LinkFacts:
         """Read the facts of a document, or return them if they were read before."""
         if (facts := self._facts.get(document)) is None:
-            store, identity = self._store, DocumentId(document)
-            self._facts[document] = facts = LinkFacts(
-                self.files[document],
-                store.units.list_definitions(identity),
-                store.references.list_imports(identity),
-                store.references.list_bindings(identity),
-            )
+            identity, references = DocumentId(document), self.store.references
+            rows = self.store.units.list_definitions(identity)
+            imports, bindings = references.list_imports(identity), references.list_bindings(identity)
+            self._facts[document] = facts = LinkFacts(self.files[document], rows, imports, bindings)
             self._loaded += facts.size
         return facts
 
@@ -347,31 +337,27 @@ class Catalog:
             if definitions := self.find_in_namespace(language.kin, namespace, name):
                 return definitions
             namespace = namespace.rpartition(".")[0] if language.open_types else ""
-        used = [
-            imported.module.replace("\\", ".") for imported in facts.imports if not imported.name and not imported.alias
-        ]
+        used = [i.module.replace("\\", ".") for i in facts.imports if not i.name and not i.alias]
         return [d for module in used for d in self.find_in_namespace(language.kin, module, name)]
 
     def find_in_folder(self, kin: str, folder: str, name: str) -> Sequence[Definition]:
         """Find the definitions of a name at the top level of a folder's files."""
-        return self._find_at_top(kin, folder, name, self.by_folder)
+        return self._find_at_top(kin, folder, name, is_folder=True)
 
     def find_in_namespace(self, kin: str, namespace: str, name: str) -> Sequence[Definition]:
         """Find the definitions of a name at the top level of a namespace's files."""
-        return self._find_at_top(kin, namespace, name, self.by_namespace)
+        return self._find_at_top(kin, namespace, name, is_folder=False)
 
-    def _find_at_top(
-        self, kin: str, place: str, name: str, files: dict[tuple[str, str], list[FileInfo]]
-    ) -> Sequence[Definition]:
+    def _find_at_top(self, kin: str, place: str, name: str, is_folder: bool) -> Sequence[Definition]:
         """Find the definitions of a name at the top level of a folder or namespace, in order of path and place."""
         self.keys.add(("k", place, name))
-        group = files.get((kin, place), ())
+        group = (self.by_folder if is_folder else self.by_namespace).get((kin, place), ())
         if len(group) == 1:
             return self.read_facts(group[0].id).top.get(name, ())
-        key = (kin, f"{place}/" if files is self.by_folder else place)
+        key = (kin, f"{place}/" if is_folder else place)
         if (table := self._top.get(key)) is None:
             table = self._top[key] = {}
-            for unit_name, unit, document in self._store.units.list_top_definitions([DocumentId(f.id) for f in group]):
+            for unit_name, unit, document in self.store.units.list_top_definitions([DocumentId(f.id) for f in group]):
                 table.setdefault(unit_name, []).append((unit, document))
                 self.looked_at += 1
             self._rows += len(table)
@@ -391,9 +377,8 @@ class Catalog:
         self.keys.add(("o", holder.name, name))
         if file.language.open_types == "directory":
             return self._read_definitions(self._read_folder_members(holder).get(name, ()))
-        return self._read_few(
-            [n for n in self._group_by_holder(name).get(holder.name, ()) if n.kin == file.language.kin]
-        )
+        namesakes = self._group_by_holder(name).get(holder.name, ())
+        return self._read_few([n for n in namesakes if n.kin == file.language.kin])
 
     def list_all_members(self, holder: Definition) -> Sequence[Definition]:
         """List all members of a type in its file, or in its folder if the language allows members there."""
@@ -407,7 +392,7 @@ class Catalog:
         if (table := self._members.get((kin, folder))) is None:
             table = self._members[kin, folder] = {}
             documents = [DocumentId(f.id) for f in self.by_folder.get((kin, folder), ())]
-            for container, name, unit, document in self._store.units.list_members(documents):
+            for container, name, unit, document in self.store.units.list_members(documents):
                 table.setdefault(container, {}).setdefault(name, []).append((unit, document))
                 self.looked_at += 1
                 self._rows += 1
@@ -417,7 +402,7 @@ class Catalog:
         """Group the definitions of exactly this name, except local ones, by the last name of their container."""
         if (known := self._namesakes.get(name)) is None:
             known = self._namesakes[name] = {}
-            for unit, document, kind, container in self._store.units.find_namesakes(name):
+            for unit, document, kind, container in self.store.units.find_namesakes(name):
                 self.looked_at += 1
                 if document in self.files:
                     namesake = Namesake(unit, document, kind, self.files[document].language.kin)
@@ -429,9 +414,8 @@ class Catalog:
     def list_member_names(self, language: str) -> frozenset[str]:
         """List the names of all type members in one language."""
         documents = [DocumentId(i) for i, file in self.files.items() if file.language.name == language]
-        return (
-            frozenset(name for _, name, _, _ in self._store.units.list_members(documents)) if documents else frozenset()
-        )
+        members = self.store.units.list_members(documents) if documents else ()
+        return frozenset(name for _, name, _, _ in members)
 
     def _list_namesakes(self, name: str) -> list[Namesake]:
         """List all definitions of exactly this name in the repository, except local ones."""
@@ -445,10 +429,7 @@ class Catalog:
         return sorted(definitions, key=lambda d: (d.facts.file.path, d.place))
 
     def find_named(self, kin: str, name: str, kinds: Collection[str] = ()) -> Sequence[Definition]:
-        """Find the definitions of exactly this name in the languages of a family, in order of path and place.
-
-        If `kinds` is given, other kinds are left out. Empty if there are more than MOST_NAMED definitions of any kind.
-        """
+        """Find the definitions of a name (of `kinds`) in a language family, by path; none if more than MOST_NAMED have it."""
         self.keys.add(("g", name))
         if (kin, name) in self._many:
             return ()
@@ -470,8 +451,8 @@ class Catalog:
 
     def read_shape(self, definition: Definition) -> tuple[int, int]:
         """Count a method's (parameters, results) from its signature."""
-        return count_head_values(self._store.units.read_signature(UnitId(definition.id)), definition.name)
+        return count_head_values(self.store.units.read_signature(UnitId(definition.id)), definition.name)
 
     def find_line(self, definition: Definition) -> int:
         """Find the line of a definition's name, from 1."""
-        return self._store.units.read_rows([UnitId(definition.id)])[UnitId(definition.id)].name_line
+        return self.store.units.read_rows([UnitId(definition.id)])[UnitId(definition.id)].name_line

@@ -1,134 +1,33 @@
 """Evaluate expressions at their place: to a definition, an object of a type, a module, or something outside of the repository.
 
-Names are looked up from the innermost scope outward, and members through the bases of a type. Questions may be circular, so
-each question gets one unit of fuel less than the question that asked it; without fuel the answer is None. An answer thus
-depends only on the repository and the fuel, not on the order of questions. Each question is answered at most FUEL times, so the
-work is linear in the number of questions, which is linear in the size of the text.
+Names are looked up from the innermost scope outward, and members through the bases of a type. Questions may be circular, so they
+take fuel; see codelens/linking/fuel.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import wraps
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
 
-from codelens.linking.catalog import Catalog
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, Key, LinkFacts, load_words
+from codelens.linking.fuel import Questions, cache_with_fuel
 from codelens.linking.imports import Module, find_import, find_module
+from codelens.linking.values import EXTERNAL, HIDDEN, RECEIVER, VALUES, Value
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Binding
 from codelens.text.expressions import parse_type, split_steps
 
-FUEL = 24  # Depth of nested questions for one reference. 16 and 24 give the same edges on Django and Guava.
-MOST_ANSWERS = 15_000  # Limit of answers kept in memory, at some 500 bytes each
 MOST_BASES = 40  # Limit of types in the lineage of a type
 MOST_MODULES = 100  # Limit of modules through which a name is followed by re-exports and wildcards
-VALUES = ("variable", "constant", "property")  # Kinds of definitions that hold a value, like a field
 END = 1 << 62  # A position after the end of every document
-T = TypeVar("T")
 
 
-class Value(NamedTuple):
-    """The value of an expression, as far as it is known without running the code."""
-
-    how: str
-    """The kind of value: definition; object or field (of the type `definition`); module; holding (a container, with the type of its
-    elements in `text`); external (outside of the repository); hidden (a name bound to something unknown); receiver (the object that
-    a method is called on)."""
-    definition: Definition | None = None
-    module: Module | None = None
-    text: str = ""
-    facts: LinkFacts | None = None
-    unit: int | None = None
-    tier: str = ""
-
-    def with_tier(self, tier: str) -> Value:
-        """Copy the value with another tier, which tells how it was found."""
-        return self if self.tier == tier else Value(*self[:6], tier)
-
-    def defines(self, kinds: Collection[str]) -> bool:
-        """True if the value is a definition of one of these kinds."""
-        return self.how == "definition" and self.definition is not None and self.definition.kind in kinds
-
-
-EXTERNAL = Value("external")
-HIDDEN = Value("hidden")
-RECEIVER = Value("receiver")
 _UNKNOWN = ("external", "hidden")
 _RETURNED = ("result",)
 _YIELDED = ("result", "yield")
 
 
-def question(find: Callable[..., T]) -> Callable[..., T | None]:
-    """Decorate a method as a question: each call takes one unit of fuel, and its answer is kept with the keys that it depends on.
-
-    A caller in another document than the one that the question is about passes that document's path as `home`. Its answer then
-    depends on the document's offers as a whole; `Evaluator.collect_offered_keys` records the keys that these depend on.
-    """
-    name = find.__name__
-
-    @wraps(find)
-    def ask(self: Evaluator, *about: Any, home: str = "") -> T | None:
-        key, catalog = (name, *about), self.catalog
-        known = self._answers.get(key)
-        if known is not None and known[1] <= self._fuel:
-            answer: T | None
-            answer, needed, keys = known
-            if needed > self._needed:
-                self._needed = needed
-            catalog.keys.update((("e", home),) if home else keys)
-            return answer
-        if not self._fuel:
-            self.cut = True
-            return None
-        if (by_fuel := self._cut_answers.get(key)) is not None and (partial := by_fuel.get(self._fuel)) is not None:
-            self.cut = True
-            answer, keys = partial
-            catalog.keys.update(keys)
-            return answer
-        outer_keys, outer_needed, outer_cut = catalog.keys, self._needed, self.cut
-        catalog.keys, self._needed, self.cut = set(), 0, False
-        self._fuel -= 1
-        self.steps += 1
-        answer = find(self, *about)
-        self._fuel += 1
-        keys, catalog.keys = catalog.keys, outer_keys
-        if self.cut:
-            self._cut_answers.setdefault(key, {})[self._fuel] = answer, keys
-            outer_keys.update(keys)
-            self._needed = outer_needed
-            return answer
-        self._answers[key] = answer, self._needed + 1, keys
-        self._needed, self.cut = max(outer_needed, self._needed + 1), outer_cut
-        outer_keys.update((("e", home),) if home else keys)
-        return answer
-
-    return ask
-
-
-class Evaluator:
+class Evaluator(Questions):
     """An evaluator of the names and expressions of one repository."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self.catalog = catalog
-        self.steps = 0  # Questions answered, without those whose answer was kept
-        self.cut = False  # True if fuel ran out since this was last set to False
-        self._fuel = FUEL
-        self._needed = 0  # Fuel that the current question has used so far
-        self._answers: dict[tuple[object, ...], tuple[Any, int, set[Key]]] = {}
-        """Question → (answer, fuel that it needs, keys that it depends on)."""
-        self._cut_answers: dict[tuple[object, ...], dict[int, tuple[Any, set[Key]]]] = {}
-        """Question → amount of fuel that did not suffice → (answer with that amount, keys that it depends on)."""
-
-    def forget(self) -> None:
-        """Drop all answers. Asking again gives the same answers."""
-        self._answers.clear()
-        self._cut_answers.clear()
-
-    def trim(self) -> None:
-        """Drop all answers if there are more than MOST_ANSWERS."""
-        if len(self._answers) + len(self._cut_answers) > MOST_ANSWERS:
-            self.forget()
 
     def collect_offered_keys(self, facts: LinkFacts) -> set[Key]:
         """Collect the keys that a document's offers depend on: its results, fields, bases, values and aliases."""
@@ -136,9 +35,9 @@ class Evaluator:
         for definition in facts.definitions:
             if definition.kind in TYPE_KINDS:
                 self._find_bases(definition)
-                if definition.kind == "type":
-                    self._find_alias(definition)
-            elif definition.kind in FUNCTIONS:
+            if definition.kind == "type":
+                self._find_alias(definition)
+            if definition.kind in FUNCTIONS:
                 self._find_result(definition, _RETURNED)
             if definition.kind in VALUES:
                 self._find_value(definition)
@@ -172,7 +71,7 @@ class Evaluator:
             around = around.parent
         return self._resolve_outer(name, facts, around)
 
-    @question
+    @cache_with_fuel
     def _resolve_outer(self, name: str, facts: LinkFacts, around: Definition | None) -> Value | None:
         """Resolve a name that no enclosing function defines or binds, but perhaps an enclosing type."""
         inside = self._resolve_inside(name, facts, around, END) if around else None
@@ -181,14 +80,12 @@ class Evaluator:
     def _resolve_inside(self, name: str, facts: LinkFacts, unit: Definition, before: int) -> Value | None:
         """Resolve a name in the functions and types that enclose a place, innermost first."""
         language = facts.file.language
-        around: Definition | None = unit
-        while around is not None:
+        for around in facts.list_enclosing(unit.place):
             place = around.place
             if local_definitions := facts.locals.get(place, _EMPTY).get(name):
                 return Value("definition", local_definitions[-1], tier="scope")
-            if (around.name != name or around.kind in FUNCTIONS) and (
-                bound := facts.find_bindings(place, name, before)
-            ):
+            may_bind = around.name != name or around.kind in FUNCTIONS
+            if may_bind and (bound := facts.find_bindings(place, name, before)):
                 if around.kind not in TYPE_KINDS:
                     return self.evaluate_bound(bound, facts, before) or self._find_fixture(name, bound, facts) or HIDDEN
                 if language.implicit_self:
@@ -204,8 +101,7 @@ class Evaluator:
                     method = member.definition
                     if method and method.kind == "method" and method.parent and method.parent.name == name:
                         member = Value("definition", method.parent)  # a constructor has its type's name
-                    return member.with_tier("scope")
-            around = around.parent
+                    return member.replace_tier("scope")
         return None
 
     def _resolve_in_file(self, name: str, facts: LinkFacts, before: int) -> Value | None:
@@ -230,11 +126,11 @@ class Evaluator:
         """Resolve a name that the file neither defines nor imports by name: by a wildcard import, or in its package."""
         for wildcard in facts.wildcards:
             if (module := find_import(self.catalog, facts, wildcard)) and (value := self.find_export(module, name)):
-                return value.with_tier("import")
+                return value.replace_tier("import")
         best = _choose_closest(self.catalog.find_in_package(facts, name), facts)
         return Value("definition", best, tier="package") if best else None
 
-    @question
+    @cache_with_fuel
     def _resolve_outside_file(self, name: str, facts: LinkFacts) -> Value | None:
         """Resolve a name that the file does not define, by its imports or in its package."""
         return self._find_imported(name, facts) if name in facts.names else self._find_unimported(name, facts)
@@ -249,43 +145,34 @@ class Evaluator:
                     return self.evaluate_result(function, Value("definition", function), _YIELDED)
         return None
 
-    @question
+    @cache_with_fuel
     def list_guesses(self, name: str, kin: str, kinds: Sequence[str], free: bool, tests: bool) -> Sequence[Definition]:
         """List the definitions of a name and kinds in a language family; of functions, only those that override no other of them.
 
         With `free`, definitions outside of types are included; with `tests`, those in test files.
         """
-        definitions = [
-            d
-            for d in self.catalog.find_named(kin, name, kinds)
-            if (free or d.container) and (tests or "test" not in d.facts.file.roles)
-        ]
+        definitions = [d for d in self.catalog.find_named(kin, name, kinds) if free or d.container]
+        definitions = [d for d in definitions if tests or "test" not in d.facts.file.roles]
         if len(definitions) < 2 or kinds is not FUNCTIONS:
             return definitions
-        holders = {d.id: self.find_owner(d.facts, d.place) for d in definitions}
-        known = {holder.id for holder in holders.values() if holder}
-        topmost = []
-        for definition in definitions:
-            holder = holders[definition.id]
-            above = self.list_lineage(holder)[1:] if holder else ()
-            if not any(v.definition is not None and v.definition.id in known for v in above):
-                topmost.append(definition)
-        return topmost or definitions
+        holders = [self.find_owner(d.facts, d.place) for d in definitions]
+        known = {holder.id for holder in holders if holder}
+        above = [self.list_lineage(holder)[1:] if holder else () for holder in holders]
+        base_ids = [{v.definition.id for v in bases if v.definition} for bases in above]
+        return [d for d, ids in zip(definitions, base_ids, strict=True) if known.isdisjoint(ids)] or definitions
 
     def find_owner(self, facts: LinkFacts, unit: int | None) -> Definition | None:
         """Find the type that a unit belongs to: the enclosing type, or the type that its container names."""
-        around = facts.definitions[unit] if unit is not None else None
-        while around is not None:
+        for around in facts.list_enclosing(unit):
             if around.kind in TYPE_KINDS:
                 return around
             if around.container and (around.parent is None or around.kind == "method"):
                 if around.parent is not None and around.parent.kind in HOLDERS:
                     return around.parent
                 return self.find_visible_type(around.container, facts)
-            around = around.parent
         return None
 
-    @question
+    @cache_with_fuel
     def find_visible_type(self, qualified: str, facts: LinkFacts) -> Definition | None:
         """Find the type that a qualified name means in a file: one that is defined there, imported, or in its package."""
         name = qualified.rpartition(".")[2]
@@ -321,25 +208,22 @@ class Evaluator:
             return None
         if not name or name == "*":
             return Value("module", module=module, tier="import")
-        if name == "default" and (default := self._find_default(module)):
-            return default
+        if name == "default":
+            return self._find_default(module)
         exported = self.find_export(module, name)
-        return exported.with_tier("import") if exported else None
+        return exported.replace_tier("import") if exported else None
 
     def _find_default(self, module: Module) -> Value | None:
-        """Find the default export of a module."""
         if exported := self.find_export(module, "default"):
-            return exported.with_tier("import")
-        for document in module.documents:
-            facts = self.catalog.read_facts(document)
+            return exported.replace_tier("import")
+        for facts in map(self.catalog.read_facts, module.documents):
             self.catalog.keys.add(("d", facts.file.path, "default"))
-            if (bound := facts.find_bindings(None, "default", END)) and (
-                value := self.evaluate_bound(bound, facts, END)
-            ):
-                return value.with_tier("import")
+            bound = facts.find_bindings(None, "default", END)
+            if bound and (value := self.evaluate_bound(bound, facts, END)):
+                return value.replace_tier("import")
         return None
 
-    @question
+    @cache_with_fuel
     def find_export(self, module: Module, name: str) -> Value | None:
         """Resolve a name that a module exports: a definition, an imported name, or a module inside it."""
         return self._find_exported(module, name, set())
@@ -352,12 +236,11 @@ class Evaluator:
         catalog = self.catalog
         if module.namespace:  # Java and its like: what its files import does not belong to it
             if definitions := catalog.find_in_namespace(module.kin, module.namespace, name):
-                first = definitions[0].facts.file.id
-                return Value("definition", [d for d in definitions if d.facts.file.id == first][-1], tier="import")
+                first = definitions[0].facts
+                return Value("definition", [d for d in definitions if d.facts is first][-1], tier="import")
             inside = find_module(catalog, module, name)
             return Value("module", module=inside, tier="import") if inside else None
-        for document in module.documents:
-            facts = catalog.read_facts(document)
+        for facts in map(catalog.read_facts, module.documents):
             top = [d for d in catalog.find_in_file(facts, name) if not module.within or d.container == module.within]
             if module.within:
                 top += [d for d in facts.members.get(module.within, _EMPTY).get(name, ()) if d not in top]
@@ -372,23 +255,20 @@ class Evaluator:
                 is_default = imported.name == "default"
                 value = self._find_default(other) if is_default else self._find_exported(other, imported.name, seen)
                 if value:
-                    return value.with_tier("import")
+                    return value.replace_tier("import")
             if facts.find_bindings(None, name, END):
                 return self._find_bound(facts, name, home=facts.file.path)
         if inside := find_module(catalog, module, name):
             return Value("module", module=inside, tier="import")
-        for document in module.documents:
-            facts = catalog.read_facts(document)
+        for facts in map(catalog.read_facts, module.documents):
             catalog.keys.add(("d", facts.file.path, "*"))  # also without a wildcard: a later version may add one
-            if facts.file.language.modules == "namespace":
-                continue
-            for wildcard in facts.wildcards:
+            for wildcard in facts.wildcards if facts.file.language.modules != "namespace" else ():
                 source = find_import(catalog, facts, wildcard)
                 if source and (value := self._find_exported(source, name, seen)):
                     return value
         return None
 
-    @question
+    @cache_with_fuel
     def _find_bound(self, facts: LinkFacts, name: str) -> Value | None:
         return self.evaluate_bound(facts.find_bindings(None, name, END), facts, END)
 
@@ -414,11 +294,11 @@ class Evaluator:
         for at, step in enumerate(parts[1:], 1):
             if value is None or value.how in _UNKNOWN:
                 return value
-            if language.bare_calls and step.how != "call" and value.defines(FUNCTIONS):
+            if language.bare_calls and step.how != "call" and value.is_definition(FUNCTIONS):
                 value = self._call_by_name(value)
                 if value is None or value.how in _UNKNOWN:
                     return value
-            if step.how == "member" and step.text in language.makers and value.defines(HOLDERS):
+            if step.how == "member" and step.text in language.makers and value.is_definition(HOLDERS):
                 value = Value("object", value.definition, tier="receiver")
             elif step.how == "call" and parts[at - 1].text in language.makers:
                 pass  # its arguments
@@ -428,13 +308,13 @@ class Evaluator:
                 value = self.evaluate_call(value)
             else:
                 value = self.evaluate_element(value)
-        return self._call_by_name(value) if value and language.bare_calls and value.defines(FUNCTIONS) else value
+        return self._call_by_name(value) if value and language.bare_calls and value.is_definition(FUNCTIONS) else value
 
     def evaluate_expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
         """Evaluate an expression at its place and keep the result; None if unknown."""
         return self._evaluate_expression(text, facts, unit, before) if split_steps(text) else None
 
-    @question
+    @cache_with_fuel
     def _evaluate_expression(self, text: str, facts: LinkFacts, unit: int | None, before: int) -> Value | None:
         return self.evaluate(text, facts, unit, before)
 
@@ -442,34 +322,27 @@ class Evaluator:
         """Evaluate a declared type to an object of that type; external if the repository does not define it."""
         return self._find_type(text, facts, unit) if parse_type(text).head else None
 
-    @question
+    @cache_with_fuel
     def _find_type(self, text: str, facts: LinkFacts, unit: int | None) -> Value | None:
-        declared = parse_type(text)
-        last = declared.head.rpartition(".")[2]
-        known = load_words()
-        if declared.arguments and last in known.transparent:
-            return self.evaluate_type(declared.arguments[0], facts, unit)
-        if declared.arguments and last in known.classes:
-            type_ = self.evaluate_type(declared.arguments[0], facts, unit)
-            return Value("definition", *type_[1:]) if type_ and type_.how == "object" else type_
-        if declared.arguments and last in known.containers:
-            return Value("holding", text=declared.arguments[-1], facts=facts, unit=unit)
-        if declared.head in known.own or declared.head in facts.file.language.self_names:
+        head, arguments = parse_type(text)
+        last, known = head.rpartition(".")[2], load_words()
+        if arguments and last in known.transparent:
+            return self.evaluate_type(arguments[0], facts, unit)
+        if arguments and last in known.classes:
+            type_ = self.evaluate_type(arguments[0], facts, unit)
+            return type_._replace(how="definition") if type_ and type_.how == "object" else type_
+        if arguments and last in known.containers:
+            return Value("holding", text=arguments[-1], facts=facts, unit=unit)
+        if head in known.own or head in facts.file.language.self_names:
             holder = self.find_owner(facts, unit)
             return Value("object", holder) if holder else None
-        value = self.resolve_type_name(declared.head, facts, unit)
-        if value is None:
-            return EXTERNAL
-        if value.how == "definition" and value.definition is not None:
-            if (
-                value.definition.kind == "type"
-                and (alias := self._unalias(value.definition))
-                and alias.how != "holding"
-            ):
-                return alias  # a named container stays what it is: it may have methods
-            of_it = value.definition.kind in HOLDERS or value.definition.facts.file.language.prototypes
-            return Value("object", value.definition, tier="receiver") if of_it else value
-        return value
+        value = self.resolve_type_name(head, facts, unit)
+        if value is None or (definition := value.as_definition) is None:
+            return value or EXTERNAL
+        if definition.kind == "type" and (alias := self._resolve_alias(definition)) and alias.how != "holding":
+            return alias  # a named container stays what it is: it may have methods
+        of_it = definition.kind in HOLDERS or definition.facts.file.language.prototypes
+        return Value("object", definition, tier="receiver") if of_it else value
 
     def resolve_type_name(self, head: str, facts: LinkFacts, unit: int | None) -> Value | None:
         """Resolve the dotted name of a type, part by part, in the scope of a unit."""
@@ -478,7 +351,7 @@ class Evaluator:
         if value is None and rest:  # a qualified name that starts with a namespace
             type_ = self.find_visible_type(head, facts)
             return Value("definition", type_) if type_ else None
-        if value and value.how == "object" and not rest and value.definition and value.definition.name != first:
+        if value and not rest and (type_ := value.as_type) and type_.name != first:
             return None  # a variable of that name
         for part in rest:
             if value is None or value.how in _UNKNOWN:
@@ -488,11 +361,10 @@ class Evaluator:
             return value._replace(definition=twin)
         return value
 
-    def _unalias(self, definition: Definition) -> Value | None:
-        """Find the type that an alias stands for."""
+    def _resolve_alias(self, definition: Definition) -> Value | None:
         return self._find_alias(definition, home=self.catalog.read_facts_of(definition).file.path)
 
-    @question
+    @cache_with_fuel
     def _find_alias(self, definition: Definition) -> Value | None:
         facts = definition.facts
         for binding in facts.bindings.get(definition.place, ()):
@@ -503,20 +375,16 @@ class Evaluator:
 
     def _call_by_name(self, value: Value) -> Value | None:
         """Evaluate a member in a language where naming it calls it (Ruby)."""
-        definition = value.definition
-        return (
-            self.read_value(definition) if definition and definition.kind == "property" else self.evaluate_call(value)
-        )
+        called = value.definition
+        return self.read_value(called) if called and called.kind == "property" else self.evaluate_call(value)
 
     def evaluate_call(self, value: Value) -> Value | None:
         """Evaluate a call: of a type to an object of it, of a function to its declared or inferred result."""
-        definition = value.definition
-        if value.how == "object":
+        if type_ := value.as_type:
             for name in ("__call__", "invoke", "apply", "operator()"):
-                if definition and (operators := self.catalog.find_members(definition, name)):
+                if operators := self.catalog.find_members(type_, name):
                     return self.evaluate_result(operators[0], value)
-            return None
-        if value.how != "definition" or definition is None:
+        if (definition := value.as_definition) is None:
             return None
         if definition.kind in TYPE_KINDS:
             return Value("object", definition, tier="receiver")
@@ -526,12 +394,11 @@ class Evaluator:
             content = self.read_value(definition)
             if content is not None and content.how == "object":
                 return self.evaluate_call(content)
-            if content is None or content.how != "definition" or content.definition is None:
-                return None
-            return None if content.definition.id == definition.id else self._evaluate_call_of(content.definition)
+            called = content.as_definition if content else None
+            return self._evaluate_call_of(called) if called and called.id != definition.id else None
         return self.evaluate_result(definition, value) if definition.kind in FUNCTIONS else None
 
-    @question
+    @cache_with_fuel
     def _evaluate_call_of(self, definition: Definition) -> Value | None:
         return self.evaluate_call(Value("definition", definition))
 
@@ -546,7 +413,7 @@ class Evaluator:
         holder = self.find_owner(function.facts, function.place)
         return Value("object", holder, tier="receiver") if holder else None
 
-    @question
+    @cache_with_fuel
     def _find_result(self, function: Definition, hows: Sequence[str]) -> Value | None:
         facts = function.facts
         for binding in facts.list_bindings(function.place, "return"):
@@ -558,15 +425,15 @@ class Evaluator:
             for binding in facts.list_bindings(function.place, how):
                 result = self.evaluate_expression(binding.text, facts, function.place, binding.start)
                 if result and result.how in ("object", "holding"):
-                    return result.with_tier("receiver")
+                    return result.replace_tier("receiver")
         if function.name in facts.file.language.constructors and (holder := self.find_owner(facts, function.place)):
             return Value("object", holder, tier="receiver")
         return None
 
     def evaluate_element(self, value: Value) -> Value | None:
         """Evaluate an element of a container, or of a type that is an alias for one."""
-        if value.how == "object" and value.definition and value.definition.kind == "type":
-            aliased = self._unalias(value.definition)
+        if (type_ := value.as_type) and type_.kind == "type":
+            aliased = self._resolve_alias(type_)
             return self.evaluate_element(aliased) if aliased and aliased.how == "holding" else None
         if value.how == "holding" and value.facts:
             return self.evaluate_type(value.text, value.facts, value.unit)
@@ -588,7 +455,7 @@ class Evaluator:
             if value and binding.how == "element":
                 value = self.evaluate_element(value)
             if value:
-                return value.with_tier("receiver")
+                return value.replace_tier("receiver")
         return EXTERNAL if typed else None
 
     # Members
@@ -615,31 +482,24 @@ class Evaluator:
             return self._find_member(definition, name, bare)
         return value if value.how == "external" else None  # a member of a hidden value may still be guessed by its name
 
-    @question
+    @cache_with_fuel
     def _find_member(self, owner: Definition, name: str, bare: bool) -> Value | None:
-        external = False
-        for holder in self.list_lineage(owner):
-            if holder.definition is None:
-                external = True
-                continue
-            type_ = holder.definition
+        lineage = self.list_lineage(owner)
+        for type_ in filter(None, (holder.definition for holder in lineage)):
             if members := self.catalog.find_members(type_, name):
                 tier = "scope" if bare else "receiver"
                 return Value("definition", members[-1], facts=owner.facts, unit=owner.place, tier=tier)
             if field := self.resolve_field(type_, name):
                 return field
-        return EXTERNAL if external else None
+        return EXTERNAL if any(holder.definition is None for holder in lineage) else None
 
-    @question
+    @cache_with_fuel
     def find_declarer(self, owner: Definition, name: str, marked: bool = False) -> Definition | None:
         """Find the type, among the owner and its bases, that has a field of this name; None if a nearer type has such a member.
 
         With `marked` (a name with a sigil), methods of the same name do not hide the field.
         """
-        for holder in self.list_lineage(owner):
-            type_ = holder.definition
-            if type_ is None:
-                continue
+        for type_ in filter(None, (holder.definition for holder in self.list_lineage(owner))):
             defined = self.catalog.find_members(type_, name)
             if any(d.kind not in FUNCTIONS or d.kind == "property" for d in defined) or (defined and not marked):
                 return None
@@ -656,7 +516,7 @@ class Evaluator:
             return None
         return self._find_field(facts, holder, name, home=facts.file.path) or HIDDEN
 
-    @question
+    @cache_with_fuel
     def _find_field(self, facts: LinkFacts, holder: str, name: str) -> Value | None:
         declared, assigned = facts.fields[holder, name]
         return self.evaluate_bound(declared or assigned, facts, END)
@@ -665,7 +525,7 @@ class Evaluator:
         """Evaluate the content of a variable, constant or property."""
         return self._find_value(definition, home=self.catalog.read_facts_of(definition).file.path)
 
-    @question
+    @cache_with_fuel
     def _find_value(self, definition: Definition) -> Value | None:
         facts = definition.facts
         at = definition.end - 1
@@ -683,38 +543,30 @@ class Evaluator:
         """List a type and all its bases, nearest first; an unknown base has no definition."""
         return self._find_lineage(owner) or (Value("definition", owner),)
 
-    @question
+    @cache_with_fuel
     def _find_lineage(self, owner: Definition) -> Sequence[Value]:
         seen, line = {owner.id}, [Value("definition", owner)]
         for current in line:
-            if current.definition is None:
-                continue
             if len(line) >= MOST_BASES:
                 break
-            for base in self.list_bases(current.definition):
-                if base.definition is None:
+            for base in self.list_bases(current.definition) if current.definition else ():
+                if base.definition is None or base.definition.id not in seen:
                     line.append(base)
-                elif base.definition.id not in seen:
+                if base.definition is not None:
                     seen.add(base.definition.id)
-                    line.append(base)
         return tuple(line[:MOST_BASES])
 
     def list_bases(self, owner: Definition) -> Sequence[Value]:
         """List the bases and interfaces that a type names, in order; an unknown base has no definition."""
         return self._find_bases(owner, home=self.catalog.read_facts_of(owner).file.path) or ()
 
-    @question
+    @cache_with_fuel
     def _find_bases(self, owner: Definition) -> Sequence[Value]:
         facts = owner.facts
-        bases = []
-        for text, place in facts.list_base_texts(owner):
-            head = parse_type(text).head
-            value = self.resolve_type_name(head, facts, place) if head else None
-            if value is None or value.definition is None:
-                bases.append(EXTERNAL)
-            elif value.definition.id != owner.id:
-                bases.append(value)
-        return tuple(bases)
+        heads = [(parse_type(text).head, place) for text, place in facts.list_base_texts(owner)]
+        values = [self.resolve_type_name(head, facts, place) if head else None for head, place in heads]
+        bases = [value if value and value.definition else EXTERNAL for value in values]
+        return tuple(base for base in bases if base.definition is not owner)
 
 
 _EMPTY: Mapping[str, Sequence[Definition]] = {}
@@ -738,9 +590,8 @@ def _choose_closest(candidates: Sequence[Definition], facts: LinkFacts) -> Defin
         return next((i for i, (a, b) in enumerate(zip(folders, other, strict=False)) if a != b), len(folders))
 
     kinds = [d for d in candidates if d.kind in TYPE_KINDS] or list(candidates)
-    ranked = sorted([(-count_shared(d), i, d) for i, d in enumerate(kinds)], key=lambda row: row[:2])
-    (first, _, best), second = ranked[0], ranked[1] if len(ranked) > 1 else None
-    if second is None or first < second[0] or best.facts.file.id == second[2].facts.file.id:
+    best, *others = sorted(kinds, key=count_shared, reverse=True)
+    if not others or count_shared(others[0]) < count_shared(best) or others[0].facts is best.facts:
         return best
     # The same name under other build tags, or reopened: a reference means all of them.
     return best if len({d.qualified for d in kinds}) == 1 and len(kinds) <= 4 else None

@@ -41,6 +41,8 @@ PROTOBUF = "protobuf"
 MOST_CLOSED = 50  # Limit of bindings of a name in unnamed functions to examine for one place; tests have hundreds
 PROCEDURES = "rpc"  # Kind of the key of all remote procedures' names
 _FIELD = re.compile(r"(?:(.+)(?:\.|->)|@{1,2})(\w+)$")  # A field as a member writes it: self.x, $this->x, @x
+UnitFacts = tuple[int, int | None, str, str, str, bool, int, int]
+"""(id, parent's id, kind, name, container, local, start, end) of a unit."""
 
 
 class Definition:
@@ -48,17 +50,9 @@ class Definition:
 
     __slots__ = ("container", "end", "facts", "id", "kind", "local", "name", "parent", "place", "qualified", "start")
 
-    def __init__(
-        self,
-        facts: LinkFacts,
-        place: int,
-        row: tuple[int, str, str, str, bool, int, int],
-        parent: Definition | None,
-    ) -> None:
-        self.facts = facts
-        self.place = place
-        self.id, self.kind, self.name, self.container, self.local, self.start, self.end = row
-        self.parent = parent
+    def __init__(self, facts: LinkFacts, place: int, row: UnitFacts, parent: Definition | None) -> None:
+        self.facts, self.place, self.parent = facts, place, parent
+        self.id, _, self.kind, self.name, self.container, self.local, self.start, self.end = row
         self.qualified = f"{self.container}.{self.name}" if self.container else self.name
 
 
@@ -99,11 +93,7 @@ class LinkFacts:
     """A document's definitions, imports and bindings, indexed for lookup."""
 
     def __init__(
-        self,
-        file: FileInfo,
-        rows: Sequence[tuple[int, int | None, str, str, str, bool, int, int]],
-        imports: Sequence[Import],
-        bindings: Sequence[Binding],
+        self, file: FileInfo, rows: Sequence[UnitFacts], imports: Sequence[Import], bindings: Sequence[Binding]
     ) -> None:
         self.file = file
         folder = file.path.rpartition("/")[0]
@@ -118,7 +108,7 @@ class LinkFacts:
         self.locals: dict[int, dict[str, list[Definition]]] = {}  # Place of a unit → its local definitions by name
         self.inner: set[str] = set()  # Names that are defined or bound inside any unit
         self.has_modules = False  # True if the file defines an inner module
-        self._define(rows)
+        self._index_definitions(rows)
         self.imports = imports
         self.names: dict[str, Import] = {}  # Local name → its import
         self.wildcards = [i for i in imports if i.name == "*" and not i.alias]
@@ -135,15 +125,15 @@ class LinkFacts:
         self.outer_bases: dict[str, list[Binding]] = {}
         """Name of a type → bases that are named outside of its definition: by a Rust impl or a Swift extension."""
         self.adds_to: dict[int, str] = {}  # Start of such a base → name of its type
-        self._bind(bindings)
+        self._index_bindings(bindings)
         self.repeated = {name for name, same in self.top.items() if len(same) > 1} | self.module_bound.keys()
         self.repeated |= {name for unit, name in self._closed if unit is None}
         """Names that may mean different things at different places of the top level."""
 
-    def _define(self, rows: Sequence[tuple[int, int | None, str, str, str, bool, int, int]]) -> None:
-        for place, (unit, parent, *row) in enumerate(rows):
-            outer = self.by_id.get(parent) if parent is not None else None
-            definition = self.by_id[unit] = Definition(self, place, (unit, *row), outer)  # type: ignore[arg-type]
+    def _index_definitions(self, rows: Sequence[UnitFacts]) -> None:
+        for place, row in enumerate(rows):
+            outer = self.by_id.get(row[1]) if row[1] is not None else None
+            definition = self.by_id[row[0]] = Definition(self, place, row, outer)
             self.definitions.append(definition)
             name = definition.name
             if definition.kind in CHUNK_KINDS or not name:
@@ -159,7 +149,7 @@ class LinkFacts:
             if definition.container and not (outer is not None and outer.kind in FUNCTIONS):
                 self.members.setdefault(definition.container, {}).setdefault(name, []).append(definition)
 
-    def _bind(self, bindings: Sequence[Binding]) -> None:
+    def _index_bindings(self, bindings: Sequence[Binding]) -> None:
         for binding in bindings:
             if binding.name and binding.how in ("base", "interface"):
                 self.outer_bases.setdefault(binding.name.rpartition(".")[2], []).append(binding)
@@ -190,6 +180,13 @@ class LinkFacts:
     def types(self) -> list[Definition]:
         """The types defined in the document, in order of place."""
         return [d for d in self.definitions if d.kind in TYPE_KINDS]
+
+    def list_enclosing(self, unit: int | None) -> Iterator[Definition]:
+        """List the definition at a place and those around it, innermost first; none at the top level."""
+        around = self.definitions[unit] if unit is not None else None
+        while around is not None:
+            yield around
+            around = around.parent
 
     def find_bindings(self, unit: int | None, name: str, place: int) -> Sequence[Binding]:
         """Find the bindings of a name that are directly in a unit (None: the module) and hold at a place, in order of place.
@@ -255,15 +252,12 @@ class LinkFacts:
     def _describe_content(self, unit: Definition) -> str:
         """Describe the bindings and local names of a definition and of the functions around it, which its value may depend on."""
         texts = [_join_bindings(self.outer_bases.get(unit.name, ()))]
-        around: Definition | None = unit
-        while around is not None:
+        for around in self.list_enclosing(unit.place):
             if around is unit or around.kind in FUNCTIONS:
                 # Declared fields of a type have keys of their own.
                 fields = around.kind in TYPE_KINDS and around.kind != "type"
-                bindings = self.bindings.get(around.place, ())
-                texts.append(_join_bindings([b for b in bindings if not (fields and b.name)]))
-                texts.append(" ".join(self.locals.get(around.place, ())))
-            around = around.parent
+                bindings = [b for b in self.bindings.get(around.place, ()) if not (fields and b.name)]
+                texts += _join_bindings(bindings), " ".join(self.locals.get(around.place, ()))
         return "\n".join(texts)
 
 

@@ -10,6 +10,7 @@ import posixpath
 import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from codelens.linking.catalog import Catalog
 from codelens.linking.facts import LinkFacts, list_folders, use_dots
@@ -23,43 +24,22 @@ _WRITTEN_AS = {".js": (".ts", ".tsx"), ".jsx": (".tsx",), ".mjs": (".mts",), ".c
 """Ending in an import → endings of its source. TypeScript imports name the files that the compiler writes."""
 
 
-class Module:
+class Module(NamedTuple):
     """The files of a module, and the places where its names are looked up."""
 
-    __slots__ = ("_key", "complete", "documents", "folder", "kin", "namespace", "within")
-
-    def __init__(
-        self,
-        documents: tuple[int, ...] = (),
-        folder: str | None = None,
-        *,
-        within: str = "",
-        complete: bool = True,
-        namespace: tuple[str, str] = ("", ""),
-    ) -> None:
-        self.documents = documents
-        self.folder = folder  # Folder of its submodules; None if it cannot have any
-        self.within = within  # Qualified name of the type or inner module that is meant; empty for whole files
-        self.complete = complete  # True if a name that is not found in the module cannot exist
-        self.kin, self.namespace = namespace
-        """(language family, namespace) if the module is a namespace; its files are those that declare it."""
-        self._key = namespace if self.namespace else (documents[:1], len(documents), folder, within)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Module) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
+    documents: tuple[int, ...] = ()
+    folder: str | None = None  # Folder of its submodules; None if it cannot have any
+    within: str = ""  # Qualified name of the type or inner module that is meant; empty for whole files
+    complete: bool = True  # True if a name that is not found in the module cannot exist
+    kin: str = ""  # The language family of a namespace
+    namespace: str = ""  # Its name, if the module is a namespace; its files are those that declare it
 
 
 def find_import(catalog: Catalog, facts: LinkFacts, imported: Import) -> Module | None:
     """Find the module that an import names; None if it is outside of the repository."""
-    rule = _RULES.get(facts.file.language.modules)
-    return (
-        catalog.answer_once(("import", facts.place, imported.module), rule, catalog, facts, imported.module)
-        if rule
-        else None
-    )
+    if (rule := _RULES.get(facts.file.language.modules)) is None:
+        return None
+    return catalog.answer_once(("import", facts.place, imported.module), rule, catalog, facts, imported.module)
 
 
 def find_module(catalog: Catalog, module: Module, name: str) -> Module | None:
@@ -238,7 +218,7 @@ def _resolve_namespace(catalog: Catalog, facts: LinkFacts, spec: str) -> Module 
 
 def _find_namespace(catalog: Catalog, kin: str, namespace: str) -> Module | None:
     files = catalog.by_namespace.get((kin, namespace))
-    return Module(tuple(f.id for f in files), namespace=(kin, namespace)) if files else None
+    return Module(tuple(f.id for f in files), kin=kin, namespace=namespace) if files else None
 
 
 # C, Ruby, Lua: files by their path

@@ -31,16 +31,13 @@ class Inheritance:
         self._interfaces: dict[tuple[str, str], dict[int, Definition]] = {}
         """(language, name) → the interfaces with a member of that name, by id."""
 
-    def forget(self) -> None:
+    def clear_cache(self) -> None:
         """Drop everything cached. It would be read again unchanged."""
         self._shapes.clear()
         self._interfaces.clear()
 
     def derive_edges(self, holder: Definition) -> Iterator[ImpliedRow]:
-        """Derive the edges of a type and its members to inherited and overridden members, and to the interfaces that it satisfies.
-
-        `inherits` and `overrides` edges lead to the nearest member with the name.
-        """
+        """Derive a type's edges, and its members', to the nearest inherited or overridden members and to satisfied interfaces."""
         by_name: dict[str, list[Definition]] = {}
         for member in list_own_members(self._catalog, holder):
             by_name.setdefault(member.name, []).append(member)
@@ -113,12 +110,9 @@ class Inheritance:
         catalog = self._catalog
         types = {d.id: d for document in documents for d in catalog.read_facts(document).types}
         members = [d for document in documents for d in catalog.read_facts(document).definitions if d.kind == "method"]
-        waiting = {
-            *types,
-            *holders,
-            *(e.target for e in store.edges.find_outgoing([d.id for d in members], ["member_of"])),
-        }
+        waiting = {*types, *holders}
         waiting.update(holder.id for member in members for holder in find_owning_types(catalog, member))
+        waiting.update(e.target for e in store.edges.find_outgoing([d.id for d in members], ["member_of"]))
         seen: set[int] = set()
         while waiting and len(seen) < MOST_BELOW:
             seen |= waiting
@@ -149,11 +143,8 @@ class Inheritance:
 
 def list_own_members(catalog: Catalog, holder: Definition) -> list[Definition]:
     """List the methods and properties of a type in its file, or in its folder if the language allows that."""
-    return [
-        d
-        for d in catalog.list_all_members(holder)
-        if d.kind in ("method", "property") and not d.local and (d.parent is None or d.parent.id == holder.id)
-    ]
+    members = [d for d in catalog.list_all_members(holder) if d.kind in ("method", "property") and not d.local]
+    return [member for member in members if member.parent is None or member.parent.id == holder.id]
 
 
 def describe_owner(member: Definition) -> tuple[str, str, str] | None:

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import xxhash
 
 from codelens.linking.catalog import OWNERS, Catalog
-from codelens.linking.evaluator import FUEL, Evaluator
+from codelens.linking.evaluator import Evaluator
 from codelens.linking.facts import Definition, Key, find_folders, hash_key, load_words
+from codelens.linking.fuel import FUEL
 from codelens.linking.inheritance import Inheritance, describe_owner, find_types_in_folder
 from codelens.linking.precise.indexes import PreciseIndexes, find_meanings, find_other_edges
 from codelens.linking.procedures import Procedures
@@ -72,7 +73,7 @@ class Linker:
         if is_empty and not catalog.manifests.has_declarations(catalog.files[document].path):
             return DocumentLinks(document, [], [hash_key(OWNERS)], [], {}, b"")
         facts = catalog.read_facts(document)
-        offered = self.evaluator.collect_offered_keys(facts)
+        offered = sorted({hash_key(key) for key in self.evaluator.collect_offered_keys(facts)})
         catalog.take_keys()
         references = self._store.references.list_in_document(document)
         meanings = find_meanings(self._known, catalog, facts)
@@ -93,19 +94,13 @@ class Linker:
         if whole:
             edges += [edge for holder in facts.types for edge in self.inheritance.derive_edges(holder)]
             catalog.take_keys()
-        links = DocumentLinks(
-            document,
-            edges,
-            sorted(keys),
-            sorted({hash_key(key) for key in offered}),
-            dict(self._resolver.counts),
-            pack_places(self._resolver.unresolved),
-        )
-        if catalog.trim():  # bounds the memory, whatever the size of the repository
-            self.evaluator.forget()
-            self.inheritance.forget()
+        counts, unresolved = dict(self._resolver.counts), pack_places(self._resolver.unresolved)
+        links = DocumentLinks(document, edges, sorted(keys), offered, counts, unresolved)
+        if catalog.trim_cache():  # bounds the memory, whatever the size of the repository
+            self.evaluator.forget_answers()
+            self.inheritance.clear_cache()
         else:
-            self.evaluator.trim()
+            self.evaluator.trim_answers()
         return links
 
 
@@ -117,11 +112,8 @@ def write_links(store: Store, links: Sequence[DocumentLinks], fresh: bool) -> No
         for linked in links:
             edges.forget(linked.document, [unit for unit, _ in store.units.list_piece_counts(linked.document)])
         edges.forget_offered(linked.document for linked in links)
-    edges.add_rows(
-        (source, kind, externals[target] if isinstance(target, str) else target, line, tier)
-        for linked in links
-        for source, kind, target, line, tier in linked.edges
-    )
+    rows = (row for linked in links for row in linked.edges)
+    edges.add_rows((s, kind, externals[t] if isinstance(t, str) else t, line, tier) for s, kind, t, line, tier in rows)
     edges.set_keys((linked.document, linked.keys, linked.offered) for linked in links)
     store.changed.update(linked.document for linked in links)
     edges.set_linked([linked.document for linked in links], compute_recipe())
@@ -195,7 +187,7 @@ class Invalidation:
             for document in sorted(unlinked):
                 for key, digest in now.digest_offers(document).items():
                     after[key].append(digest)
-                now.trim()
+                now.trim_cache()
             changed = {key for key in {*self._before, *after} if sorted(self._before[key]) != sorted(after[key])}
             stayed = {file.path for document, file in now.files.items() if document not in unlinked}
             folders = find_folders(stayed | self._paths) ^ now.folders
@@ -220,11 +212,11 @@ def link_documents(index: str, repository: RepositoryId, documents: Sequence[Doc
 
     The function is in this module so that the process need not import the code that derives documents.
     """
-    linker = _process_linker(index, repository)
+    linker = _open_linker(index, repository)
     return marshal.dumps([tuple(linker.link(document, whole=True)) for document in documents])
 
 
 @cache
-def _process_linker(index: str, repository: RepositoryId) -> Linker:
-    gc.disable()  # `Catalog.trim` breaks the cycles of facts itself
+def _open_linker(index: str, repository: RepositoryId) -> Linker:
+    gc.disable()  # `Catalog.trim_cache` breaks the cycles of facts itself
     return Linker(Store.read_unfinished(Path(index)), repository)

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from codelens.linking.evaluator import Evaluator, Value
+from codelens.linking.evaluator import Evaluator
 from codelens.linking.facts import PROCEDURES, PROTOBUF, Definition, LinkFacts
 from codelens.linking.references import MOST_GUESSES, FoundEdge
+from codelens.linking.values import Value
 from codelens.model.code import TYPE_KINDS
 from codelens.model.extraction import Reference
 from codelens.text.expressions import parse_type, split_steps
@@ -61,22 +62,17 @@ class Procedures:
             if holder.id not in services:
                 services[holder.id] = self._list_implemented(holder)
             if procedures := self._choose_procedures(services[holder.id], unit.name, facts):
-                line, tier = self._catalog.find_line(unit), "literal" if len(procedures) == 1 else "ambiguous"
-                for procedure in procedures:
-                    yield FoundEdge(unit.place, "implements_rpc", procedure, line, tier)
+                yield from _make_edges(unit.place, "implements_rpc", procedures, self._catalog.find_line(unit))
         for reference in references:
             is_call = reference.kind == "call" and reference.receiver
             if not is_call or self._names.isdisjoint(_list_spellings(reference.name)):
                 continue
             place = (facts, reference.unit, reference.start)
-            procedures = self._choose_procedures(
-                self._find_services(self._name_services(reference.receiver, *place)), reference.name, facts
-            )
+            services_named = self._find_services(self._name_services(reference.receiver, *place))
+            procedures = self._choose_procedures(services_named, reference.name, facts)
             # In a hand-written wrapper of a stub, the call inside it is the remote one.
             if procedures and not _is_handwritten(self._values.evaluate_expression(reference.receiver, *place)):
-                tier = "literal" if len(procedures) == 1 else "ambiguous"
-                for procedure in procedures:
-                    yield FoundEdge(reference.unit, "consumes_rpc", procedure, reference.line, tier)
+                yield from _make_edges(reference.unit, "consumes_rpc", procedures, reference.line)
 
     def _list_implemented(self, holder: Definition) -> list[Definition]:
         """List the services that a type implements, judging by the names of its bases."""
@@ -134,10 +130,7 @@ class Procedures:
         return [d for d in definitions if d.kind == "interface"]
 
     def _choose_procedures(self, services: Sequence[Definition], name: str, facts: LinkFacts) -> list[Definition]:
-        """Choose the procedures of a name in these services; of several, those in files that the document imports.
-
-        An import may name a .proto file by its file name, its folder, or the last part of its package.
-        """
+        """Choose the procedures of a name in services; of several, those whose file, folder or package is imported."""
         procedures = []
         for service in services:
             members = (self._catalog.find_members(service, spelling) for spelling in _list_spellings(name))
@@ -153,6 +146,10 @@ class Procedures:
                 fitting += [procedure] if names & words else []
             procedures = fitting or procedures
         return procedures if len(procedures) <= MOST_GUESSES else []
+
+
+def _make_edges(unit: int | None, kind: str, targets: Sequence[Definition], line: int) -> list[FoundEdge]:
+    return [FoundEdge(unit, kind, t, line, "literal" if len(targets) == 1 else "ambiguous") for t in targets]
 
 
 @lru_cache(maxsize=10_000)

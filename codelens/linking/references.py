@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from codelens.linking.evaluator import EXTERNAL, HIDDEN, VALUES, Evaluator, Value
+from codelens.linking.evaluator import Evaluator
 from codelens.linking.facts import FUNCTIONS, HOLDERS, Definition, LinkFacts, load_words
 from codelens.linking.imports import find_import
+from codelens.linking.values import EXTERNAL, HIDDEN, VALUES, Value
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS
 from codelens.model.extraction import Import, Reference
 from codelens.model.graph import EDGE_OF
@@ -68,7 +69,6 @@ class Resolver:
         for imported in facts.imports:
             yield from self._make_import_edges(facts, imported)
         for position, reference in enumerate(references):
-            unit, line = reference.unit, reference.line
             if reference.kind in EDGE_OF and reference.start in meant:
                 for definition in _choose_fitting(reference.kind, meant[reference.start].definitions):
                     yield from self._make_edge(facts, reference, _find_constructed(reference, definition), "precise")
@@ -81,13 +81,13 @@ class Resolver:
                     self.unresolved.append(position)
             elif reference.kind in LITERALS:
                 kind, prefix = LITERALS[reference.kind]
-                yield FoundEdge(unit, kind, f"{prefix}:{reference.name}", line, "literal")
+                yield FoundEdge(reference.unit, kind, f"{prefix}:{reference.name}", reference.line, "literal")
             elif reference.kind == "mention":
                 yield from self._find_mentioned_definition(reference)
             elif reference.kind == "link":  # the file that prose names
                 linked = self.catalog.find_linked_file(facts.file.path, reference.name)
                 if linked and linked[0].id != facts.file.id:
-                    yield FoundEdge(unit, "documents", linked[0].id, line, linked[1])
+                    yield FoundEdge(reference.unit, "documents", linked[0].id, reference.line, linked[1])
             elif reference.kind == "place":
                 yield from self._find_link_target(facts, reference)
         for member in facts.definitions:  # members that stand outside of their type's definition
@@ -126,10 +126,7 @@ class Resolver:
         return (FoundEdge(None, "imports", target, one.line, "import") for target in targets)
 
     def _move_into_type(self, facts: LinkFacts, reference: Reference) -> Reference:
-        """Move a reference to a base from outside of its type (a Rust impl, a Swift extension) into that type.
-
-        The type must be in the same file, because a document's edges start in it. Other references are returned unchanged.
-        """
+        """Move a reference to a base from outside of its type (a Rust impl) into that type, if the file defines it."""
         name = facts.adds_to.get(reference.start)
         value = self.values.resolve_type_name(name, facts, reference.unit) if name else None
         if value and value.definition and value.definition.facts is facts and value.definition.kind in TYPE_KINDS:
@@ -142,17 +139,14 @@ class Resolver:
         value = self.evaluate_reference(facts, reference)
         starved = value is None and self.values.cut
         self.counts["out_of_fuel"] += starved
-        if reference.receiver and facts.file.language.implicit_self and (parts := split_steps(reference.receiver)):
-            # The receiver may begin with a field: `names` of `names.add(one)`.
-            holder = self._find_declarer_around(parts[0].text, facts, reference) if parts[0].how == "name" else None
-            if holder:
-                yield from self._make_access(facts, reference._replace(name=parts[0].text), holder, "scope")
-        if value is not None and value.how == "definition" and value.definition is not None:
+        parts = split_steps(reference.receiver) if reference.receiver and facts.file.language.implicit_self else ()
+        first = parts[0].text if parts and parts[0].how == "name" else ""  # may be a field: `names` of `names.add(one)`
+        if first and (holder := self._find_declarer_around(facts, reference, first, marked=False)):
+            yield from self._make_access(facts, reference._replace(name=first), holder, "scope")
+        if value is not None and value.how in ("definition", "field") and (target := value.definition) is not None:
             self.counts["resolved"] += 1
-            yield from self._make_edge(facts, reference, value.definition, value.tier or "receiver")
-        elif value is not None and value.how == "field" and value.definition is not None:
-            self.counts["resolved"] += 1
-            yield from self._make_access(facts, reference, value.definition, value.tier)
+            make = self._make_access if value.how == "field" else self._make_edge
+            yield from make(facts, reference, target, value.tier or "receiver")
         elif value is not None:
             self.counts["external" if value.how == "external" else "local"] += 1
             kind = EDGE_OF[reference.kind]
@@ -166,33 +160,29 @@ class Resolver:
             for definition in guesses:
                 yield FoundEdge(reference.unit, _mark_test(kind, facts, definition), definition, reference.line, tier)
 
-    def _make_access(
-        self, facts: LinkFacts, reference: Reference, holder: Definition, tier: str
-    ) -> Iterator[FoundEdge]:
+    def _make_access(self, facts: LinkFacts, use: Reference, holder: Definition, tier: str) -> Iterator[FoundEdge]:
         """Make the edge to the type that declares a field, since fields are not units."""
-        unit, access = reference.unit, (reference.unit, holder.id, reference.name)
-        if access not in self._accessed and not (holder.facts is facts and holder.place == unit):
+        access = (use.unit, holder.id, use.name)
+        if access not in self._accessed and not (holder.facts is facts and holder.place == use.unit):
             self._accessed.add(access)
-            yield FoundEdge(unit, "accesses_field", holder, reference.line, tier)
+            yield FoundEdge(use.unit, "accesses_field", holder, use.line, tier)
 
-    def _make_edge(
-        self, facts: LinkFacts, reference: Reference, definition: Definition, tier: str
-    ) -> Iterator[FoundEdge]:
+    def _make_edge(self, facts: LinkFacts, use: Reference, target: Definition, tier: str) -> Iterator[FoundEdge]:
         """Make the edge to a definition; none if a unit refers to itself without calling itself."""
-        kind, unit = EDGE_OF[reference.kind], reference.unit
-        if kind == "calls" and definition.kind in ("variable", "constant"):  # which may hold a function or type
-            content = self.values.read_value(definition)
-            called = content.definition if content and content.how == "definition" else None
-            definition = called if called and called.kind in (*FUNCTIONS, *TYPE_KINDS) else definition
-        source = facts.definitions[unit] if unit is not None else None
-        if kind == "extends" and definition.kind in _INTERFACES and not (source and source.kind in _INTERFACES):
+        kind = EDGE_OF[use.kind]
+        if kind == "calls" and target.kind in ("variable", "constant"):  # which may hold a function or type
+            content = self.values.read_value(target)
+            called = content.as_definition if content else None
+            target = called if called and called.kind in (*FUNCTIONS, *TYPE_KINDS) else target
+        source = facts.definitions[use.unit] if use.unit is not None else None
+        if kind == "extends" and target.kind in _INTERFACES and not (source and source.kind in _INTERFACES):
             kind = "implements"
-        if kind == "accesses_field" and (definition.kind not in VALUES or not definition.container):
+        if kind == "accesses_field" and (target.kind not in VALUES or not target.container):
             kind = "references"
-        if kind == "references" and facts.file.language.bare_calls and definition.kind in FUNCTIONS:
+        if kind == "references" and facts.file.language.bare_calls and target.kind in FUNCTIONS:
             kind = "calls"
-        if definition.place != unit or definition.facts is not facts or kind == "calls":
-            yield FoundEdge(unit, _mark_test(kind, facts, definition), definition, reference.line, tier)
+        if target is not source or kind == "calls":
+            yield FoundEdge(use.unit, _mark_test(kind, facts, target), target, use.line, tier)
 
     def evaluate_reference(self, facts: LinkFacts, reference: Reference) -> Value | None:
         """Evaluate a reference to the value that it means; None if unknown."""
@@ -223,9 +213,9 @@ class Resolver:
         value = self.values.resolve_name(reference.name, facts, unit, reference.start)
         if reference.kind in _ACCESSES:
             marked = reference.kind == "field"  # by a sigil: Ruby's @name never means a method
-            definition = value.definition if value and value.how == "definition" else None
+            definition = value.as_definition if value else None
             if not definition or (marked and definition.kind in FUNCTIONS and definition.kind != "property"):
-                if holder := self._find_declarer_around(reference.name, facts, reference, marked):
+                if holder := self._find_declarer_around(facts, reference, reference.name, marked):
                     return Value("field", holder, tier="scope")
                 if definition:
                     return HIDDEN
@@ -241,30 +231,24 @@ class Resolver:
 
     def _find_declarer_in(self, value: Value, name: str) -> Definition | None:
         """Find the type that declares a field, among the type of a value and its bases."""
-        definition = value.definition
-        if value.how == "definition" and definition and definition.kind not in HOLDERS:
-            content = self.values.read_value(definition) if definition.kind in VALUES else None
-            definition = content.definition if content and content.how == "object" else None
-        elif value.how not in ("object", "definition"):
-            return None
+        definition = value.as_type or value.as_definition
+        if (meant := value.as_definition) and meant.kind not in HOLDERS:
+            content = self.values.read_value(meant) if meant.kind in VALUES else None
+            definition = content.as_type if content else None
         return self.values.find_declarer(definition, name) if definition and definition.kind in HOLDERS else None
 
-    def _find_declarer_around(
-        self, name: str, facts: LinkFacts, reference: Reference, marked: bool = False
-    ) -> Definition | None:
-        """Find the enclosing type that declares the field which a bare name means at a reference."""
-        if reference.unit is None or not (marked or facts.file.language.implicit_self):
+    def _find_declarer_around(self, facts: LinkFacts, use: Reference, name: str, marked: bool) -> Definition | None:
+        """Find the enclosing type that declares the field which a bare name means at the place of a use."""
+        if not (marked or facts.file.language.implicit_self):
             return None
-        around: Definition | None = facts.definitions[reference.unit]
-        while around is not None:
-            if not marked and around.kind not in HOLDERS and facts.find_bindings(around.place, name, reference.start):
+        for around in facts.list_enclosing(use.unit):
+            if not marked and around.kind not in HOLDERS and facts.find_bindings(around.place, name, use.start):
                 return None
             owner = around if around.kind in TYPE_KINDS else None
             if owner is None and around.parent is None and around.container:
                 owner = self.values.find_owner(facts, around.place)
             if owner is not None and (declarer := self.values.find_declarer(owner, name, marked)):
                 return declarer
-            around = around.parent
         return None
 
     def _guess(self, facts: LinkFacts, reference: Reference, starved: bool) -> Sequence[Definition]:
@@ -274,9 +258,7 @@ class Resolver:
             return ()
         if is_call and reference.receiver and (member := self._find_by_receiver_name(facts, reference)):
             return [member]
-        is_of_package = (
-            language.modules == "package" and name[:1].islower()
-        )  # Go: a name of this package, however common
+        is_of_package = language.modules == "package" and name[:1].islower()  # of Go: looked up however common it is
         if name in language.constructors or len(name) < 3 or (not is_of_package and name in load_words().common):
             return ()
         kinds, is_test = FUNCTIONS if is_call else HOLDERS, "test" in facts.file.roles
@@ -293,14 +275,10 @@ class Resolver:
         word = parts[-1].text.strip("_$@")
         pascal = "".join(part[:1].upper() + part[1:] for part in word.split("_"))
         apart = {"test", "example"} - facts.file.roles
-        methods = [
-            d
-            for holder in dict.fromkeys((word, pascal))
-            for d in self.catalog.find_anywhere(reference.name, holder)
-            if d.kind in FUNCTIONS
-            and d.facts.file.language.kin == facts.file.language.kin
-            and d.facts.file.roles.isdisjoint(apart)
-        ]
+        holders = dict.fromkeys((word, pascal))
+        named = [d for holder in holders for d in self.catalog.find_anywhere(reference.name, holder)]
+        methods = [d for d in named if d.kind in FUNCTIONS and d.facts.file.roles.isdisjoint(apart)]
+        methods = [d for d in methods if d.facts.file.language.kin == facts.file.language.kin]
         return methods[-1] if len({(d.facts.file.path, d.container) for d in methods}) == 1 else None
 
     def _find_link_target(self, facts: LinkFacts, reference: Reference) -> Iterator[FoundEdge]:
@@ -327,10 +305,9 @@ class Resolver:
         target = _choose_only(same)
         if target is None and holder:  # a member that the only type of that name inherits
             types = [d for d in self.catalog.find_anywhere(holder) if d.kind in TYPE_KINDS and _is_of_code(d)]
-            member = (
-                self.values.resolve_member(Value("definition", types[0]), reference.name) if len(types) == 1 else None
-            )
-            target = member.definition if member else None
+            if len(types) == 1:
+                member = self.values.resolve_member(Value("definition", types[0]), reference.name)
+                target = member.definition if member else None
         if target is None and holder:  # the only definition outside of types in such a file or folder: `flask.url_for`
             free = [d for d in self.catalog.find_anywhere(reference.name) if d.parent is None and _is_of_code(d)]
             target = _choose_only([d for d in free if holder in d.facts.file.path.rpartition(".")[0].split("/")])

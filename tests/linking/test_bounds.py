@@ -10,7 +10,7 @@ import pytest
 
 from codelens.config import Settings
 from codelens.index import Index
-from codelens.linking.evaluator import FUEL
+from codelens.linking.fuel import FUEL
 from codelens.linking.linker import DocumentLinks, Linker
 from codelens.store.store import Store
 from tests.dump import dump
@@ -152,10 +152,10 @@ def test_links_do_not_depend_on_what_was_linked_before(tree: dict[str, str] | Pa
     with linker(tmp_path, tree) as linking:
         documents = list(linking.catalog.files)
         forwards = links_of(linking, documents)
-        linking.evaluator.forget()
+        linking.evaluator.forget_answers()
         assert links_of(linking, documents[::-1]) == forwards
         for document in documents:
-            linking.evaluator.forget()
+            linking.evaluator.forget_answers()
             assert linking.link(document, whole=True) == forwards[document]
 
 

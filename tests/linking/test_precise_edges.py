@@ -9,7 +9,7 @@ import pytest
 
 from codelens.cli.main import main
 from codelens.config import Settings
-from codelens.linking.precise.scip import BYTES, VARINT, tag
+from codelens.linking.precise.scip import BYTES, VARINT, make_tag
 from codelens.model.graph import KINDS
 from codelens.store.store import Store
 from tests.indexing.here import Tree, derive_here
@@ -59,7 +59,7 @@ def write_scip(root: Path, *symbols: list[Place]) -> None:
             text = (root / path).read_text(encoding="utf-8").split("\n")[line - 1]
             column = text.index(word)
             place = bytes((line - 1, column, column + len(word)))
-            role = bytes((tag(3, VARINT), 1)) if i == 0 else b""
+            role = bytes((make_tag(3, VARINT), 1)) if i == 0 else b""
             found = message(1, place) + message(2, f"s{number}".encode()) + role
             documents[path] = documents.get(path, message(1, path.encode())) + message(2, found)
     (root / "index.scip").write_bytes(b"".join(message(2, document) for _, document in sorted(documents.items())))
@@ -68,7 +68,7 @@ def write_scip(root: Path, *symbols: list[Place]) -> None:
 def message(field: int, content: bytes) -> bytes:
     size = len(content)
     length = bytes((size,)) if size < 0x80 else bytes((size & 0x7F | 0x80, size >> 7))
-    return bytes((tag(field, BYTES),)) + length + content
+    return bytes((make_tag(field, BYTES),)) + length + content
 
 
 # What real indexes say

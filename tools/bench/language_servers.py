@@ -31,7 +31,7 @@ from typing import Any, Self
 
 from codelens.errors import TargetError
 from codelens.index import Index
-from codelens.lang.tokens import DECLARATION, DEFINITION, IMPORT
+from codelens.lang.tokens import Role
 from codelens.model.graph import CERTAINTIES, ONLY_BY_NAME, Relation, RelationOptions
 from codelens.model.request import SearchOptions
 from codelens.processes.python import build_codelens_command
@@ -267,7 +267,7 @@ def inside(places: Sequence[Place]) -> set[Place]:
 
 def is_declaration(place: Relation) -> bool:
     """True if a place introduces the target's name in its file, and is not only a guess."""
-    return place.role in (DEFINITION, DECLARATION, IMPORT) and place.certainty != ONLY_BY_NAME
+    return place.role in (Role.DEFINITION, Role.DECLARATION, Role.IMPORT) and place.certainty != ONLY_BY_NAME
 
 
 def judge(found: Sequence[Place], targets: Collection[Place], place: Relation) -> str:

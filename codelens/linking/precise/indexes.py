@@ -20,6 +20,7 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
@@ -62,11 +63,7 @@ class IndexMatches(NamedTuple):
 def match_units(
     documents: Iterable[PreciseDocument], units_of: Callable[[str], Sequence[UnitRow] | None]
 ) -> IndexMatches:
-    """Match the symbols of an index to units.
-
-    `documents` must have columns in UTF-8 bytes (`convert_to_utf8`); `units_of` returns a path's units, None for a file that
-    is not indexed.
-    """
+    """Match symbols of an index to units. `documents` count columns in UTF-8 bytes; `units_of` returns a path's units, or None."""
     numbers: dict[str, int] = {}  # Used symbol → its number
     occurrences: dict[str, array[int]] = {}
     """Uses as in `IndexMatches`, with a symbol's number instead of the unit, because its definition may come later."""
@@ -87,14 +84,8 @@ def match_units(
         if kind == "definition" and symbol not in targets and other in targets:
             targets[symbol] = targets[other]
     few = {symbol: units for symbol, units in targets.items() if len(units) <= _MOST_TARGETS}
-    implementations = [
-        (source, target)
-        for symbol, other, kind in relationships
-        if kind == "implementation"
-        for source in few.get(symbol, ())
-        for target in few.get(other, ())
-        if source != target
-    ]
+    pairs = ((few.get(r.symbol, ()), few.get(r.other, ())) for r in relationships if r.kind == "implementation")
+    implementations = [pair for ends in pairs for pair in product(*ends) if pair[0] != pair[1]]
     meanings = [few.get(symbol, {}) for symbol in numbers]
     resolved: dict[str, array[int]] = {}
     for path, uses in occurrences.items():
@@ -146,10 +137,7 @@ class IndexFile:
 
 
 def find_indexes(root: Path, limit: int) -> Iterator[IndexFile]:
-    """Find the indexes in the root, then in the folders below it, each in order of the paths' bytes.
-
-    Files larger than `limit` bytes are refused. Links are not followed.
-    """
+    """Find the indexes in the root and the folders below it, by path. Refuses files above `limit` bytes; skips links."""
     below = [e for e in _list_folder(root) if e.is_dir(follow_symlinks=False) and not e.name.startswith(".")]
     projects = [("", root), *((entry.name, Path(entry.path)) for entry in below)]
     for name, inside, folder in ((name, inside, path / inside) for name, path in projects for inside in ("", _FOLDER)):
@@ -176,10 +164,7 @@ def find_indexes(root: Path, limit: int) -> Iterator[IndexFile]:
 
 
 def place_in_tree(folder: str, path: str, known: Container[str]) -> str | None:
-    """Find the path in the tree of a document that an index in `folder` names; None if the tree does not have it.
-
-    Most indexes have paths relative to their project, some have paths relative to the top of the repository.
-    """
+    """Find the path in the tree of a document, which most indexes name relative to their `folder`, some to the root."""
     below = f"{folder}/{path}" if folder else path
     return next((place for place in (below, path) if place in known), None)
 
@@ -245,16 +230,17 @@ class PreciseIndexes:
         self._by_id = {row.id: row for row in self._rows.values()}
         self._text: dict[DocumentId, DocumentText] = {}
         for file in files:
-            matches = match_units(
-                self._read_documents(file), lambda path: self._store.units.list_in_document(self._rows[path].id)
-            )
+            matches = match_units(self._read_documents(file), self._list_units)
             for path, uses in matches.uses.items():
                 if uses:
                     self.packed_uses.setdefault(self._rows[path].id, array("q")).extend(uses)
             self.implementations.update(matches.implementations)
             self.documents_of.update(matches.documents)
 
-    def uses(self, document: DocumentId) -> list[tuple[int, int, UnitId]]:
+    def _list_units(self, path: str) -> Sequence[UnitRow]:
+        return self._store.units.list_in_document(self._rows[path].id)
+
+    def list_uses(self, document: DocumentId) -> list[tuple[int, int, UnitId]]:
         """List the distinct (line, column in UTF-8 bytes, unit) of each use in a document, in order."""
         numbers = iter(self.packed_uses.get(document, ()))
         return sorted({(line, at, UnitId(unit)) for line, at, unit in zip(numbers, numbers, numbers, strict=True)})
@@ -299,7 +285,7 @@ def find_meanings(known: PreciseIndexes, catalog: Catalog, facts: LinkFacts) -> 
     (`CharField` to `DateTimeField`), and a name in one function leads to its namesakes in others. Such uses are left out.
     """
     document = DocumentId(facts.file.id)
-    uses = known.uses(document)
+    uses = known.list_uses(document)
     if not uses:
         return {}
     raw = known.read_document_text(document)
@@ -354,14 +340,14 @@ def find_other_edges(
         inside = units[number] if number is not None else None
         text = known.read_document_text(DocumentId(facts.file.id))
         for definition in definitions:
-            statements = (i.line for i in imports.get(definition.name, ()) if _belongs_to_import(text, i.start, place))
+            statements = (i.line for i in imports.get(definition.name, ()) if _is_in_import(text, i.start, place))
             if statement := next(statements, 0):
                 yield FoundEdge(None, "imports", definition, statement, "precise")
             elif definition is not inside:
                 yield FoundEdge(inside.place if inside else None, "references", definition, line, "precise")
 
 
-def _belongs_to_import(text: DocumentText, start: int, place: int) -> bool:
+def _is_in_import(text: DocumentText, start: int, place: int) -> bool:
     """True if the import whose module is at `start` extends to a place: within its line, or within its brackets."""
     if not 0 <= place - start <= _LONGEST_IMPORT:
         return False
@@ -370,10 +356,7 @@ def _belongs_to_import(text: DocumentText, start: int, place: int) -> bool:
 
 
 def store_implementations(store: Store, catalog: Catalog, known: PreciseIndexes) -> None:
-    """Store `implements` and `overrides` edges for the implementations in the indexes.
-
-    They replace the edges that the linker derived for the same pair. A base that a type names already has an edge.
-    """
+    """Store the `implements` and `overrides` edges of indexes, instead of derived ones. A base that is named has one."""
     rows = store.units.read_rows(source for source, _ in known.implementations)
     for pair in sorted(known.implementations):
         source, target = (catalog.read_facts(known.documents_of[unit]).by_id[unit] for unit in pair)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -90,8 +90,8 @@ class WireFault(Exception):
         self.offset = offset
 
 
-def tag(field: int, wire_type: int) -> int:
-    """Compute a field's tag on the wire from its number and wire type."""
+def make_tag(field: int, wire_type: int) -> int:
+    """Make a field's tag on the wire from its number and wire type."""
     return field << 3 | wire_type
 
 
@@ -144,13 +144,12 @@ def read_fields(buffer: bytes, at: int, end: int) -> Iterator[tuple[int, int, in
 
 def read_packed(buffer: bytes, at: int, end: int) -> list[int]:
     """Read the numbers of a packed field. Raises WireFault."""
-    numbers = []
+    raw, numbers = buffer[at:end], list[int]()
+    if raw.isascii():
+        return [*raw]  # each number is one byte
     while at < end:
-        value = buffer[at]
-        at += 1
-        if value >= 0x80:
-            value, at = read_varint(buffer, at - 1, end)
-        numbers.append(value)
+        number, at = read_varint(buffer, at, end)
+        numbers.append(number)
     return numbers
 
 
@@ -171,20 +170,20 @@ _KINDS = {3: "implementation", 5: "definition"}
 _LONGEST_RANGE = 40  # Bytes of the longest range: four numbers of maximal length
 _FAR = (1 << 31) - 2  # Lines and columns are int32; a negative one appears as a number beyond this
 
-_METADATA, _DOCUMENTS = tag(1, BYTES), tag(2, BYTES)
-_TOOL, _TOOL_NAME = tag(2, BYTES), tag(1, BYTES)
-_PATH, _OCCURRENCES, _SYMBOLS, _POSITION_ENCODING = tag(1, BYTES), tag(2, BYTES), tag(3, BYTES), tag(6, VARINT)
-_RANGE, _RANGE_UNPACKED, _SYMBOL, _ROLES = tag(1, BYTES), tag(1, VARINT), tag(2, BYTES), tag(3, VARINT)
-_TYPED = {tag(8, BYTES): 3, tag(9, BYTES): 4}
+_METADATA, _DOCUMENTS = make_tag(1, BYTES), make_tag(2, BYTES)
+_TOOL, _TOOL_NAME = make_tag(2, BYTES), make_tag(1, BYTES)
+_PATH, _OCCURRENCES, _SYMBOLS = (make_tag(field, BYTES) for field in (1, 2, 3))
+_POSITION_ENCODING = make_tag(6, VARINT)
+_RANGE, _SYMBOL = make_tag(1, BYTES), make_tag(2, BYTES)
+_RANGE_UNPACKED, _ROLES = make_tag(1, VARINT), make_tag(3, VARINT)
+_TYPED = {make_tag(8, BYTES): 3, make_tag(9, BYTES): 4}
 """Tag of the newer form of a range → how many numbers its message has: three (within one line) or four."""
-_SYMBOL_NAME, _RELATIONSHIPS, _OTHER = tag(1, BYTES), tag(4, BYTES), tag(1, BYTES)
+_SYMBOL_NAME, _RELATIONSHIPS, _OTHER = (make_tag(field, BYTES) for field in (1, 4, 1))
+SymbolReader = Callable[[int, int], str]  # From (start, end) of a symbol's bytes
 
 
 def read_scip(buffer: bytes, name: str) -> Iterator[PreciseDocument | RefusedDocument]:
-    """Read the documents of an index in order, lazily. `name` is the file's name for error messages.
-
-    Raises PreciseIndexError if the bytes are not a SCIP index; documents yielded before remain valid.
-    """
+    """Read an index's documents lazily, in order. Raises PreciseIndexError with the file's `name` if it is not an index."""
     try:
         encoding = CodeUnits.UTF16
         has_content = False
@@ -217,40 +216,26 @@ def _read_document(buffer: bytes, start: int, end: int, encoding: CodeUnits) -> 
             encoding = _ENCODINGS.get(at, encoding)
     if isinstance(path, RefusedDocument):
         return path
-    names = _SymbolTable(buffer, path)
-    occurrences: list[Occurrence] = []
-    relationships: list[Relationship] = []
+    occurrences, relationships, known = list[Occurrence](), list[Relationship](), dict[bytes, str]()
+
+    def read_symbol(at: int, stop: int) -> str:
+        """Read a symbol, once if it is repeated; the document's path is added to a local one. Raises WireFault."""
+        if (symbol := known.get(raw := buffer[at:stop])) is None:
+            text = read_text(buffer, at, stop)
+            symbol = known[raw] = f"{text} {path}" if text.startswith("local ") else text
+        return symbol
+
     for key, at, stop in read_fields(buffer, start, end):
         if key == _OCCURRENCES:
-            occurrence = _read_occurrence(buffer, at, stop, names)
+            occurrence = _read_occurrence(buffer, at, stop, read_symbol)
             if occurrence is not None and occurrence.symbol:  # without a symbol it only highlights the text
                 occurrences.append(occurrence)
         elif key == _SYMBOLS:
-            relationships += _read_relationships(buffer, at, stop, names)
+            relationships += _read_relationships(buffer, at, stop, read_symbol)
     return PreciseDocument(path, encoding, tuple(occurrences), tuple(relationships))
 
 
-class _SymbolTable:
-    """The symbols of one document by their bytes. Each is decoded once; the document's path is added to local symbols."""
-
-    def __init__(self, buffer: bytes, path: str) -> None:
-        self._buffer = buffer
-        self._path = path
-        self._known: dict[bytes, str] = {}
-
-    def read(self, start: int, end: int) -> str:
-        """Read the symbol at these bytes. Raises WireFault."""
-        raw = self._buffer[start:end]
-        known = self._known.get(raw)
-        if known is None:
-            known = read_text(self._buffer, start, end)
-            if known.startswith("local "):
-                known = f"{known} {self._path}"
-            self._known[raw] = known
-        return known
-
-
-def _read_occurrence(buffer: bytes, start: int, end: int, names: _SymbolTable) -> Occurrence | None:
+def _read_occurrence(buffer: bytes, start: int, end: int, read_symbol: SymbolReader) -> Occurrence | None:
     """Read an occurrence and make its range count from 1; None if the range is invalid."""
     numbers: list[int] = []  # [line, start, end] or [line, start, last line, end], from 0
     symbol = ""
@@ -259,7 +244,7 @@ def _read_occurrence(buffer: bytes, start: int, end: int, names: _SymbolTable) -
         if key == _RANGE and stop - at <= _LONGEST_RANGE:
             numbers += read_packed(buffer, at, stop)
         elif key == _SYMBOL:
-            symbol = names.read(at, stop)
+            symbol = read_symbol(at, stop)
         elif key == _ROLES:
             roles = at
         elif key in _TYPED:
@@ -277,23 +262,20 @@ def _read_occurrence(buffer: bytes, start: int, end: int, names: _SymbolTable) -
     return Occurrence(Range(line + 1, column + 1, last_line + 1, last_column + 1), symbol, roles & _DEFINITION != 0)
 
 
-def _read_relationships(buffer: bytes, start: int, end: int, names: _SymbolTable) -> Iterator[Relationship]:
-    symbol = ""
-    related: list[tuple[str, list[str]]] = []
+def _read_relationships(buffer: bytes, start: int, end: int, read_symbol: SymbolReader) -> list[Relationship]:
+    symbol, related = "", list[tuple[str, str]]()
     for key, at, stop in read_fields(buffer, start, end):
         if key == _SYMBOL_NAME:
-            symbol = names.read(at, stop)
+            symbol = read_symbol(at, stop)
         elif key == _RELATIONSHIPS:
             other, kinds = "", []
             for inner, first, last in read_fields(buffer, at, stop):
                 if inner == _OTHER:
-                    other = names.read(first, last)
+                    other = read_symbol(first, last)
                 elif inner & 7 == VARINT and inner >> 3 in _KINDS and first:
                     kinds.append(_KINDS[inner >> 3])
-            related.append((other, kinds))
-    for other, kinds in related:
-        for kind in kinds:
-            yield Relationship(symbol, other, kind)
+            related += [(other, kind) for kind in kinds]
+    return [Relationship(symbol, other, kind) for other, kind in related]
 
 
 _ABSOLUTE = re.compile(r"/|\\|[A-Za-z]:|[a-z][a-z0-9+.-]*://")

@@ -23,7 +23,7 @@ from codelens.graph.meanings import FIELD, IMPORTED, MODULE, NameReader
 from codelens.graph.renames import Place, find_exports, find_places_of_local
 from codelens.graph.view import GraphView, find_overriding
 from codelens.index import GraphTopic
-from codelens.lang.tokens import DECLARATION, DEFINITION, PARAMETER, TEXT, UNPACK, WRITE, find_blocks, find_enclosing
+from codelens.lang.tokens import Role, find_blocks, find_enclosing
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS, TYPE_KINDS, Freshness
 from codelens.model.context import CHANGE, EVERYTHING, ContextRequest
 from codelens.model.graph import FILE, ONLY_BY_NAME, SURE, NamedNode, Node, RelationAnswer, RelationOptions
@@ -42,7 +42,8 @@ MOST_HOVERED = 3  # Most definitions that a hover shows
 LONGEST_DOC = 4000
 MOST_SYMBOLS = 100  # Most symbols of a workspace in one answer
 BUDGET = 8000  # Default number of tokens of a context pack
-WRITTEN = (DEFINITION, DECLARATION, WRITE, UNPACK, PARAMETER)  # Roles in which a name is defined or assigned
+WRITTEN = (Role.DEFINITION, Role.DECLARATION, Role.WRITE, Role.UNPACK, Role.PARAMETER)
+"""Roles in which a name is defined or assigned."""
 Item = TypeVar("Item", types.CallHierarchyItem, types.TypeHierarchyItem)
 Ask = Callable[[GraphTopic, str, RelationOptions], RelationAnswer]
 Argument = Mapping[str, Any]
@@ -78,7 +79,7 @@ def find_declaration(name: NameInFile, _: types.DeclarationParams) -> list[types
     """Find the prototypes of a C function, else the definition."""
     answer = find_places(name) if name.names.facts.file.language.kin == "c" else None
     certain = [r for r in (answer.relations if answer else ()) if r.certainty != ONLY_BY_NAME]
-    prototypes = [name.reader.locate_line(r.place, r.target.name) for r in certain if r.role == DECLARATION]
+    prototypes = [name.reader.locate_line(r.place, r.target.name) for r in certain if r.role == Role.DECLARATION]
     return prototypes or find_locations(name)
 
 
@@ -110,7 +111,7 @@ def find_places(name: NameInFile) -> RelationAnswer | None:
         target = f"{meaning.holder.qualified}.{word}"
     elif meaning.key[0] == MODULE:
         target = reader.find_path(reader.read_row(meaning.declared[0][0])).as_posix()
-    elif meaning.is_known or meaning.token.role != TEXT:
+    elif meaning.is_known or meaning.token.role != Role.TEXT:
         target = f"{reader.find_path(name.names.document).as_posix()}:{meaning.reference.line}:{word}"
     else:
         return None
@@ -124,18 +125,18 @@ def find_references(name: NameInFile, params: types.ReferenceParams) -> list[typ
     """Find the references to a name, the most certain first."""
     reader, names, with_declarations = name.reader, name.names, params.context.include_declaration
     if name.meaning.is_local:
-        return [reader.locate(*names.make_place(token)) for token in names.find_same(name.meaning)]
+        return [reader.locate(*names.make_place(token)) for token in names.find_same_tokens(name.meaning)]
     locations = find_locations(name) if with_declarations and not name.meaning.is_guess else []
     answer = find_places(name)
     for relation in answer.relations if answer else ():
-        if relation.place.line and (with_declarations or relation.role not in (DEFINITION, DECLARATION)):
+        if relation.place.line and (with_declarations or relation.role not in (Role.DEFINITION, Role.DECLARATION)):
             locations.append(reader.locate_line(relation.place, relation.target.name))
     return list({(one.uri, one.range.start.line, one.range.start.character): one for one in locations}.values())
 
 
 def find_highlights(name: NameInFile, _: types.DocumentHighlightParams) -> list[types.DocumentHighlight]:
     """Find the occurrences of a name in the file that have the same meaning."""
-    tokens = name.names.find_same(name.meaning) if name.meaning.is_known else ()
+    tokens = name.names.find_same_tokens(name.meaning) if name.meaning.is_known else ()
     where, kinds = name.source.to_token_range, types.DocumentHighlightKind
     return [types.DocumentHighlight(where(t), kinds.Write if t.role in WRITTEN else kinds.Read) for t in tokens]
 
@@ -223,7 +224,7 @@ def prepare_rename(name: NameInFile, _: object) -> types.PrepareRenamePlaceholde
     meaning = name.meaning
     if not meaning.is_known or meaning.key[0] in (MODULE, IMPORTED):
         raise UsageError("no definition of this workspace is named here, so it cannot be renamed")
-    if meaning.is_guess or meaning.token.role == TEXT:
+    if meaning.is_guess or meaning.token.role == Role.TEXT:
         raise UsageError(f"it is not certain what {meaning.reference.name} means here, so it cannot be renamed")
     return types.PrepareRenamePlaceholder(name.source.to_token_range(meaning.token), meaning.reference.name)
 
@@ -234,8 +235,8 @@ def rename_symbol(name: NameInFile, params: types.RenameParams) -> types.Workspa
     if not re.fullmatch(r"[^\W\d]\w*[?!]?", new):
         raise UsageError(f"{new!r} is not a name")
     prepare_rename(name, params)
-    others = NameReader(reader, name.resolver, names.document, name.source, new)
-    is_taken = any(others.read(token).key == meaning.key for token in others.tokens)
+    others = NameReader(name.resolver, names.document, name.source, new)
+    is_taken = any(others.read_meaning(token).key == meaning.key for token in others.tokens)
     if is_taken or any(d.facts.members.get(d.container, d.facts.top).get(new) for d in meaning.definitions):
         raise UsageError(f"{new} is defined there already")
     edits = dict[str, list[types.TextEdit]]()

@@ -284,7 +284,7 @@ class LspRequest(NamedTuple):
             document = reader.find_document(parse_uri(uri))
             source, resolvers = reader.read_source(document), cast(dict[RepositoryId, Any], reader.resolvers)
             resolver = find_resolver(reader, document.repository, resolvers)
-            read = NameReader.read_at(reader, resolver, document, source, source.to_utf8(source.to_offset(position)))
+            read = NameReader.read_name_at(resolver, document, source, source.to_utf8(source.to_offset(position)))
             if read is None:
                 return None
             names, meaning = read

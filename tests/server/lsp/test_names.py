@@ -21,7 +21,7 @@ def count_steps(project: Path, methods: int) -> int:
     request = LspRequest({project: folder}, {path: SourceText.from_editor(path, text, "utf-8")}, "utf-8", Event(), {})
 
     def count(name: NameInFile) -> int:
-        assert len(list(name.names.find_same(name.meaning))) == 2
+        assert len(list(name.names.find_same_tokens(name.meaning))) == 2
         return name.names.steps
 
     position = request.texts[path].to_position(text.index("value"))
