@@ -8,6 +8,7 @@ no parser: `arguments` reads most command lines, and `typed` makes typer's comma
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
@@ -157,21 +158,16 @@ def import_object(place: str) -> Any:
     return getattr(import_module(module), name)
 
 
-FINISHED: list[int] = []
-"""Exit code of the command once it has finished its work; a later interrupt does not change it."""
-
-
-def perform(flags: type[F], run: Callable[[F], int], values: Mapping[str, Any]) -> int:
-    """Run a command with these values of its flags. Raises UsageError for values that are not allowed."""
+def bind_flags(command: Command, values: Mapping[str, Any]) -> Callable[[], int]:
+    """Bind the function of a command to these values of its flags. Raises UsageError for a value that is not allowed."""
 
     def remove_mark(value: Any) -> Any:
         if isinstance(value, list):
             return list(map(remove_mark, value))
         return type(value)(str(value)[1:]) if isinstance(value, str | Path) and str(value)[:1] == MARK else value
 
-    filled = flags()
+    filled = command.flags()
     for name, value in values.items():
         setattr(filled, name, remove_mark(value))
-        getattr(flags, name).check(value)
-    FINISHED[:] = [run(filled)]
-    return FINISHED[0]
+        getattr(command.flags, name).check(value)
+    return partial(command.run, filled)

@@ -189,16 +189,20 @@ def _check_place(flags: CommonFlags) -> Iterator[Check]:
         yield Check(OK if history and not history.fault else LESS, f"history of {name}", format_history(history))
 
 
-def format_versions() -> Iterator[str]:
-    """Yield a line each with the version of tool, schema, SQLite, sqlite-vec and model."""
+def print_versions() -> int:
+    """Print a line each with the version of tool, schema, SQLite, sqlite-vec, model and Python; returns the exit code 0."""
     from codelens.embed.registry import SHIPPED, open_embedder
     from codelens.store.connection import probe_abilities
     from codelens.store.migrate import find_newest_version
 
     abilities = probe_abilities()
-    yield f"codelens {__version__}\n"
-    yield f"schema {find_newest_version()}\n"
-    yield f"SQLite {abilities.sqlite} (apsw {abilities.driver})\n"
-    yield f"sqlite-vec {abilities.vector or 'missing'}\n"
-    yield f"model {open_embedder(SHIPPED).name}\n"
-    yield f"Python {sys.version.split()[0]}\n"
+    versions = (
+        f"codelens {__version__}",
+        f"schema {find_newest_version()}",
+        f"SQLite {abilities.sqlite} (apsw {abilities.driver})",
+        f"sqlite-vec {abilities.vector or 'missing'}",
+        f"model {open_embedder(SHIPPED).name}",
+        f"Python {sys.version.split()[0]}",
+    )
+    write(f"{version}\n" for version in versions)
+    return 0

@@ -9,15 +9,16 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 from typing import NoReturn
 
 from codelens.cli.arguments import read
-from codelens.cli.declare import ASKING, FINISHED, Command, import_object, perform
+from codelens.cli.declare import ASKING, Command, bind_flags, import_object
 from codelens.cli.help import PLACES, find_place, find_unlisted
-from codelens.cli.streams import report, say, say_without_prefix, show_long, write
+from codelens.cli.streams import report, say, say_without_prefix, show_long
 from codelens.cli.warm import Answer
 from codelens.errors import CodelensError
 
@@ -64,11 +65,14 @@ def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
 
     An interrupt after the command has finished its work does not change the code.
     """
-    FINISHED.clear()
+    code: int | None = None  # None until the command has finished
     try:
         if answer:
             answer.write(show_long)
-        code = answer.code if answer else _dispatch(list(arguments) or ["--help"])
+            code = answer.code
+        else:
+            run_command = _find_command(list(arguments) or ["--help"])
+            code = run_command()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader went away: write nothing more, not even at exit
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -76,7 +80,7 @@ def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
         os.close(nowhere)
         return 0
     except KeyboardInterrupt as ending:
-        return _report_interrupt(ending)
+        return _report_interrupt(ending) if code is None else code
     except CodelensError as fault:
         _trace_if_asked(arguments)
         report(fault)
@@ -92,36 +96,33 @@ def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
 
 
 def _report_interrupt(ending: BaseException) -> int:
-    if FINISHED:
-        return FINISHED[0]
     terminated = isinstance(ending, Termination)
     say("; ".join(["terminated" if terminated else "interrupted", *map(str, ending.args)]))
     return TERMINATED if terminated else INTERRUPTED
 
 
-def _dispatch(arguments: list[str]) -> int:
-    """Run a well-formed command line without typer, whose import takes a fifth of a search's CPU; all others with it."""
+def _find_command(arguments: list[str]) -> Callable[[], int]:
+    """Find the command and bind it to its flags: without typer, whose import takes a fifth of a search's CPU, if the command
+    line is well-formed."""
     shell = os.environ.get(ASKING)
     if arguments[0] == "help" and (len(arguments) == 1 or (len(arguments) == 2 and find_place(arguments[1]))):
         arguments = [*arguments[1:], "--help"]
     if not shell:
         if arguments in (["--version"], ["-V"], ["search", "-V"]):
-            from codelens.cli.doctor import format_versions
+            from codelens.cli.doctor import print_versions
 
-            write(format_versions())
-            return 0
+            return print_versions
         place = find_place(arguments[0])
         command = import_object(place) if place else None
         if isinstance(command, Command) and (values := read(command, arguments[1:])) is not None:
-            return perform(command.flags, command.run, values)
+            return bind_flags(command, values)
     from codelens.cli.typed import build_root_group, complete
 
     group = build_root_group({**PLACES, "More": find_unlisted(arguments[0])})
     if shell:
-        complete(shell, arguments, group)
-        return 0
+        return partial(complete, shell, arguments, group)
     with group.make_context("codelens", arguments) as context:
-        return int(group.invoke(context) or 0)
+        return group.invoke(context)  # type: ignore[no-any-return]
 
 
 def _report_unexpected(fault: Exception, arguments: Sequence[str]) -> int:

@@ -1,4 +1,5 @@
-"""Makes typer's commands from declared ones. They print help, offer completions, and report faults of a command line.
+"""Makes typer's commands from declared ones. They print help, offer completions, and report faults of a command line. The callback
+of each returns the command bound to its flags, for `main` to run.
 
 Help lists options by section; a command with very many lists only its `brief` ones, and all of them with --help-all.
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast, get_type_hints
@@ -29,11 +30,11 @@ from codelens.cli.declare import (
     Command,
     CommandGroup,
     Parameter,
+    bind_flags,
     collect_parameters,
     group,
     import_object,
     option,
-    perform,
 )
 from codelens.cli.streams import say, write
 from codelens.errors import UsageError
@@ -89,9 +90,9 @@ def _make_parameter(name: str, hint: Any, declared: Parameter, **more: Any) -> A
     return typer.main.get_click_param(ParamMeta(name=name, default=info, annotation=hint))[0]
 
 
-def _perform(command: Command, values: Mapping[str, Any]) -> int:
+def _bind_flags(command: Command, values: Mapping[str, Any]) -> Callable[[], int]:
     listed = {name: list(value) or None if isinstance(value, tuple) else value for name, value in values.items()}
-    return perform(command.flags, command.run, listed)
+    return bind_flags(command, listed)
 
 
 class SectionedCommand(TyperCommand):
@@ -101,7 +102,7 @@ class SectionedCommand(TyperCommand):
         self.declared = declared
         super().__init__(
             declared.name,
-            callback=lambda **values: _perform(declared, values),
+            callback=lambda **values: _bind_flags(declared, values),
             params=_make_parameters(declared.flags),
             help=inspect.getdoc(declared.run),
             epilog=declared.epilog or None,
@@ -157,19 +158,17 @@ class LazyGroup(TyperGroup):
             commands=cast(Any, dict.fromkeys(self.list_commands(None))),
             suggest_commands=False,  # `resolve_command` suggests only close ones
             invoke_without_command=alone is not None,
-            callback=self._run_alone,
+            callback=self._bind_alone,
             params=_make_parameters(alone.flags) if alone else [*params],
             help=inspect.getdoc(alone.run) if alone else declared.help,
             epilog=declared.epilog or None,
             **SETTINGS,
         )
 
-    def _run_alone(self, **values: Any) -> int:
-        """Run the group's own command, unless a command of the group is named."""
+    def _bind_alone(self, **values: Any) -> Callable[[], int] | None:
+        """Bind the group's own command to its flags; None if a command of the group is named."""
         alone = self.declared.alone
-        if alone is None or get_current_context().invoked_subcommand is not None:
-            return 0
-        return _perform(alone, values)
+        return _bind_flags(alone, values) if alone and get_current_context().invoked_subcommand is None else None
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Make the context; called by typer. A group with a `default` is that command unless one of its commands is named."""
@@ -221,9 +220,9 @@ def build_root_group(places: Mapping[str, Mapping[str, str]]) -> LazyGroup:
 
     def show_version(is_given: bool) -> None:
         if is_given:
-            from codelens.cli.doctor import format_versions
+            from codelens.cli.doctor import print_versions
 
-            write(format_versions())
+            print_versions()
             raise typer.Exit
 
     def install(shell: str | None) -> None:
@@ -322,8 +321,10 @@ def install_script(shell: str) -> Path:
     return Path(path)
 
 
-def complete(shell: str, words: Sequence[str], group: LazyGroup) -> None:
-    """Print the offers for the last of `words`, which is empty if a new word begins. After any error print nothing."""
+def complete(shell: str, words: Sequence[str], group: LazyGroup) -> int:
+    """Print the offers for the last of `words`, which is empty if a new word begins. After any error print nothing.
+
+    Returns the exit code 0."""
     if shell not in SCRIPTS:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
@@ -343,6 +344,7 @@ def complete(shell: str, words: Sequence[str], group: LazyGroup) -> None:
             f"{option_name}{value}\t{help}\n" if help and shell != "bash" else f"{option_name}{value}\n"
             for value, help in offers.items()
         )
+    return 0
 
 
 def _find_offer(parameter: Parameter) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from codelens.cli.arguments import read
-from codelens.cli.declare import Command, import_object, perform
+from codelens.cli.declare import Command, bind_flags, import_object
 from codelens.cli.help import PLACES
 from codelens.cli.main import main
 from codelens.cli.typed import make_typer_command
@@ -100,7 +100,7 @@ def meant_by_typer(command: Command, line: list[str]) -> dict[str, Any] | None:
 
     try:
         with make_typer_command(command._replace(run=look)).make_context(command.name, list(line)) as context:
-            context.command.invoke(context)
+            context.command.invoke(context)()
     except UsageError:
         raise
     except (Exception, SystemExit):
@@ -113,7 +113,7 @@ def meant_without(command: Command, line: list[str]) -> dict[str, Any] | None:
     values = read(command, line)
     if values is None:
         return None
-    perform(command.flags, lambda flags: seen.append(vars(flags)) or 0, values)
+    bind_flags(command._replace(run=lambda flags: seen.append(vars(flags)) or 0), values)()
     return dict(seen[0])
 
 
