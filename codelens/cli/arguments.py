@@ -63,11 +63,11 @@ class NotWellFormed(Exception):
 
 
 class Slot(NamedTuple):
-    """An option or argument of a command, with the conversion to the type of its field."""
+    """An option or argument of a command."""
 
     field: str
-    convert: Callable[[str], Any] | None  # Text → value; None for a flag without a value
-    many: bool
+    convert: Callable[[str], Any] | None  # Text → value of the field's type; None for a flag without a value
+    many: bool  # True if the field is a list
     flag: bool = True  # Value of a flag that is given
 
 
@@ -75,21 +75,17 @@ def read(command: Command, arguments: Sequence[str]) -> dict[str, Any] | None:
     """Read the arguments: field of the command's flags → value. If it takes a query, raises UsageError for other tools' options."""
     slots = _CommandSlots(command)
     values = {field: parameter.default for field, parameter in slots.parameters.items()}
-    texts: dict[str, list[tuple[Slot, str | None]]] = {}  # Field → its texts in order; None for a flag
+    lists: dict[str, list[Any]] = {}
     marked = list(slots.mark(arguments))
     try:
-        for slot, text in slots.take(iter(marked)):
-            texts.setdefault(slot.field, []).append((slot, text))
-        for field, taken in texts.items():
-            many = taken[0][0].many
-            converted = [
-                slot.convert(text) if slot.convert and text is not None else slot.flag
-                for slot, text in (taken if many else taken[-1:])
-            ]
-            values[field] = converted if many else converted[0]
+        for slot, value in slots.read_values(iter(marked)):
+            if slot.many:
+                lists.setdefault(slot.field, []).append(value)
+            else:
+                values[slot.field] = value
     except (NotWellFormed, ValueError):
         return None
-    return values
+    return values | lists
 
 
 def mark_queries(command: Command, arguments: Sequence[str]) -> list[str]:
@@ -172,39 +168,41 @@ class _CommandSlots:
         self._refuse_foreign(foreign)
         return True, False
 
-    def take(self, arguments: Iterator[str]) -> Iterator[tuple[Slot, str | None]]:
-        """Yield each option or positional argument with its text. Raises NotWellFormed."""
+    def read_values(self, arguments: Iterator[str]) -> Iterator[tuple[Slot, Any]]:
+        """Yield each option or positional argument with its value. Raises NotWellFormed and ValueError."""
         positional: list[str] = []
         for argument in arguments:
             if argument == "--":
                 positional += arguments
             elif argument.startswith("--"):
                 name, equals, value = argument.partition("=")
-                yield self._take_option(name, value if equals else None, arguments)
+                yield self._read_option(name, value if equals else None, arguments)
             elif argument.startswith("-") and len(argument) > 1:
                 for at, letter in enumerate(argument[1:], start=2):
                     name = f"-{letter}"
                     inline = argument[at:] if self._takes_value(name) else ""
-                    yield self._take_option(name, inline or None, arguments)
+                    yield self._read_option(name, inline or None, arguments)
                     if self._takes_value(name):
                         break
             else:
                 positional.append(argument)
         for slot in self.positional:
             count = len(positional) if slot.many else 1
-            yield from ((slot, text) for text in positional[:count])
+            yield from ((slot, slot.convert(text)) for text in positional[:count] if slot.convert)
             del positional[:count]
         if positional:
             raise NotWellFormed
 
-    def _take_option(self, name: str, value: str | None, rest: Iterator[str]) -> tuple[Slot, str | None]:
-        """Pair an option with the value attached to it, else with the next argument."""
+    def _read_option(self, name: str, value: str | None, rest: Iterator[str]) -> tuple[Slot, Any]:
+        """Convert the value attached to an option, else the next argument."""
         slot = self.options.get(name)
         if slot is None or (slot.convert is None and value is not None):
             raise NotWellFormed
-        if slot.convert and value is None and (value := next(rest, None)) is None:
+        if slot.convert is None:
+            return slot, slot.flag
+        if value is None and (value := next(rest, None)) is None:
             raise NotWellFormed
-        return slot, value
+        return slot, slot.convert(value)
 
 
 def _to_path(text: str) -> Path:

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from codelens.cli.context import context
-from codelens.cli.declare import Command, command, group, option, required_argument
+from codelens.cli.declare import Command, CommandGroup, command, option, required_argument
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, FleetFlags, JsonFlags
 from codelens.cli.relations import callees, callers, impact, refs, symbols
 from codelens.cli.search import search, search_files
@@ -24,8 +24,6 @@ SHOWN = ("store", "scheduler", "require_complete")
 
 
 class FleetIndexFlags(CommonFlags, JsonFlags):
-    """The list of repositories, where their index goes, and who builds it."""
-
     fleet: Path = required_argument(
         "FLEET", "A folder of clones, or a list: TOML ([[repository]] name, path or url, ref), or JSON Lines"
     )
@@ -70,8 +68,6 @@ def index(flags: FleetIndexFlags) -> int:
 
 
 class FleetStatusFlags(CommonFlags, JsonFlags):
-    """The store, and whether sources are compared with it."""
-
     store: str | None = STORE
     no_check: bool = option("--no-check", "Do not check whether repositories have changed")
     db: Path | None = option("--db", "Not for fleets", is_hidden=True)
@@ -103,4 +99,4 @@ def adapt_for_fleet(asking: Command) -> Command:
 
 
 ASKING = tuple(map(adapt_for_fleet, (search, search_files, why, symbols, refs, callers, callees, impact, context)))
-cluster = group("cluster", index, *ASKING, status, help="Index many repositories, and search them as one.")
+cluster = CommandGroup("cluster", (index, *ASKING, status), "Index many repositories, and search them as one.")

@@ -22,8 +22,6 @@ NAMES = tuple(field.name for field in fields(Settings))  # The settings, in the 
 
 
 class ConfigFlags(CommonFlags, JsonFlags):
-    """Options of `config`: what to print, and how."""
-
     setting: str | None = argument("[SETTING]", "Print only the value of this setting", values=NAMES)
     show_origin: bool = option("--show-origin", "Show where each value comes from")
 

@@ -38,8 +38,6 @@ SOURCE = Section("For")
 
 
 class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
-    """Purpose, size and form of the pack."""
-
     task: str | None = argument("[TASK]", "The task in words; `-` reads it from stdin")
     paths: list[Path] | None = argument("[PATH]...", "Only below these files and folders")
     files: bool = SOURCE.option("--files", "The arguments are files: their symbols, and who calls them")
@@ -76,8 +74,7 @@ def context(flags: ContextFlags) -> int:
     source = {"": TASK, "files": FILES}.get(find_only_flag(flags, ("files", "pr", "diff", "staged")), CHANGE)
     if flags.json and flags.format not in (None, "json"):
         raise UsageError(f"use either --json or --format {flags.format}, not both")
-    overrides = {"path_style": flags.path_style, "allow_network": flags.allow_network or None, "memory": flags.memory}
-    place = find_reading_place(flags, overrides)
+    place = find_reading_place(flags)
     with open_current_index(place, flags) as index:
         request = _make_request(flags, source, place, index)
         paths = place.make_path_style(index.info().repositories)

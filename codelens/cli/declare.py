@@ -72,14 +72,22 @@ class Command(NamedTuple):
 
 
 class CommandGroup(NamedTuple):
-    """A group of commands by name: each a command, or its place as MODULE:NAME."""
+    """A group of commands. With `alone`, it runs that command if none of its own is named."""
 
     name: str
-    commands: Mapping[str, Command | CommandGroup | str]
-    help: str
-    epilog: str
-    alone: Command | None  # Runs if no command of the group is named
-    default: str  # Place of the command that runs, with the group's arguments, if they begin with no command's name
+    members: Sequence[Command | CommandGroup] = ()
+    help: str = ""
+    epilog: str = ""
+    alone: Command | None = None
+    places: Sequence[tuple[str, str]] = ()  # More commands: name, MODULE:NAME
+    default: str = (
+        ""  # Place of the command that runs, with the group's arguments, if they begin with no command's name
+    )
+
+    @property
+    def commands(self) -> Mapping[str, Command | CommandGroup | str]:
+        """The commands by name: each a command, or its place as MODULE:NAME."""
+        return {**{member.name: member for member in self.members}, **dict(self.places)}
 
 
 def option(usage: str, help: str, section: str = OTHER, **more: Any) -> Any:
@@ -136,20 +144,6 @@ def command(name: str = "", epilog: str = "", brief: Collection[str] = ()) -> Ca
         return Command(name or run.__name__.replace("_", "-"), flags, run, epilog, frozenset(brief))
 
     return declare
-
-
-def group(
-    name: str,
-    *commands: Command | CommandGroup,
-    help: str = "",
-    epilog: str = "",
-    alone: Command | None = None,
-    places: Mapping[str, str] | None = None,
-    default: str = "",
-) -> CommandGroup:
-    """Declare a group of commands: `commands` are declared ones, `places` has others as name → MODULE:NAME."""
-    below = {command.name: command for command in commands}
-    return CommandGroup(name, {**below, **(places or {})}, help, epilog, alone, default)
 
 
 def import_object(place: str) -> Any:

@@ -30,8 +30,6 @@ class Check(NamedTuple):
 
 
 class DoctorFlags(CommonFlags, JsonFlags):
-    """How much `doctor` lists."""
-
     depth: str | None = argument(
         "[quick|full]", "With --check: quick (the default), or full: every row", choices=("quick", "full")
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from codelens.cli.declare import argument, command, group, option
+from codelens.cli.declare import CommandGroup, argument, command, option
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
 from codelens.cli.freshness import open_current_index
 from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, parse_kinds, read_file_selection
@@ -19,8 +19,6 @@ from codelens.text.counts import quantity
 
 
 class ExportFlags(FileFlags):
-    """How much of the graph, and its form."""
-
     paths: list[Path] | None = argument("[PATH]...", "Export only these files and folders")
     format: str = OUTPUT.option(
         "--format HOW", "json, dot or graphml [default: json]", default="json", choices=tuple(GRAPH_FORMATS)
@@ -50,8 +48,6 @@ def export(flags: ExportFlags) -> int:
 
 
 class TracesFlags(CommonFlags, JsonFlags):
-    """Trace files, or --forget for all of them."""
-
     files: list[str] | None = argument(
         "[FILE]...", "OTLP as JSON, one object or one per line; `-` is stdin [default: list what is kept]"
     )
@@ -113,4 +109,4 @@ def _read_traces(name: str) -> bytes:
         raise UsageError(f"{name}: {fault.strerror}") from None
 
 
-graph = group("graph", export, import_traces, help="Export the symbol graph; import OpenTelemetry traces.")
+graph = CommandGroup("graph", (export, import_traces), "Export the symbol graph; import OpenTelemetry traces.")

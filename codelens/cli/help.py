@@ -97,8 +97,6 @@ def find_unlisted(word: str) -> dict[str, str]:
 
 
 class HelpFlags:
-    """The topic; without one, the list of commands."""
-
     topic: str | None = argument(
         "[TOPIC]", "A command, or exit-codes, or query", values="codelens.cli.help:list_topics"
     )

@@ -34,8 +34,6 @@ FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)  # Reasons for a skip t
 
 
 class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
-    """Which trees, how they are walked, and what is made of them."""
-
     roots: list[Path] | None = argument(
         "[PATH]...", "Folders to index [default: those of the index that is there, else the top of the repository]"
     )

@@ -36,8 +36,6 @@ def list_agents() -> list[str]:
 
 
 class InstallFlags(CommonFlags):
-    """The agent, and what is done for it."""
-
     agent: str | None = argument("[AGENT]", "The agent; --list lists them", values=f"{__name__}:list_agents")
     project: bool = option("--project", "Write into this repository, for everyone who works on it")
     remove: bool = option("--remove", "Remove what was written")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from codelens.cli.declare import SYMBOLS, argument, command, group, option, required_argument
+from codelens.cli.declare import SYMBOLS, CommandGroup, argument, command, option, required_argument
 from codelens.cli.flags import NOW, CommonFlags, JsonFlags
 from codelens.cli.options import parse_time, read_diff
 from codelens.cli.streams import inform, say, user_agrees, write, write_answer, write_json
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 
 class RecordingFlags(CommonFlags):
-    """The time to record."""
-
     now: str | None = NOW
 
 
@@ -56,8 +54,6 @@ def open_notebook(flags: CommonFlags) -> Iterator[tuple[MemoryNotebook, Workplac
 
 
 class MemoryShowFlags(CommonFlags, JsonFlags):
-    """Options: the target."""
-
     target: str | None = argument(
         "[TARGET]", "PATH, PATH:LINE or a symbol's name [default: everything]", values=SYMBOLS
     )
@@ -127,8 +123,6 @@ def _build_record(place: Place, known: PlaceRecord, current: str, words: dict[st
 
 
 class ForgetFlags(CommonFlags):
-    """Options: what to forget."""
-
     target: str | None = argument(
         "[TARGET]", "PATH, PATH:LINE or a symbol's name, in the index or no more", values=SYMBOLS
     )
@@ -170,8 +164,6 @@ def export(flags: CommonFlags) -> int:
 
 
 class PinFlags(RecordingFlags):
-    """Options: what to pin."""
-
     target: str = required_argument("TARGET", "PATH:LINE or a symbol's name; PATH for all of a file", values=SYMBOLS)
 
 
@@ -194,8 +186,6 @@ def unpin(flags: PinFlags) -> int:
 
 
 class RateFlags(RecordingFlags):
-    """Options: what to rate, and how."""
-
     target: str = required_argument("TARGET", "PATH, PATH:LINE or a symbol's name", values=SYMBOLS)
     rating: float = required_argument("RATING", "0 to 10; 5 changes nothing")
 
@@ -210,8 +200,6 @@ def rate(flags: RateFlags) -> int:
 
 
 class FeedbackFlags(RecordingFlags):
-    """Which hit, and whether it was of use."""
-
     hit: str = required_argument("HIT", "The hit's number in the last answer, PATH:LINE, or a symbol's name")
     verdict: str = required_argument("VERDICT", "useful or useless", choices=("useful", "useless"))
     query: str | None = option(
@@ -234,8 +222,6 @@ def feedback(flags: FeedbackFlags) -> int:
 
 
 class UsedFlags(RecordingFlags):
-    """Options: what was used."""
-
     targets: list[str] | None = argument(
         "FILE...", "Files that were read or changed, PATH:LINE, symbols' names, or numbers of hits"
     )
@@ -264,9 +250,9 @@ def used(flags: UsedFlags) -> int:
     return 0 if places else 1
 
 
-memory = group(
+memory = CommandGroup(
     "memory",
-    *(show, pin, unpin, rate, feedback, used, forget, export),
+    (show, pin, unpin, rate, feedback, used, forget, export),
     help="Pin, rate and judge results, and manage what is recorded about them.",
     epilog="Nothing is recorded unless the setting `memory` is on: in your own configuration, or CODELENS_MEMORY=1.",
 )

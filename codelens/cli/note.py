@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from codelens.cli.declare import command, group, option, required_argument
+from codelens.cli.declare import CommandGroup, command, option, required_argument
 from codelens.cli.editor import has_editor, open_editor
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import inform, read_stdin, say, write_answer
 from codelens.cli.workplace import Workplace, find_working_folder, load_settings_at, resolve_named_index, resolve_scope
 from codelens.errors import IndexBusy, TargetError, UsageError
-from codelens.index import Index
 from codelens.notes.note import OPEN, Anchor, NoteFile, NoteFolder, split_line_number
 from codelens.text.frontmatter import Value, replace_fields
 from codelens.worktree.place import INDEX_FOLDER, find_git_top, find_index
 
 if TYPE_CHECKING:
-    from codelens.notes.finder import AnchorPlace
+    from codelens.notes.finder import AnchorFinder, AnchorPlace
 
 
 class NoteTree(NamedTuple):
@@ -31,9 +30,14 @@ class NoteTree(NamedTuple):
     notes: NoteFolder
     place: Workplace | None
 
-    def open(self) -> AbstractContextManager[Index | None]:
-        """Open the index for reading; None if there is no index."""
-        return nullcontext() if self.place is None else self.place.open()
+    @contextmanager
+    def open_finder(self) -> Iterator[AnchorFinder | None]:
+        """Open the index to find anchors in the tree; None if there is no index."""
+        if self.place is None:
+            yield None
+        else:
+            with self.place.open() as index, index.anchors(self.root) as finder:
+                yield finder
 
 
 def find_note_tree(flags: CommonFlags) -> NoteTree:
@@ -62,16 +66,11 @@ def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
     from codelens.notes.finder import create_disk_anchor
 
     anchors: list[Anchor] = []
-    with tree.open() as index:
-        for place in places:
-            text = _resolve_below_root(place, tree.root)
-            if index is not None:
-                with index.open_anchors(tree.root) as finder:
-                    anchor, remark = finder.place(text, tree.root)
-                if remark:
-                    say(f"note: {remark}")
-            else:
-                anchor = create_disk_anchor(text, tree.root)
+    with tree.open_finder() as finder:
+        for text in (_resolve_below_root(place, tree.root) for place in places):
+            anchor, remark = finder.place(text, tree.root) if finder else (create_disk_anchor(text, tree.root), "")
+            if remark:
+                say(f"note: {remark}")
             anchors.append(anchor)
     return anchors
 
@@ -90,11 +89,8 @@ def _resolve_below_root(name: str, root: Path) -> str:
 
 def find_places(tree: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[AnchorPlace]]:
     """Find the current places of notes: path of a note → its places; empty without an index."""
-    with tree.open() as index:
-        if index is None:
-            return {}
-        with index.open_anchors(tree.root) as finder:
-            return {n.path: [finder.find(link) for link in n.note.links] for n in notes if n.note.links}
+    with tree.open_finder() as finder:
+        return {n.path: [finder.find(link) for link in n.note.links] for n in notes if finder and n.note.links}
 
 
 def warn_of_faults(note: NoteFile, flags: CommonFlags) -> None:
@@ -138,8 +134,6 @@ MOST_LETTERS = 500  # Most characters of a title, status or tag; much longer lin
 
 
 class NoteAddFlags(CommonFlags, JsonFlags):
-    """Options: the contents of the note."""
-
     title: str = required_argument("TITLE", "What it is about, in a few words")
     task: bool = option("--task", "Make it a task, with a status")
     status: str | None = option("--status WORD", "Of a task: open, doing, done … [default: open]")
@@ -203,8 +197,6 @@ def _normalize_word(word: str) -> str:
 
 
 class NoteEditFlags(CommonFlags, JsonFlags):
-    """Which note, and what of it is to change."""
-
     id: str = required_argument("ID", "The note's id, or its beginning")
     title: str | None = option("--title TEXT", "Change the title; the id stays")
     status: str | None = option("--status WORD", "open, doing, done …; makes a note a task")
@@ -260,11 +252,10 @@ def _change_links(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> list[
     """Make the new links of a note: renewed ones, without those of --unlink and with those of --at."""
     links = renewed = list(note.note.links)
     now, unlinked = None, flags.unlink or ()
-    with tree.open() as index:
-        if index is not None:
-            with index.open_anchors(tree.root) as finder:
-                now = [finder.find(link) for link in links]
-                renewed = [finder.renew(place) for place in now]
+    with tree.open_finder() as finder:
+        if finder:
+            now = [finder.find(link) for link in links]
+            renewed = [finder.renew(place) for place in now]
     names = [{a.label, a.symbol} | ({f"{now[i].path}:{now[i].line}"} if now else set()) for i, a in enumerate(links)]
     for place in unlinked:
         if not any(place in known for known in names):
@@ -275,8 +266,6 @@ def _change_links(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> list[
 
 
 class NoteListFlags(CommonFlags, JsonFlags):
-    """Which ones."""
-
     task: bool = option("--task", "Only tasks")
     status: str | None = option("--status WORD", "Only with this status")
     tag: list[str] | None = option("--tag TAG", "Only with all of these tags; repeatable")
@@ -312,8 +301,6 @@ def list_notes(flags: NoteListFlags) -> int:
 
 
 class NoteShowFlags(CommonFlags, JsonFlags):
-    """The note to show."""
-
     id: str = required_argument("ID", "The note's id, or its beginning")
 
 
@@ -335,8 +322,6 @@ def show(flags: NoteShowFlags) -> int:
 
 
 class NoteRemoveFlags(CommonFlags):
-    """Which ones."""
-
     ids: list[str] = required_argument("ID...", "Ids of notes, in full")
 
 
@@ -356,9 +341,9 @@ def remove(flags: NoteRemoveFlags) -> int:
     return 0
 
 
-note = group(
+note = CommandGroup(
     "note",
-    *(add, list_notes, show, edit, remove),
+    (add, list_notes, show, edit, remove),
     help="Keep notes and tasks linked to places in the code.",
     epilog="Notes are Markdown files in .codelens/notes, for git to keep; `codelens search --kind note` finds them.",
 )

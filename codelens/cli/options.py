@@ -66,12 +66,6 @@ def read_query(positional: str | None, flags: RankingFlags) -> QueryText:
     return QueryText(" OR ".join(f"({q})" for q in queries))
 
 
-def collect_overrides(flags: RankingFlags) -> Mapping[str, Any]:
-    """Collect the settings that flags of `search` and `why` override."""
-    names = ("color", "path_style", "memory", "metadata")
-    return {name: getattr(flags, name) for name in names} | {"allow_network": flags.allow_network or None}
-
-
 def read_likeness(flags: RankingFlags, place: Workplace, index: Index) -> tuple[str, str, str]:
     """Read the target of --like: (target, text, language of the text). The target `-` stands for a text from stdin."""
     if flags.snippet_language is not None and flags.like != "-":

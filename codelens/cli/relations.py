@@ -54,8 +54,6 @@ BELOW = argument("[PATH]...", "Search only in these files and folders")
 
 
 class SymbolsFlags(CommonFlags, JsonFlags):
-    """The file, and the form of its outline."""
-
     file: Path = required_argument("FILE", "The file, relative to the working directory or to its root")
     changes: bool = OUTPUT.option("--changes", "Show when and by whom each was last changed, and by how many commits")
     ctags: bool = OUTPUT.option("--ctags", "Print lines for a tags file")
@@ -95,22 +93,16 @@ def symbols(flags: SymbolsFlags) -> int:
 
 
 class FileFlags(CommonFlags):
-    """Options: the scope."""
-
     languages: Texts = TYPES
     languages_not: Texts = TYPES_NOT
     globs: Texts = GLOBS
 
 
 class PlaceFlags(FileFlags, JsonFlags, ColorFlags):
-    """Options: the scope, and the form of the output."""
-
     dot: bool = OUTPUT.option("--dot", "Print a graph for Graphviz")
 
 
 class MapFlags(PlaceFlags):
-    """How much, and from where it is seen."""
-
     paths: list[Path] | None = argument("[PATH]...", "Rank symbols by how much these files and folders use them")
     budget: int = OUTPUT.option(
         "--budget N", "Token budget, counted as characters ÷ 4 [default: 2000]", default=2000, least=1
@@ -152,8 +144,6 @@ def show_map(flags: MapFlags) -> int:
 
 
 class GraphFlags(PlaceFlags):
-    """Which edges count."""
-
     jsonl: bool = OUTPUT.option("--jsonl", "Print a JSON object per relation, then an `end`")
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
@@ -162,8 +152,6 @@ class GraphFlags(PlaceFlags):
 
 
 class RefsFlags(GraphFlags):
-    """A name, and where to look for it."""
-
     unresolved: bool = UNRESOLVED
     sure: bool = FILTERS.option("--sure", "Only resolved places")
     text: bool = FILTERS.option("--text", "Include comments, strings and documents that contain the name")
@@ -172,29 +160,21 @@ class RefsFlags(GraphFlags):
 
 
 class DepthFlags(GraphFlags):
-    """How far to go, and whether over guesses."""
-
     by_name: bool = FILTERS.option("--by-name", "Follow calls that match a definition only by name, too")
     depth: int | None = FILTERS.option("--depth N", "Hops to follow", least=1)
 
 
 class TargetFlags(DepthFlags):
-    """The symbol to start from, and where to look."""
-
     unresolved: bool = UNRESOLVED
     target: str = required_argument("TARGET", TARGET, values=SYMBOLS)
     paths: list[Path] | None = BELOW
 
 
 class HierarchyFlags(TargetFlags):
-    """A type, and whether to list overrides."""
-
     members: bool = OUTPUT.option("--members", "Show which members override which")
 
 
 class PathFlags(DepthFlags):
-    """The two ends of a path, and the files it may go through."""
-
     first: str = required_argument("FROM", f"The start: {TARGET}", values=SYMBOLS)
     second: str = required_argument("TO", "The end", values=SYMBOLS)
     paths: list[Path] | None = argument("[PATH]...", "Only paths through these files and folders")
@@ -289,7 +269,7 @@ def _answer_question(question: str, flags: GraphFlags, *targets: str) -> int:
 def _open_place(flags: PlaceFlags) -> Workplace:
     """Find the workplace. Raises UsageError if more than one output format was given."""
     find_only_flag(flags, ("json", "jsonl", "dot", "format"))
-    return find_reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
+    return find_reading_place(flags)
 
 
 def _show_relations(result: RelationAnswer, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
@@ -341,8 +321,6 @@ def read_file_selection(
 
 
 class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
-    """Options: the change, and the form of the output."""
-
     targets: list[str] | None = argument("[TARGET]...", TARGET, values=SYMBOLS)
     depth: int | None = FILTERS.option("--depth N", "Hops to follow [default: 6]", least=1)
     min_confidence: float | None = FILTERS.option(
@@ -371,7 +349,7 @@ def test_scope(flags: ScopeFlags) -> int:
     find_only_flag(flags, ("targets", "pr", "diff", "staged"), {"targets": "targets"})
     if not (flags.targets or flags.pr or flags.diff or flags.staged):
         raise UsageError("nothing to find tests for", "name files or symbols, or give --pr, --diff or --staged")
-    place = find_reading_place(flags, {"path_style": flags.path_style})
+    place = find_reading_place(flags)
     with open_current_index(place, flags) as index:
         targets = [locate_target(target, place, index) for target in flags.targets or ()]
         request = read_change(flags, place.cwd) or targets

@@ -18,7 +18,6 @@ from codelens.cli.options import (
     EVERYTHING,
     QueryText,
     build_search_options,
-    collect_overrides,
     find_only_flag,
     has_query_option,
     read_likeness,
@@ -126,13 +125,12 @@ def _list_types() -> int:
 
 def _find_place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
     """Find the index to search. At a terminal the first search in a tree builds it."""
-    overrides = collect_overrides(flags)
     try:
-        place = find_reading_place(flags, overrides, named)
+        place = find_reading_place(flags, named)
     except NoIndex:
         if not build_first_index(flags):
             raise
-        place = find_reading_place(flags, overrides, named)
+        place = find_reading_place(flags, named)
     if flags.refresh:
         refresh(place, flags.progress, flags.quiet)
     return place

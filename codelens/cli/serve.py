@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codelens.cli.answerer import answer_searches
-from codelens.cli.declare import command, group, option, required_argument
+from codelens.cli.declare import CommandGroup, command, option, required_argument
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import inform, say_without_prefix, write, write_fields
 from codelens.cli.workplace import Workplace, find_fleet_place, find_reading_place
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 
 class ServeFlags(CommonFlags):
-    """Options: the address, access, and the number of processes."""
-
     store: str | None = STORE
     scheduler: str | None = SCHEDULER
 
@@ -108,14 +106,10 @@ def _mount_tools(place: Workplace) -> MountedApp:
 
 
 class KeyNameFlags(CommonFlags, JsonFlags):
-    """Whose key."""
-
     name: str = required_argument("NAME", "Whose key it is")
 
 
 class KeyAddFlags(KeyNameFlags):
-    """And what it opens."""
-
     repositories: list[str] | None = option(
         "--repo GLOB", "Only repositories whose name matches; repeatable [default: all]"
     )
@@ -167,5 +161,5 @@ def _find_keys_file() -> Path:
     raise UsageError("there is no home folder for keys", "set XDG_CONFIG_HOME to a folder of yours")
 
 
-keys = group("keys", add, list_keys, revoke, help="Create, list and revoke keys for `codelens serve`.")
-serve = group("serve", keys, alone=serve_index, epilog="Exit: 2 error, 3 no index, 130 interrupted.")
+keys = CommandGroup("keys", (add, list_keys, revoke), "Create, list and revoke keys for `codelens serve`.")
+serve = CommandGroup("serve", (keys,), epilog="Exit: 2 error, 3 no index, 130 interrupted.", alone=serve_index)

@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from codelens.cli.declare import argument, command, group, required_argument
+from codelens.cli.declare import CommandGroup, argument, command, required_argument
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import inform, write_answer
 from codelens.cli.workplace import Workplace, find_reading_place, find_working_folder
@@ -146,8 +146,6 @@ def list_snapshots(flags: ListFlags) -> int:
 
 
 class DiffFlags(CommonFlags, JsonFlags):
-    """The two states, and the form of the answer."""
-
     old: str = required_argument("OLD", "@{1}, a snapshot's digest, an index file, or a revision of git")
     new: str | None = argument("[NEW]", "The same [default: the current index]")
     edges: bool = OUTPUT.option("--edges", "Show edges, too; JSON always has them")
@@ -183,4 +181,6 @@ def diff(flags: DiffFlags) -> int:
     return exit_code
 
 
-snapshot = group("snapshot", list_snapshots, diff, help="List earlier states of the index, and compare two of them.")
+snapshot = CommandGroup(
+    "snapshot", (list_snapshots, diff), "List earlier states of the index, and compare two of them."
+)

@@ -8,8 +8,6 @@ from codelens.errors import StaleIndex
 
 
 class StatusFlags(CommonFlags, JsonFlags):
-    """Options of `status`: what to print, and whether to check the trees."""
-
     skipped: bool = option("--skipped", "List every file that was left out or parsed only in part, with the reason")
     no_check: bool = option("--no-check", "Do not walk the trees for new and changed files")
     require_fresh: bool = option("--require-fresh", "Exit with 4 if any file changed since it was indexed")

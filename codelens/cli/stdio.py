@@ -20,14 +20,10 @@ if TYPE_CHECKING:
 
 
 class StdioFlags(CommonFlags):
-    """Options: whether files may be written for the folders that are served."""
-
     no_index: bool = option("--no-index", "Write nothing: neither make an index that is missing nor update a stale one")
 
 
 class McpFlags(StdioFlags):
-    """The folder to serve, and the tools."""
-
     folder: Path | None = argument("[PATH]", "The project [default: the working directory]")
     watch: bool = option("--watch", "Watch the trees, so that a change is indexed before it is asked for")
     allow_network: bool = ALLOW_NETWORK
@@ -82,8 +78,6 @@ def mcp(flags: McpFlags) -> int:
 
 
 class LspFlags(StdioFlags):
-    """Options that clients pass."""
-
     stdio: bool = option("--stdio", "No effect: some clients pass it, and the server has no other transport")
     allow_network: bool = ALLOW_NETWORK
 

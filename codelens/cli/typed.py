@@ -32,7 +32,6 @@ from codelens.cli.declare import (
     Parameter,
     bind_flags,
     collect_parameters,
-    group,
     import_object,
     option,
 )
@@ -249,7 +248,7 @@ def build_root_group(places: Mapping[str, Mapping[str, str]]) -> LazyGroup:
         )
     ]
     epilog = "See also `codelens help exit-codes` and `codelens help query`."
-    declared = group("codelens", help="Offline code search that explains every result.", epilog=epilog)
+    declared = CommandGroup("codelens", help="Offline code search that explains every result.", epilog=epilog)
     return LazyGroup(places, declared, params)
 
 

@@ -19,8 +19,6 @@ from codelens.worktree.place import prepare_index_folder
 
 
 class WatchFlags(ProgressFlags, CommonFlags):
-    """Which trees, and when to look at them."""
-
     roots: list[Path] | None = argument(
         "[PATH]...", "Folders to watch [default: those of the index that is there, else the top of the repository]"
     )

@@ -8,7 +8,6 @@ from codelens.cli.flags import BRIEF_QUERY, FILTERS, OUTPUT, ColorFlags, CommonF
 from codelens.cli.freshness import open_current_index
 from codelens.cli.options import (
     build_search_options,
-    collect_overrides,
     has_query_option,
     read_likeness,
     read_query,
@@ -22,8 +21,6 @@ from codelens.text.counts import quantity
 
 
 class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
-    """The query and the ranking flags of the search, and the targets to explain."""
-
     query: str | None = argument("QUERY", "The query of the search; `-` reads it from stdin", values=SYMBOLS)
     targets: list[str] | None = argument(
         "[TARGET]...", "PATH:LINE or a symbol's name; two are compared [default: all hits]", values=SYMBOLS
@@ -52,7 +49,7 @@ def why(flags: WhyFlags) -> int:
     if has_query_option(flags) and positional is not None:
         names, positional = [positional, *names], None
     text = read_query(positional, flags)
-    place = find_reading_place(flags, collect_overrides(flags))
+    place = find_reading_place(flags)
     with open_current_index(place, flags) as index:
         scope = resolve_scope(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)
         like = read_likeness(flags, place, index)

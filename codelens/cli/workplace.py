@@ -82,10 +82,14 @@ def resolve_named_index(flags: CommonFlags) -> Path | None:
     return find_working_folder() / flags.db
 
 
-def find_reading_place(
-    flags: CommonFlags, overrides: Mapping[str, Any] | None = None, paths: Sequence[Path] = ()
-) -> Workplace:
+OVERRIDING = ("color", "path_style", "memory", "metadata")
+"""Flags of commands that read, each of which overrides the setting of the same name."""
+
+
+def find_reading_place(flags: CommonFlags, paths: Sequence[Path] = ()) -> Workplace:
     """Find the index that a command reads: --db, else the nearest upwards, else the first path's. Raises NoIndex."""
+    overrides = {name: getattr(flags, name, None) for name in OVERRIDING}
+    overrides["allow_network"] = getattr(flags, "allow_network", None) or None
     if isinstance(flags, FleetFlags):
         for name in ("refresh", "require_fresh"):
             if getattr(flags, name, None):

@@ -78,7 +78,8 @@ class MemoryNotebook:
     """The memory of an open index. `now` is in unix seconds; None means the present time."""
 
     def __init__(self, store: Store, on: bool, session: str = "", now: int | None = None) -> None:
-        self._store, self._on, self._session, self._now = store, on, session, now
+        self._store, self._on, self._session = store, on, session
+        self._now = int(time.time()) if now is None else now
         self.path: Path = locate_memory(store.path)
 
     def pin(self, target: str) -> Place:
@@ -86,7 +87,7 @@ class MemoryNotebook:
         self._require_memory()
         place = self._resolve_place(target)
         with Memory.recording(self.path) as memory:
-            memory.pin(place, self._read_clock())
+            memory.pin(place, self._now)
         return place
 
     def unpin(self, target: str) -> tuple[Place, bool]:
@@ -103,7 +104,7 @@ class MemoryNotebook:
             raise UsageError(f"a rating must be from 0 to 10, not {rating:g}")
         place = self._resolve_place(target)
         with Memory.recording(self.path) as memory:
-            memory.rate(place, rating, self._read_clock())
+            memory.rate(place, rating, self._now)
         return place
 
     def judge(self, hit: str, useful: bool, query: str | None = None, words: Sequence[str] = ()) -> Place:
@@ -120,9 +121,9 @@ class MemoryNotebook:
             query, words = last.query, last.words
         digest = self.compute_digests([place]).get(place, "")
         with Memory.recording(self.path) as memory:
-            memory.judge(place, Feedback(useful, digest, query=query or ""), self._read_clock())
+            memory.judge(place, Feedback(useful, digest, query=query or ""), self._now)
             for word in words if useful else ():
-                memory.learn(word, place, self._read_clock())
+                memory.learn(word, place, self._now)
             if last and useful:
                 for shown in answered:
                     memory.set_used(last.number, shown.rank)
@@ -131,8 +132,7 @@ class MemoryNotebook:
     def record(self, query: str, words: Sequence[str], results: Sequence[tuple[int, UnitRow, int]]) -> None:
         """Record an answer by (rank, unit, line) of its hits. Unused hits of the previous answer are now judged useless."""
         self._require_memory()
-        now = self._read_clock()
-        places = tuple(AnsweredPlace(rank, make_place(unit), line) for rank, unit, line in results[:MOST_PLACES])
+        places = tuple(AnsweredPlace(rank, place_of(unit), line) for rank, unit, line in results[:MOST_PLACES])
         with Memory.reading(self.path) as reader:
             answers = reader.find_unsettled(self._session)
         unused = [  # Without a recorded use no place counts as unused: perhaps uses are not reported
@@ -145,11 +145,11 @@ class MemoryNotebook:
         with Memory.recording(self.path) as memory:
             for answer, unused_places in zip(answers, unused, strict=True):
                 for place in (place for place in unused_places if place in known):
-                    memory.judge(place, Feedback(False, known[place], True, answer.query), now)
+                    memory.judge(place, Feedback(False, known[place], True, answer.query), self._now)
                 memory.settle(answer.number)
-            memory.add_answer(RecordedAnswer(query, tuple(words), now, places, self._session))
+            memory.add_answer(RecordedAnswer(query, tuple(words), self._now, places, self._session))
             for place in dict.fromkeys(shown.place for shown in places):
-                memory.stamp(place, now)
+                memory.stamp(place, self._now)
 
     def record_use(self, targets: Sequence[str]) -> list[Place]:
         """Record which places of the last answer were used, given as PATH, PATH:LINE, name or hit number; returns these places.
@@ -179,14 +179,13 @@ class MemoryNotebook:
         """Record uses of places of an answer; those used before only with `again`. Returns all the places."""
         opened = [shown for shown in places if again or not shown.used]
         known = self.compute_digests({shown.place for shown in opened})
-        now = self._read_clock()
         with Memory.recording(self.path) as memory:
             for place in dict.fromkeys(shown.place for shown in opened):
-                memory.use(place, now)
+                memory.use(place, self._now)
                 if all(not shown.used for shown in opened if shown.place == place):
-                    memory.judge(place, Feedback(True, known.get(place, ""), True, answer.query), now)
+                    memory.judge(place, Feedback(True, known.get(place, ""), True, answer.query), self._now)
                     for word in answer.words:
-                        memory.learn(word, place, now)
+                        memory.learn(word, place, self._now)
             for shown in opened:
                 memory.set_used(answer.number, shown.rank)
         return list(dict.fromkeys(shown.place for shown in places))
@@ -282,9 +281,6 @@ class MemoryNotebook:
             units = {place: at_place[0] for place, at_place in find_units_at(places, self._store).items()}
             known = compute_digests(units.values(), self._store, Texts(self._store))
         return {place: known[unit.id] for place, unit in units.items()}
-
-    def _read_clock(self) -> int:
-        return self._now if self._now is not None else int(time.time())
 
     def _require_memory(self) -> None:
         if not self._on:

@@ -40,8 +40,6 @@ MUCH = Section("How much")
 
 
 class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
-    """Options: the repository, the output folder, and the number of tasks."""
-
     repo: Path | None = argument("[REPO]", "A clone with its history; a bare one too [default: this repository]")
     out: Path | None = option("--out FOLDER", "A new folder, or one that make-tasks wrote")
     name: str = option("--name NAME", "The repository's name in tasks [default: its folder's name]", default="")
@@ -116,8 +114,6 @@ def explain_failures(source: Path, folder: Path) -> Iterator[None]:
 
 
 class TuneFlags(ProgressFlags, JsonFlags, CommonFlags):
-    """Options: the repository, and the file to keep."""
-
     repo: Path | None = argument("[REPO]", "A clone with its history; a bare one too [default: this repository]")
     keep: Path | None = option("--keep FILE", "Write the weights to FILE if they improve the newest tasks")
     head: str = option("--head REV", "The last commit to use [default: HEAD]", default="HEAD")

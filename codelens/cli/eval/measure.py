@@ -53,8 +53,6 @@ WAYS = Section("Instead of measuring once")
 
 
 class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
-    """Options: the tasks, the indexes, the judgement, and the output."""
-
     tasks: list[Path] | None = argument(
         "[TASKS]...", "Files of tasks as JSON Lines: id, repo, query, relevant; tier and kind where known"
     )
@@ -116,12 +114,11 @@ def prepare_run(flags: EvalFlags) -> PreparedRun:
 
 def _find_indexes(flags: EvalFlags, tasks: list[Task]) -> tuple[Settings, list[TaskBatch], dict[str, int]]:
     """Find the indexes for tasks: (settings, tasks by index, number of tasks without an index by repository)."""
-    overrides: dict[str, Any] = {"allow_network": flags.allow_network or None}
     folder, cwd = flags.indexes, find_working_folder()
     if folder is None:
         if flags.suffix:
             raise UsageError("--suffix needs --indexes")
-        place = find_reading_place(flags, overrides)
+        place = find_reading_place(flags)
         with Index.open(place.index_path, place.settings) as index:
             return place.settings, batch_one_index(tasks, place.index_path, index.info()), {}
     if flags.db is not None:
@@ -129,6 +126,7 @@ def _find_indexes(flags: EvalFlags, tasks: list[Task]) -> tuple[Settings, list[T
     if not folder.is_dir():
         raise UsageError(f"no such folder: {folder}", "--indexes names the folder of REPO.db")
     batches, missing = batch_folder(tasks, cwd / folder, flags.suffix)
+    overrides = {"allow_network": flags.allow_network or None}
     return load_settings_at(cwd, None, flags, overrides).values, batches, missing
 
 

@@ -36,8 +36,6 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 class ModelEvalFlags(CommonFlags, JsonFlags):
-    """Which trees, and which models."""
-
     paths: list[Path] | None = argument("[PATH]...", "Folders of documented code [default: this repository]")
     models: list[str] | None = option(
         "--models A,B", "Models to compare, separated by commas or repeated [default: the one in use, and hashing]"
@@ -122,8 +120,6 @@ def _tabulate(figures: Figures, models: Sequence[str], ways: Sequence[str]) -> I
 
 
 class TrainFlags(ProgressFlags, JsonFlags, CommonFlags):
-    """Options: the trees to learn from, the effort, and the model's name."""
-
     paths: list[Path] | None = argument(
         "[PATH]...", "Folders to learn from, with their histories [default: this repository]"
     )
