@@ -25,8 +25,7 @@ from codelens.text.notation import parse_toml
 class Settings:
     """All settings with their defaults, and the reasons for these."""
 
-    max_file_size: int = 2_000_000
-    """Bytes; larger files are skipped. Zoekt's limit is 2 MB too: larger files are data, not source."""
+    max_file_size: int = 2_000_000  # Bytes; larger files, which are data and not source, are skipped (Zoekt's limit)
     max_precise_size: int = 200_000_000
     """Bytes; a larger SCIP index is not read. Django's (55 MB) takes 6 CPU seconds, and memory for itself and its largest file."""
     hidden: bool = False  # Index files whose name starts with a dot
@@ -48,13 +47,13 @@ class Settings:
     commit_bytes: int = 16_000_000
     """Source bytes per committed batch of a first build: a kill loses some seconds of work, and the log stays small."""
     limit: int = 20  # Hits shown (the marketplace's default)
-    context_lines: int = 0
-    """Lines before and after a hit, unless a flag sets them; 0 shows the most relevant lines instead."""
+    context_lines: int = 0  # Lines before and after a hit, unless a flag sets them; 0: the most relevant lines
     profile: str = "codelens"  # Named set of weights in weights.toml
     mode: str = "hybrid"  # Named set of channels; CHOICES lists them
     color: str = "auto"  # auto, always or never; auto asks the terminal and NO_COLOR
-    path_style: str = "cwd"
-    """How text shows paths: relative to the working directory, to the repository's root, or absolute."""
+    path_style: str = (
+        "cwd"  # Paths in text are relative to the working directory, to the repository's root, or absolute
+    )
     refresh: str = "never"
     """never, or auto: before it answers, a command updates the index if files have changed and that takes less than a second."""
     query_seconds: float = 2.0
@@ -62,15 +61,11 @@ class Settings:
     classes: str = ""  # A TOML file of your own equivalence classes, added to the shipped ones; empty for none
     aliases: str = ""  # A TOML file of your own abbreviations and the words that they stand for; empty for none
     lexicon: bool = True  # Let a query in everyday words also find the programmers' terms for them
-    history: bool = True
-    """Read the messages of recent commits, so that their words count for the rank of the files that they changed."""
-    metadata: str = ""
-    """A JSON or CSV file of stars, ratings, installs, categories … of paths and repositories; empty for none."""
-    weights: str = ""
-    """A TOML file of your own weights, as `codelens eval tune --keep` writes it, instead of the shipped ones; empty for none."""
+    history: bool = True  # Let the words of recent commits' messages count for the files that they changed
+    metadata: str = ""  # A JSON or CSV file of stars, ratings, installs … of paths and repositories; empty for none
+    weights: str = ""  # A TOML file of weights, as `codelens eval tune --keep` writes it; empty for the shipped ones
     snapshots_kept: int = 10  # Number of earlier index states whose symbols and edges `diff` can compare; 0 logs none
-    pack_cache: bool = True
-    """Keep written context packs in the user's cache folder. A pack does not contain the request."""
+    pack_cache: bool = True  # Keep written context packs, which do not contain requests, in the user's cache folder
     shard_cache: int = 50_000_000_000
     """Most bytes of shards that a machine caches from fleets in a bucket; the least recently used are dropped first."""
     store: str = ""
@@ -110,9 +105,6 @@ PATHS = frozenset({"aliases", "classes", "metadata", "model", "store", "weights"
 MODEL_ENDING = ".model"
 FOR_PROJECTS = frozenset({"codelens", "hashing"})
 """Models that a project's file may name: they are the same for everybody."""
-ADDRESSES = ("http://", "https://")  # Prefixes of a model's address
-
-
 LARGEST_FILE = 100_000  # Most bytes of a configuration file; one with every setting has 2 000
 MOST_REPORTED = 5  # Most faults of a project's file that are reported one by one
 
@@ -267,7 +259,7 @@ def _names_a_file(key: str, value: Any) -> bool:
 
 def is_address(model: object) -> bool:
     """True if a value of `model` is the address of an endpoint."""
-    return isinstance(model, str) and model.lower().startswith(ADDRESSES)
+    return isinstance(model, str) and model.lower().startswith(("http://", "https://"))
 
 
 def is_model_name(value: str) -> bool:

@@ -52,18 +52,16 @@ def index(flags: FleetIndexFlags) -> int:
     assert place.fleet
     fleet = read_fleet(place.cwd / flags.fleet, besides=place.index_path)
     report = (lambda line: None) if flags.quiet or flags.json else say
+    store, network = place.fleet.store, flags.allow_network
     with open_client(flags.scheduler or "", flags.workers or os.cpu_count() or 1) as client:
-        manifest = index_fleet(
-            client, fleet, place.fleet.store, place.settings, allow_network=flags.allow_network, report=report
-        )
+        manifest = index_fleet(client, fleet, store, place.settings, allow_network=network, report=report)
     exit_code = FilesFailed.exit_code if manifest.failures else 0
     if flags.json:
-        write_record(build_fleet_record(read_fleet_status(place.fleet.store, place.settings, looking=False), exit_code))
+        write_record(build_fleet_record(read_fleet_status(store, place.settings, looking=False), exit_code))
     elif not flags.quiet:
         shards = quantity(len(manifest.shards), "shard")
-        say(
-            f"{len(manifest.searched)} of {quantity(len(manifest.repositories), 'repository', 'repositories')} in {shards}"
-        )
+        repositories = quantity(len(manifest.repositories), "repository", "repositories")
+        say(f"{len(manifest.searched)} of {repositories} in {shards}")
     return exit_code
 
 

@@ -18,6 +18,7 @@ from codelens.cli.flags import (
     FleetFlags,
     JsonFlags,
     MemoryFlags,
+    Paths,
     Texts,
 )
 from codelens.cli.freshness import is_behind, open_current_index
@@ -39,27 +40,23 @@ SOURCE = Section("For")
 
 class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
     task: str | None = argument("[TASK]", "The task in words; `-` reads it from stdin")
-    paths: list[Path] | None = argument("[PATH]...", "Only below these files and folders")
-    files: bool = SOURCE.option("--files", "The arguments are files: their symbols, and who calls them")
+    paths: Paths = argument("[PATH]...", "Only below these files and folders")
+    files: bool = SOURCE("--files", "The arguments are files: their symbols, and who calls them")
     profile: str | None = PROFILE
     allow_network: bool = ALLOW_NETWORK
     languages: Texts = TYPES
     languages_not: Texts = TYPES_NOT
     globs: Texts = GLOBS
     root_scope: bool = ROOT_SCOPE
-    budget: int | None = OUTPUT.option("--budget N", "Tokens in all [default: 50000, of a change 8000]")
-    counter: str = OUTPUT.option(
-        "--counter HOW", "What counts tokens: auto, chars or tiktoken", default="auto", choices=KINDS
-    )
-    limit: int | None = OUTPUT.option("-m --limit N", "At most the N best symbols", least=1)
-    auto: bool = OUTPUT.option("--auto", "Bodies, and signatures of the rest [default]")
-    bodies: bool = OUTPUT.option("--bodies", "Bodies alone")
-    signatures: bool = OUTPUT.option("--signatures", "Signatures alone")
-    format: str | None = OUTPUT.option(
-        "--format HOW", "markdown, xml, json or compact [default: markdown]", choices=FORMATS
-    )
+    budget: int | None = OUTPUT("--budget N", "Tokens in all [default: 50000, of a change 8000]")
+    counter: str = OUTPUT("--counter HOW", "What counts tokens: auto, chars or tiktoken", default="auto", choices=KINDS)
+    limit: int | None = OUTPUT("-m --limit N", "At most the N best symbols", least=1)
+    auto: bool = OUTPUT("--auto", "Bodies, and signatures of the rest [default]")
+    bodies: bool = OUTPUT("--bodies", "Bodies alone")
+    signatures: bool = OUTPUT("--signatures", "Signatures alone")
+    format: str | None = OUTPUT("--format HOW", "markdown, xml, json or compact [default: markdown]", choices=FORMATS)
     path_style: str | None = PATH_STYLE
-    more: str | None = OUTPUT.option(
+    more: str | None = OUTPUT(
         "--more TOKEN", "The next part of a pack, by the token at its end; TASK and filters may be left out"
     )
     no_cache: bool = option("--no-cache", "Neither read nor keep a written pack")

@@ -80,9 +80,7 @@ class CommandGroup(NamedTuple):
     epilog: str = ""
     alone: Command | None = None
     places: Sequence[tuple[str, str]] = ()  # More commands: name, MODULE:NAME
-    default: str = (
-        ""  # Place of the command that runs, with the group's arguments, if they begin with no command's name
-    )
+    default: str = ""  # Place of the command that runs with the group's arguments if they name no command of it
 
     @property
     def commands(self) -> Mapping[str, Command | CommandGroup | str]:
@@ -100,12 +98,11 @@ def option(usage: str, help: str, section: str = OTHER, **more: Any) -> Any:
 
 
 class Section(NamedTuple):
-    """A heading in help texts, with options below it."""
+    """A heading in help texts. A call declares an option below it, as `option` does."""
 
     heading: str
 
-    def option(self, usage: str, help: str, **more: Any) -> Any:
-        """Declare an option that help lists below this heading; see `option`."""
+    def __call__(self, usage: str, help: str, **more: Any) -> Any:
         return option(usage, help, self.heading, **more)
 
 

@@ -44,14 +44,8 @@ def doctor(flags: DoctorFlags) -> int:
         raise UsageError(f"'{flags.depth}' needs --check", "`codelens doctor --check`, or `--check full`")
     if flags.check:
         return _check_index(flags)
-    checks = [
-        *_check_libraries(),
-        *_check_model(flags),
-        *_check_extras(),
-        *_check_grammars(flags.all_grammars),
-        *_check_environment(),
-        *_check_place(flags),
-    ]
+    checks = [*_check_libraries(), *_check_model(flags), *_check_extras(), *_check_grammars(flags.all_grammars)]
+    checks += [*_check_environment(), *_check_place(flags)]
     return _show_checks(checks, 2 if any(c.state == BROKEN for c in checks) else 0, flags)
 
 
@@ -65,9 +59,9 @@ def _check_index(flags: DoctorFlags) -> int:
     damage = [Check(BROKEN, f.table, f.text) for f in Index.check(path, flags.depth == "full", accepted)]
     if not damage:
         return _show_checks([Check(OK, "index", f"{path}: no damage found")], 0, flags)
-    _show_checks(damage, IndexCorrupt.exit_code, flags)
+    exit_code = _show_checks(damage, IndexCorrupt.exit_code, flags)
     inform(flags, f"hint: {IndexCorrupt.hint}")
-    return IndexCorrupt.exit_code
+    return exit_code
 
 
 def _show_checks(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
@@ -126,9 +120,8 @@ def _check_extras() -> Iterator[Check]:
         ("watch", "watchfiles", "`watch` and --watch work", "`watch` works with --poll only"),
         ("cluster", "distributed", "fleets can be indexed", "fleets can only be searched"),
     ):
-        yield _make_check(
-            extra, find_spec(package), text, f"not installed: {without}; {format_install_command(extra)}", ABSENT
-        )
+        missing = f"not installed: {without}; {format_install_command(extra)}"
+        yield _make_check(extra, find_spec(package), text, missing, ABSENT)
 
 
 def _check_grammars(all_of_them: bool) -> Iterator[Check]:
@@ -161,9 +154,8 @@ def _check_environment() -> Iterator[Check]:
             missing.append(codec)
     if not missing and find_spec("chardet") is None:
         missing.append("chardet")
-    yield _make_check(
-        "encodings", not missing, "detected, and kept exact to the byte", f"missing: {', '.join(missing)}"
-    )
+    without = f"missing: {', '.join(missing)}"
+    yield _make_check("encodings", not missing, "detected, and kept exact to the byte", without)
     terminal = sys.stdout.isatty()
     color = "colour" if wants_color("auto", terminal) else "no colour"
     text = f"stdout is {'a' if terminal else 'not a'} terminal, {color}"

@@ -81,9 +81,8 @@ def build_first_index(flags: SearchFlags) -> bool:
     prepare_index_folder(index)
     settings, settings_of = trees.place.settings, trees.settings_of
     with showing_progress(flags.progress, flags.quiet) as watch:
-        say_without_prefix(
-            format_summary(Index.build(index, trees.roots, settings, progress=watch, settings_of=settings_of))
-        )
+        reports = Index.build(index, trees.roots, settings, progress=watch, settings_of=settings_of)
+        say_without_prefix(format_summary(reports))
     return True
 
 
@@ -109,9 +108,8 @@ def _say_if_behind(info: IndexInfo, flags: CommonFlags) -> None:
     if gone:
         inform(flags, f"warning: {gone[0]} is gone; the answer is from its index")
     elif is_behind(info):
-        kinds = {
-            kind: [path for tree in trees for path in getattr(tree, kind)] for kind in ("changed", "new", "deleted")
-        }
+        names = ("changed", "new", "deleted")
+        kinds = {kind: [path for tree in trees for path in getattr(tree, kind)] for kind in names}
         counts = ", ".join(f"{len(paths)} {kind}" for kind, paths in kinds.items() if paths)
         paths = [path for paths in kinds.values() for path in paths]
         listed = ", ".join(paths[:MOST_NAMED]) + (", …" if len(paths) > MOST_NAMED else "")

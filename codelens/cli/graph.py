@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
 from codelens.cli.declare import CommandGroup, argument, command, option
-from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
+from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags, Paths, Texts
 from codelens.cli.freshness import open_current_index
 from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, parse_kinds, read_file_selection
-from codelens.cli.streams import inform, read_stdin, write, write_answer, write_json
+from codelens.cli.streams import inform, read_input, write, write_answer, write_json
 from codelens.cli.workplace import find_reading_place
 from codelens.errors import UsageError
 from codelens.model.graph import RelationOptions
@@ -19,8 +18,8 @@ from codelens.text.counts import quantity
 
 
 class ExportFlags(FileFlags):
-    paths: list[Path] | None = argument("[PATH]...", "Export only these files and folders")
-    format: str = OUTPUT.option(
+    paths: Paths = argument("[PATH]...", "Export only these files and folders")
+    format: str = OUTPUT(
         "--format HOW", "json, dot or graphml [default: json]", default="json", choices=tuple(GRAPH_FORMATS)
     )
     kinds: str | None = EDGE_KINDS
@@ -47,8 +46,11 @@ def export(flags: ExportFlags) -> int:
     return 0
 
 
+PIPE_HINT = "pipe the spans in: `codelens graph traces - <FILE`"
+
+
 class TracesFlags(CommonFlags, JsonFlags):
-    files: list[str] | None = argument(
+    files: Texts = argument(
         "[FILE]...", "OTLP as JSON, one object or one per line; `-` is stdin [default: list what is kept]"
     )
     forget: bool = option("--forget", "Forget all traces")
@@ -72,19 +74,18 @@ def import_traces(flags: TracesFlags) -> int:
             inform(flags, f"removed {traces.path}" if traces.forget() else "no traces were stored")
             return 0
         if flags.files:
-            ingested = traces.ingest((name, _read_traces(name)) for name in flags.files)
+            ingested = traces.ingest((name, read_input(name, PIPE_HINT)) for name in flags.files)
             if flags.json:
-                write_answer(flags, ingested._asdict, lambda: ())
+                write_answer(flags, ingested._asdict, tuple)
                 return 0 if ingested.matched or ingested.known else 1
             for name in ingested.known:
                 inform(flags, f"note: {name} is already imported; skipped")
-            known_symbols = f"{ingested.matched} of {quantity(ingested.symbols, 'symbol')}"
-            summary = f"read {quantity(ingested.spans, 'span')}: {known_symbols}"
+            summary = f"{ingested.matched} of {quantity(ingested.symbols, 'symbol')}"
             summary += f", {ingested.nameless} without a function or a time" if ingested.nameless else ""
-            summary += (
+            unknown = (
                 f", {ingested.unknown} of nothing that is indexed, or of several things" if ingested.unknown else ""
             )
-            inform(flags, summary)
+            inform(flags, f"read {quantity(ingested.spans, 'span')}: {summary}{unknown}")
             return 0 if ingested.matched or ingested.known else 1
         runs = traces.list_observations()
 
@@ -98,15 +99,6 @@ def import_traces(flags: TracesFlags) -> int:
     if not (runs or flags.json):
         inform(flags, "no trace was read")
     return 0 if runs else 1
-
-
-def _read_traces(name: str) -> bytes:
-    if name == "-":
-        return read_stdin("pipe the spans in: `codelens graph traces - <FILE`")
-    try:
-        return Path(name).read_bytes()
-    except OSError as fault:
-        raise UsageError(f"{name}: {fault.strerror}") from None
 
 
 graph = CommandGroup("graph", (export, import_traces), "Export the symbol graph; import OpenTelemetry traces.")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from codelens.cli.declare import Section, argument, command, option
-from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, JsonFlags, ProgressFlags
+from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, JsonFlags, Paths, ProgressFlags
 from codelens.cli.options import find_only_flag
 from codelens.cli.progress import showing_progress
 from codelens.cli.streams import inform, say, say_without_prefix, user_agrees, write, write_record
@@ -34,7 +34,7 @@ FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)  # Reasons for a skip t
 
 
 class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
-    roots: list[Path] | None = argument(
+    roots: Paths = argument(
         "[PATH]...", "Folders to index [default: those of the index that is there, else the top of the repository]"
     )
     force: bool = option("--force", "Parse every file again")
@@ -54,16 +54,14 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
     jobs: int | None = option("-j --jobs N", "Worker processes [default: one per core, at most 8]")
     allow_network: bool = ALLOW_NETWORK
     strict: bool = option("--strict", "Exit with 6 if any file had errors")
-    hidden: bool = WALK.option("--hidden", "Include files whose name starts with a dot")
-    no_ignore: bool = WALK.option("--no-ignore", "Do not apply ignore files")
-    dry_run: bool = WALK.option("--dry-run", "List what would be indexed and skipped; write nothing")
-    explain_path: str | None = WALK.option(
-        "--explain-path PATH", "Show which rule includes or skips this file; write nothing"
-    )
+    hidden: bool = WALK("--hidden", "Include files whose name starts with a dot")
+    no_ignore: bool = WALK("--no-ignore", "Do not apply ignore files")
+    dry_run: bool = WALK("--dry-run", "List what would be indexed and skipped; write nothing")
+    explain_path: str | None = WALK("--explain-path PATH", "Show which rule includes or skips this file; write nothing")
 
-    remove: bool = REMOVAL.option("--remove", "Remove the index; your files stay")
-    yes: bool = REMOVAL.option("-y --yes", "Do not ask before removing it")
-    clear_cache: bool = REMOVAL.option("--clear-cache", "Remove the cached context packs and vectors of all indexes")
+    remove: bool = REMOVAL("--remove", "Remove the index; your files stay")
+    yes: bool = REMOVAL("-y --yes", "Do not ask before removing it")
+    clear_cache: bool = REMOVAL("--clear-cache", "Remove the cached context packs and vectors of all indexes")
 
 
 @command(
@@ -71,13 +69,9 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
 )
 def index(flags: IndexFlags) -> int:
     """Bring the index up to date. Only new and changed files are read; without changes nothing is written."""
-    chosen = find_only_flag(flags, ("trust", "remove", "clear_cache"))
-    if chosen == "trust":
-        return _trust_index(flags)
-    if chosen == "remove":
-        return _remove_index(flags)
-    if chosen == "clear_cache":
-        return _clear_cache(flags)
+    instead = {"trust": _trust_index, "remove": _remove_index, "clear_cache": _clear_cache}
+    if chosen := find_only_flag(flags, tuple(instead)):
+        return instead[chosen](flags)
     overrides = {
         "hidden": flags.hidden or None,
         "no_ignore": flags.no_ignore or None,
@@ -150,9 +144,8 @@ def _remove_index(flags: IndexFlags) -> int:
             Index.open(index).close()
         except (SchemaTooNew, IndexCorrupt, IndexNotTrusted) as fault:  # but .codelens/index.db can only be an index
             if not (holds_index(index) or (index.parent.name == INDEX_FOLDER and index.name == "index.db")):
-                raise UsageError(
-                    f"{index} is not a codelens index: {fault}", "if it is one, remove the file yourself"
-                ) from None
+                text = f"{index} is not a codelens index: {fault}"
+                raise UsageError(text, "if it is one, remove the file yourself") from None
     elif not find_unfinished_index(index):
         raise NoIndex(f"no index at {index}" if flags.db else f"no index in {cwd} or above it")
     if not flags.yes and not user_agrees(f"remove {index}?", f"remove {index}"):

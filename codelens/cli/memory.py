@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from codelens.cli.declare import SYMBOLS, CommandGroup, argument, command, option, required_argument
-from codelens.cli.flags import NOW, CommonFlags, JsonFlags
+from codelens.cli.flags import NOW, CommonFlags, JsonFlags, Texts
 from codelens.cli.options import parse_time, read_diff
 from codelens.cli.streams import inform, say, user_agrees, write, write_answer, write_json
 from codelens.cli.workplace import Workplace, find_reading_place, locate_target
@@ -222,7 +222,7 @@ def feedback(flags: FeedbackFlags) -> int:
 
 
 class UsedFlags(RecordingFlags):
-    targets: list[str] | None = argument(
+    targets: Texts = argument(
         "FILE...", "Files that were read or changed, PATH:LINE, symbols' names, or numbers of hits"
     )
     diff: str | None = option("--diff FILE", "Everything that the changed lines of this diff name; `-` is stdin")
@@ -235,9 +235,8 @@ def used(flags: UsedFlags) -> int:
     Marks these places as useful. The other hits of that answer count as useless once the next search begins.
     """
     if bool(flags.targets) == (flags.diff is not None):
-        raise UsageError(
-            "what was used?", "`codelens memory used FILE...`, or `git diff | codelens memory used --diff -`"
-        )
+        hint = "`codelens memory used FILE...`, or `git diff | codelens memory used --diff -`"
+        raise UsageError("what was used?", hint)
     with open_notebook(flags) as (notebook, workplace, find_target):
         if flags.diff is not None:
             places = notebook.record_use_in_diff(read_diff(flags.diff, workplace.cwd).decode("utf-8", "replace"))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codelens.cli.declare import CommandGroup, command, option, required_argument
 from codelens.cli.editor import has_editor, open_editor
-from codelens.cli.flags import CommonFlags, JsonFlags
+from codelens.cli.flags import CommonFlags, JsonFlags, Texts
 from codelens.cli.streams import inform, read_stdin, say, write_answer
 from codelens.cli.workplace import Workplace, find_working_folder, load_settings_at, resolve_named_index, resolve_scope
 from codelens.errors import IndexBusy, TargetError, UsageError
@@ -137,8 +137,8 @@ class NoteAddFlags(CommonFlags, JsonFlags):
     title: str = required_argument("TITLE", "What it is about, in a few words")
     task: bool = option("--task", "Make it a task, with a status")
     status: str | None = option("--status WORD", "Of a task: open, doing, done … [default: open]")
-    tag: list[str] | None = TAGS
-    at: list[str] | None = PLACES
+    tag: Texts = TAGS
+    at: Texts = PLACES
     message: str | None = MESSAGE
 
 
@@ -200,12 +200,10 @@ class NoteEditFlags(CommonFlags, JsonFlags):
     id: str = required_argument("ID", "The note's id, or its beginning")
     title: str | None = option("--title TEXT", "Change the title; the id stays")
     status: str | None = option("--status WORD", "open, doing, done …; makes a note a task")
-    tag: list[str] | None = TAGS
-    untag: list[str] | None = option("--untag TAG", "Remove a tag; repeatable")
-    at: list[str] | None = PLACES
-    unlink: list[str] | None = option(
-        "--unlink PLACE", "Remove a link to a place, as `note show` prints it; repeatable"
-    )
+    tag: Texts = TAGS
+    untag: Texts = option("--untag TAG", "Remove a tag; repeatable")
+    at: Texts = PLACES
+    unlink: Texts = option("--unlink PLACE", "Remove a link to a place, as `note show` prints it; repeatable")
     message: str | None = option("-m --message TEXT", "Replace the text; `-` is stdin")
 
 
@@ -268,7 +266,7 @@ def _change_links(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> list[
 class NoteListFlags(CommonFlags, JsonFlags):
     task: bool = option("--task", "Only tasks")
     status: str | None = option("--status WORD", "Only with this status")
-    tag: list[str] | None = option("--tag TAG", "Only with all of these tags; repeatable")
+    tag: Texts = option("--tag TAG", "Only with all of these tags; repeatable")
     lost: bool = option("--lost", "Only with a place that is lost")
 
 

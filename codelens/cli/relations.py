@@ -18,6 +18,7 @@ from codelens.cli.flags import (
     ColorFlags,
     CommonFlags,
     JsonFlags,
+    Paths,
     Texts,
 )
 from codelens.cli.freshness import is_behind, open_current_index
@@ -42,21 +43,20 @@ from codelens.text.counts import quantity
 
 TARGET = "PATH, PATH:LINE or a symbol's name"
 EXIT = "Exit: 0 found, 1 nothing found, 2 unknown or ambiguous target, 3 no index."
-EDGE_KINDS = FILTERS.option(
+EDGE_KINDS = FILTERS(
     "--kinds K,…", "Only these kinds of edges, such as calls,extends", values="codelens.model.graph:KINDS"
 )
-MIN_CONFIDENCE = FILTERS.option(
-    "--min-confidence X", "Only edges with at least this confidence, 0 to 1", least=0, most=1
-)
-FORMAT = OUTPUT.option("--format TEXT", "Template of a line: '{path}:{line} {source}'")
-UNRESOLVED = OUTPUT.option("--unresolved", "List the calls that could not be followed to a definition instead")
+MIN_CONFIDENCE = FILTERS("--min-confidence X", "Only edges with at least this confidence, 0 to 1", least=0, most=1)
+FORMAT = OUTPUT("--format TEXT", "Template of a line: '{path}:{line} {source}'")
+UNRESOLVED = OUTPUT("--unresolved", "List the calls that could not be followed to a definition instead")
+OUTPUT_FORMS = ("json", "jsonl", "dot", "format")
 BELOW = argument("[PATH]...", "Search only in these files and folders")
 
 
 class SymbolsFlags(CommonFlags, JsonFlags):
     file: Path = required_argument("FILE", "The file, relative to the working directory or to its root")
-    changes: bool = OUTPUT.option("--changes", "Show when and by whom each was last changed, and by how many commits")
-    ctags: bool = OUTPUT.option("--ctags", "Print lines for a tags file")
+    changes: bool = OUTPUT("--changes", "Show when and by whom each was last changed, and by how many commits")
+    ctags: bool = OUTPUT("--ctags", "Print lines for a tags file")
 
 
 @command(epilog="Exit: 0 symbols, 1 none, 2 not indexed, 3 no index.")
@@ -99,14 +99,12 @@ class FileFlags(CommonFlags):
 
 
 class PlaceFlags(FileFlags, JsonFlags, ColorFlags):
-    dot: bool = OUTPUT.option("--dot", "Print a graph for Graphviz")
+    dot: bool = OUTPUT("--dot", "Print a graph for Graphviz")
 
 
 class MapFlags(PlaceFlags):
-    paths: list[Path] | None = argument("[PATH]...", "Rank symbols by how much these files and folders use them")
-    budget: int = OUTPUT.option(
-        "--budget N", "Token budget, counted as characters ÷ 4 [default: 2000]", default=2000, least=1
-    )
+    paths: Paths = argument("[PATH]...", "Rank symbols by how much these files and folders use them")
+    budget: int = OUTPUT("--budget N", "Token budget, counted as characters ÷ 4 [default: 2000]", default=2000, least=1)
 
 
 @command("map", epilog="Exit: 0 something on the map, 1 nothing, 2 usage error, 3 no index.")
@@ -117,7 +115,8 @@ def show_map(flags: MapFlags) -> int:
     """
     from codelens.render import relations
 
-    place = _open_place(flags)
+    find_only_flag(flags, OUTPUT_FORMS)
+    place = find_reading_place(flags)
     with open_current_index(place, flags) as index:
         where = read_file_selection(flags, place, index, ())
         focus = None
@@ -144,40 +143,40 @@ def show_map(flags: MapFlags) -> int:
 
 
 class GraphFlags(PlaceFlags):
-    jsonl: bool = OUTPUT.option("--jsonl", "Print a JSON object per relation, then an `end`")
+    jsonl: bool = OUTPUT("--jsonl", "Print a JSON object per relation, then an `end`")
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
-    limit: int | None = OUTPUT.option("-m --limit N", "Show at most N [default: all]", least=1)
+    limit: int | None = OUTPUT("-m --limit N", "Show at most N [default: all]", least=1)
     format: str | None = FORMAT
 
 
 class RefsFlags(GraphFlags):
     unresolved: bool = UNRESOLVED
-    sure: bool = FILTERS.option("--sure", "Only resolved places")
-    text: bool = FILTERS.option("--text", "Include comments, strings and documents that contain the name")
+    sure: bool = FILTERS("--sure", "Only resolved places")
+    text: bool = FILTERS("--text", "Include comments, strings and documents that contain the name")
     target: str = required_argument("TARGET", f"{TARGET}, or a library's name such as json.dumps", values=SYMBOLS)
-    paths: list[Path] | None = BELOW
+    paths: Paths = BELOW
 
 
 class DepthFlags(GraphFlags):
-    by_name: bool = FILTERS.option("--by-name", "Follow calls that match a definition only by name, too")
-    depth: int | None = FILTERS.option("--depth N", "Hops to follow", least=1)
+    by_name: bool = FILTERS("--by-name", "Follow calls that match a definition only by name, too")
+    depth: int | None = FILTERS("--depth N", "Hops to follow", least=1)
 
 
 class TargetFlags(DepthFlags):
     unresolved: bool = UNRESOLVED
     target: str = required_argument("TARGET", TARGET, values=SYMBOLS)
-    paths: list[Path] | None = BELOW
+    paths: Paths = BELOW
 
 
 class HierarchyFlags(TargetFlags):
-    members: bool = OUTPUT.option("--members", "Show which members override which")
+    members: bool = OUTPUT("--members", "Show which members override which")
 
 
 class PathFlags(DepthFlags):
     first: str = required_argument("FROM", f"The start: {TARGET}", values=SYMBOLS)
     second: str = required_argument("TO", "The end", values=SYMBOLS)
-    paths: list[Path] | None = argument("[PATH]...", "Only paths through these files and folders")
+    paths: Paths = argument("[PATH]...", "Only paths through these files and folders")
 
 
 @command(epilog=EXIT)
@@ -242,7 +241,8 @@ OPTIONAL = ("depth", "members", "sure", "text", "unresolved")  # Fields of Relat
 
 def _answer_question(question: str, flags: GraphFlags, *targets: str) -> int:
     """Print the graph's answer to a question about targets; returns the exit code."""
-    place = _open_place(flags)
+    find_only_flag(flags, OUTPUT_FORMS)
+    place = find_reading_place(flags)
     with open_current_index(place, flags) as index:
         options = RelationOptions(
             kinds=parse_kinds(flags.kinds or ""),
@@ -266,14 +266,7 @@ def _answer_question(question: str, flags: GraphFlags, *targets: str) -> int:
     return exit_code
 
 
-def _open_place(flags: PlaceFlags) -> Workplace:
-    """Find the workplace. Raises UsageError if more than one output format was given."""
-    find_only_flag(flags, ("json", "jsonl", "dot", "format"))
-    return find_reading_place(flags)
-
-
 def _show_relations(result: RelationAnswer, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
-    """Print relations in the form that the flags choose."""
     from codelens.render import relations
     from codelens.render.records import to_jsonl
 
@@ -315,25 +308,24 @@ def read_file_selection(
         if not each.exists():
             raise UsageError(f"no such file or folder: {each}")
     scope = resolve_scope(index.info().repositories, place.cwd, below, whole=True)
-    return SearchOptions(
-        **collect_given_options(flags, FILE_FILTERS), paths=scope.paths, repositories=scope.repositories
-    )
+    filters = collect_given_options(flags, FILE_FILTERS)
+    return SearchOptions(**filters, paths=scope.paths, repositories=scope.repositories)
 
 
 class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
-    targets: list[str] | None = argument("[TARGET]...", TARGET, values=SYMBOLS)
-    depth: int | None = FILTERS.option("--depth N", "Hops to follow [default: 6]", least=1)
-    min_confidence: float | None = FILTERS.option(
+    targets: Texts = argument("[TARGET]...", TARGET, values=SYMBOLS)
+    depth: int | None = FILTERS("--depth N", "Hops to follow [default: 6]", least=1)
+    min_confidence: float | None = FILTERS(
         "--min-confidence X", "Only edges with at least this confidence, 0 to 1 [default: 0.5]", least=0, most=1
     )
-    format: str = OUTPUT.option(
+    format: str = OUTPUT(
         "--format HOW",
         "paths, pytest, or a template: '{path}:{line} {name}' [default: paths]",
         default="paths",
         values=("paths", "pytest"),
     )
     unresolved: bool = UNRESOLVED
-    null: bool = OUTPUT.option("-0 --null", "Print a NUL byte after each line")
+    null: bool = OUTPUT("-0 --null", "Print a NUL byte after each line")
     path_style: str | None = PATH_STYLE
 
 
@@ -379,7 +371,6 @@ def test_scope(flags: ScopeFlags) -> int:
 
 
 def _show_unresolved(result: RelationAnswer, flags: ScopeFlags, place: Workplace) -> None:
-    """Print the calls that could not be followed."""
     from codelens.render import relations
 
     paths = place.make_path_style(result.index.repositories)

@@ -154,26 +154,19 @@ def _choose_display_options(
     return values | ({"limit": ON_SCREEN} if screen and place.loaded.origin["limit"] == "default" else {})
 
 
-_GROUPS = (ProgressFlags, CommonFlags, JsonFlags, ColorFlags)
-OF_COMMITS = {"query", "history", "limit", "offset", "no_pager", "refresh", "require_fresh"}.union(
-    name for group in _GROUPS for base in group.__mro__ for name in getattr(base, "__annotations__", ())
-)
-"""Options that apply to a list of commits."""
-
-
 def _list_commits(index: Index, query: Query, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
     """List the past commits whose messages have words of the query, best first."""
-    values = {name: value for name, value in vars(flags).items() if name[0] != "_" and name not in OF_COMMITS}
+    allowed = {"query", "history", "limit", "offset", "no_pager", "refresh", "require_fresh"}
+    allowed.update(*map(collect_parameters, (ProgressFlags, CommonFlags, JsonFlags, ColorFlags)))
     parameters = collect_parameters(SearchFlags)
-    others = [name for name, value in values.items() if value != parameters[name].default]
+    others = [n for n, declared in parameters.items() if n not in allowed and getattr(flags, n) != declared.default]
     if others or place.fleet:
         other = parameters[others[0]].names if others else ("fleets",)
         what = other[-1].partition("/")[0] if other else "PATH"
         raise UsageError(f"--history cannot be combined with {what}", "it searches all commits of an index by words")
     node = query.node
-    if [*find_positive_leaves(node)] != [*list_leaves(node)] or any(
-        isinstance(leaf, Filter | Pattern) for leaf in list_leaves(node)
-    ):
+    leaves = [*list_leaves(node)]
+    if [*find_positive_leaves(node)] != leaves or any(isinstance(leaf, Filter | Pattern) for leaf in leaves):
         raise UsageError("--history takes words alone", "leave out filters, patterns and words after a minus")
     from codelens.render.outline import build_commits_record, format_commit
 
@@ -194,9 +187,8 @@ def _list_commits(index: Index, query: Query, options: SearchOptions, flags: Sea
 def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
     """List the paths of all indexed files in scope."""
     if other := next((name for name in FORMATS if name not in ("json", "files") and getattr(flags, name)), ""):
-        raise UsageError(
-            f"a list of files has no --{other.replace('_', '-')}", "--json prints its fields, -0 ends paths by NUL"
-        )
+        hint = "--json prints its fields, -0 ends paths by NUL"
+        raise UsageError(f"a list of files has no --{other.replace('_', '-')}", hint)
     if flags.json:
         from codelens.render.outline import build_files_record
 

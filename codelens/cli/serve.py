@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from codelens.cli.answerer import answer_searches
 from codelens.cli.declare import CommandGroup, command, option, required_argument
-from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags, ListFlags
+from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags, ListFlags, Texts
 from codelens.cli.streams import inform, say_without_prefix, write, write_fields
 from codelens.cli.workplace import Workplace, find_fleet_place, find_reading_place
 from codelens.config import find_user_place
@@ -63,17 +63,13 @@ def serve_index(flags: ServeFlags) -> int:
     keys, rules = find_user_place("keys.json"), make_rules(flags.host, flags.require_key)
     if rules.keys_needed and not read_keys(keys):
         where = f"on {flags.host}" if not flags.require_key else "with --require-key"
-        raise UsageError(
-            f"no client could send requests {where}: there are no keys", "`codelens serve keys add NAME` creates one"
-        )
+        text = f"no client could send requests {where}: there are no keys"
+        raise UsageError(text, "`codelens serve keys add NAME` creates one")
     place.open().close()  # an unreadable index is reported now, not at the first request
     listener = open_listener(flags.host, flags.port)
     mounted = None if find_spec("mcp") is None else _mount_tools(place)
-    desk = QueryDesk(
-        place.fleet or place.index_path,
-        place.settings,
-        count_default_workers() if flags.workers is None else flags.workers,
-    )
+    workers = count_default_workers() if flags.workers is None else flags.workers
+    desk = QueryDesk(place.fleet or place.index_path, place.settings, workers)
     write([f"{format_address(listener)}\n"])  # also with -q: for --port 0 nothing else tells the port
     need_key = "requests need a key; " if rules.keys_needed else ""
     inform(flags, f"serving {place.index_path}; {need_key}Ctrl-C stops it")
@@ -110,9 +106,7 @@ class KeyNameFlags(CommonFlags, JsonFlags):
 
 
 class KeyAddFlags(KeyNameFlags):
-    repositories: list[str] | None = option(
-        "--repo GLOB", "Only repositories whose name matches; repeatable [default: all]"
-    )
+    repositories: Texts = option("--repo GLOB", "Only repositories whose name matches; repeatable [default: all]")
 
 
 @command()

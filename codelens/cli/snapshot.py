@@ -148,7 +148,7 @@ def list_snapshots(flags: ListFlags) -> int:
 class DiffFlags(CommonFlags, JsonFlags):
     old: str = required_argument("OLD", "@{1}, a snapshot's digest, an index file, or a revision of git")
     new: str | None = argument("[NEW]", "The same [default: the current index]")
-    edges: bool = OUTPUT.option("--edges", "Show edges, too; JSON always has them")
+    edges: bool = OUTPUT("--edges", "Show edges, too; JSON always has them")
 
 
 @command(epilog="Exit: 0 something differs, 1 nothing, 2 no such state, 3 no index.")

@@ -2,7 +2,7 @@
 
 from codelens.cli.declare import command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import say, write, write_record
+from codelens.cli.streams import say_notices, write, write_record
 from codelens.cli.workplace import find_reading_place
 from codelens.errors import StaleIndex
 
@@ -26,14 +26,12 @@ def status(flags: StatusFlags) -> int:
         if flags.quiet:
             return exit_code
         if flags.json:
-            write_record(
-                build_status_record(place.add_notices(report), exit_code, index.list_skips() if flags.skipped else None)
-            )
+            skipped = index.skipped() if flags.skipped else None
+            write_record(build_status_record(place.add_notices(report), exit_code, skipped))
         elif flags.skipped:
             write(format_skipped(index.list_skips(), len(report.repositories) > 1))
             write(format_faults(report))
         else:
             write(format_status(report))
-        for notice in report.notices:
-            say(f"note: {notice.text}")
+        say_notices(report.notices)
     return exit_code

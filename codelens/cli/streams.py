@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from codelens.errors import CodelensError, QueryError, TargetError, UsageError
@@ -176,6 +177,14 @@ def read_stdin(hint: str) -> bytes:
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("stdin is a terminal", hint)
     return sys.stdin.buffer.read()
+
+
+def read_input(name: str, hint: str, fault_prefix: str = "") -> bytes:
+    """Read a file, or stdin for `-`. Raises UsageError, with `hint` if stdin is a terminal."""
+    try:
+        return read_stdin(hint) if name == "-" else Path(name).read_bytes()
+    except OSError as fault:
+        raise UsageError(f"{fault_prefix}{name}: {fault.strerror}") from None
 
 
 def is_for_people(flags: Any) -> bool:

@@ -45,16 +45,13 @@ SETTINGS: Mapping[str, Any] = {
 }
 HELP_ALL = "codelens.help_all"
 MEANT: Mapping[str, str] = {
-    "uninstall": "remove",
-    "delete": "remove",
-    "rm": "remove",
+    **dict.fromkeys(("uninstall", "delete", "rm"), "remove"),
     "ls": "list",
     "update": "index",
     "grep": "search",
     "find": "search",
     "explain": "why",
-    "references": "refs",
-    "usages": "refs",
+    **dict.fromkeys(("references", "usages"), "refs"),
 }
 """Name of a command in other tools → its name here."""
 MOVED: Mapping[str, str] = {"tune": "eval tune"}  # Former name of a command of codelens → its name now
@@ -76,12 +73,10 @@ def _make_parameter(name: str, hint: Any, declared: Parameter, **more: Any) -> A
     settings: dict[str, Any] = {
         "help": declared.help,
         "metavar": declared.metavar,
-        "show_default": False,
-        "autocompletion": _find_offer(declared),
         "hidden": declared.is_hidden,
-        "path_type": Path,
         **more,
     }
+    settings |= {"show_default": False, "autocompletion": _make_offer(declared), "path_type": Path}
     if declared.names:
         info = typer.Option(declared.default, *declared.names, rich_help_panel=declared.section, **settings)
     else:
@@ -217,22 +212,15 @@ class LazyGroup(TyperGroup):
 def build_root_group(places: Mapping[str, Mapping[str, str]]) -> LazyGroup:
     """Build the root group from help group → name of a command → its place."""
 
-    def show_version(is_given: bool) -> None:
-        if is_given:
-            from codelens.cli.doctor import print_versions
+    def make_callback(act: Callable[[Any], object]) -> Callable[[Any], None]:
+        """Make a callback that acts on the value of an option, if it is given, and ends the command."""
 
-            print_versions()
-            raise typer.Exit
+        def act_and_exit(value: Any) -> None:
+            if value:
+                act(value)
+                raise typer.Exit
 
-    def install(shell: str | None) -> None:
-        if shell:
-            say(f"installed completion for {shell} in {install_script(shell)}; it takes effect in a new shell")
-            raise typer.Exit
-
-    def show_completion(shell: str | None) -> None:
-        if shell:
-            write([make_completion_script(shell)])
-            raise typer.Exit
+        return act_and_exit
 
     version = option("-V --version", "Print the versions of codelens and its parts")
     installing = option(
@@ -240,11 +228,13 @@ def build_root_group(places: Mapping[str, Mapping[str, str]]) -> LazyGroup:
     )
     showing = option("--show-completion SHELL", "Print the completion script of a shell", values=SHELLS)
     params = [
-        _make_parameter(name, hint, declared, callback=act, is_eager=True)  # its callback runs as soon as it is parsed
+        _make_parameter(
+            name, hint, declared, callback=make_callback(act), is_eager=True
+        )  # runs as soon as it is parsed
         for name, hint, act, declared in (
-            ("version", bool, show_version, version),
-            ("install_completion", str | None, install, installing),
-            ("show_completion", str | None, show_completion, showing),
+            ("version", bool, lambda _: import_object("codelens.cli.doctor:print_versions")(), version),
+            ("install_completion", str | None, install_completion, installing),
+            ("show_completion", str | None, lambda shell: write([make_completion_script(shell)]), showing),
         )
     ]
     epilog = "See also `codelens help exit-codes` and `codelens help query`."
@@ -309,15 +299,15 @@ def make_completion_script(shell: str) -> str:
     return f"{get_completion_script(prog_name='codelens', complete_var=ASKING, shell=shell)}\n"
 
 
-def install_script(shell: str) -> Path:
-    """Write the script to where the shell reads it, with a line in its start-up file if it needs one; return its path."""
+def install_completion(shell: str) -> None:
+    """Write the script to where the shell reads it, with a line in its start-up file if it needs one."""
     text = make_completion_script(shell)
     from typer.completion import install  # type: ignore[attr-defined]
 
     _, path = install(shell=shell, prog_name="codelens")
     if shell in SCRIPTS:
         path.write_text(text, encoding="utf-8")
-    return Path(path)
+    say(f"installed completion for {shell} in {path}; it takes effect in a new shell")
 
 
 def complete(shell: str, words: Sequence[str], group: LazyGroup) -> int:
@@ -346,7 +336,7 @@ def complete(shell: str, words: Sequence[str], group: LazyGroup) -> int:
     return 0
 
 
-def _find_offer(parameter: Parameter) -> Any:
+def _make_offer(parameter: Parameter) -> Any:
     """Make the function that offers values for a parameter; if its metavar ends in ",…", several separated by commas.
 
     A module that lists the values is imported only when a shell asks.

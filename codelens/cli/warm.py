@@ -77,10 +77,8 @@ def locate_socket(index: str) -> str:
     """Locate the socket of an index's answerer, in a folder that only this user may enter; empty without such a folder."""
     real = os.fsencode(os.path.realpath(index))
     name = f"{crc32(real):08x}{crc32(real[::-1]):08x}"
-    folder = os.path.join(
-        os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp", f"codelens-{os.getuid()}"
-    )
-    return os.path.join(folder, name)
+    folder = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp"
+    return os.path.join(folder, f"codelens-{os.getuid()}", name)
 
 
 def is_private(folder: str) -> bool:

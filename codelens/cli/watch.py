@@ -1,12 +1,11 @@
 """codelens watch: keep the index fresh until it is stopped."""
 
 import signal
-from pathlib import Path
 from types import FrameType
 
 from codelens.cli.answerer import answer_searches
 from codelens.cli.declare import argument, command, option
-from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, ProgressFlags
+from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, Paths, ProgressFlags
 from codelens.cli.progress import showing_progress
 from codelens.cli.streams import inform, say, say_without_prefix
 from codelens.cli.workplace import choose_trees
@@ -19,7 +18,7 @@ from codelens.worktree.place import prepare_index_folder
 
 
 class WatchFlags(ProgressFlags, CommonFlags):
-    roots: list[Path] | None = argument(
+    roots: Paths = argument(
         "[PATH]...", "Folders to watch [default: those of the index that is there, else the top of the repository]"
     )
     debounce: int = option(

@@ -25,12 +25,10 @@ class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
     targets: list[str] | None = argument(
         "[TARGET]...", "PATH:LINE or a symbol's name; two are compared [default: all hits]", values=SYMBOLS
     )
-    below: list[Path] | None = FILTERS.option(
-        "--below PATH", "Search only below PATH, like PATH of `search`; repeatable"
-    )
-    check: bool = OUTPUT.option("--check", "Recompute every score from the JSON; exit with 2 if one differs")
-    every_part: bool = OUTPUT.option("--all", "Show every part of each score, not groups of reasons (also: -v)")
-    stats: bool = OUTPUT.option("--stats", "Print how long each step took")
+    below: list[Path] | None = FILTERS("--below PATH", "Search only below PATH, like PATH of `search`; repeatable")
+    check: bool = OUTPUT("--check", "Recompute every score from the JSON; exit with 2 if one differs")
+    every_part: bool = OUTPUT("--all", "Show every part of each score, not groups of reasons (also: -v)")
+    stats: bool = OUTPUT("--stats", "Print how long each step took")
 
 
 BRIEF = (*BRIEF_QUERY, "below", "limit", "mode", "every_part", "check", "stats", "json", "color", "pretty")

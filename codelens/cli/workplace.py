@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -206,9 +207,8 @@ def resolve_scope(
     places = [_locate(repositories, cwd / path) for path in arguments] if arguments else [_locate(repositories, cwd)]
     for path, place in zip(arguments, places, strict=False):
         if place is None:
-            raise UsageError(
-                f"{path} lies outside what is indexed", f"indexed: {', '.join(r.root for r in repositories)}"
-            )
+            hint = f"indexed: {', '.join(r.root for r in repositories)}"
+            raise UsageError(f"{path} lies outside what is indexed", hint)
     located = [place for place in places if place is not None]
     names = {name for inside, _ in located for name in inside}
     everywhere = any(not below for _, below in located)
@@ -219,12 +219,10 @@ def resolve_scope(
 def _locate(repositories: Sequence[RepositoryInfo], path: Path) -> tuple[tuple[str, ...], str] | None:
     """Find the innermost root around a place on disk: (names of its repositories, path below the root); None outside all."""
     real = os.path.realpath(path)
-    holding = [
-        (r, rest) for r in repositories if (rest := _find_path_below(real, os.path.realpath(r.root))) is not None
-    ]
-    if holding:
-        repository, rest = max(holding, key=lambda pair: len(pair[0].root))
-        return (repository.name,), rest
+    below_roots = [(r, _find_path_below(real, os.path.realpath(r.root))) for r in repositories]
+    if holding := [(len(r.root), r.name, below) for r, below in below_roots if below is not None]:
+        _, name, below = max(holding, key=itemgetter(0))
+        return (name,), below
     inside = tuple(r.name for r in repositories if _find_path_below(os.path.realpath(r.root), real) is not None)
     return (inside, "") if inside else None
 

@@ -47,9 +47,7 @@ def compute_digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dic
     neighbours = {unit for relations in around.values() for _, _, unit in relations}
     rows = {**units_by_id, **store.units.read_rows(neighbours - units_by_id.keys())}
     documents = {row.id: row for row in store.documents.read_rows({unit.document for unit in rows.values()})}
-    contents = {
-        number: _hash(texts.read(documents[unit.document]).bytes_of(unit.span)) for number, unit in rows.items()
-    }
+    contents = {n: _hash(texts.read(documents[unit.document]).bytes_of(unit.span)) for n, unit in rows.items()}
 
     def describe(kind: str, outgoing: bool, unit: UnitId) -> str:
         """Describe a neighbour by names and content; its row number would depend on the index's history."""

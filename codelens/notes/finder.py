@@ -115,12 +115,9 @@ class AnchorFinder:
         name = symbol.rpartition(".")[2]
         rows = self._store.units.read_rows(UnitId(unit) for unit, *_ in self._store.units.find_namesakes(name)).values()
         fitting = [u for u in rows if f".{u.qualified_name}".endswith(f".{symbol}") and u.kind not in CHUNK_KINDS]
-        documents = {
-            d.id
-            for d in self._store.documents.read_rows({u.document for u in fitting})
-            if d.repository == self._repository
-        }
-        return sorted((u for u in fitting if u.document in documents), key=UnitRow.content_order)
+        documents = self._store.documents.read_rows({u.document for u in fitting})
+        own = {document.id for document in documents if document.repository == self._repository}
+        return sorted((u for u in fitting if u.document in own), key=UnitRow.content_order)
 
     def _read_lines(self, unit: UnitRow) -> Sequence[str]:
         return self._texts.lines(self._store.documents.read_rows([unit.document])[0])
@@ -196,10 +193,8 @@ class AnchorFinder:
             return _make_anchor(unit.path, unit.name_line, unit.qualified_name, self._texts.lines(document)), ""
         anchor = create_disk_anchor(text, root)
         document = self._find_document(anchor.path)
-        if (
-            document is None
-            or check_freshness(root, document.os_path, document.stamp, document.content_hash) is not Freshness.FRESH
-        ):
+        freshness = document and check_freshness(root, document.os_path, document.stamp, document.content_hash)
+        if document is None or freshness is not Freshness.FRESH:
             return anchor, f"{anchor.path} changed since it was indexed: the place is stored by its lines alone"
         symbol = self._find_enclosing_name(document.id, line) if line else ""
         return _make_anchor(anchor.path, line, symbol, self._texts.lines(document)), ""

@@ -44,14 +44,14 @@ class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
     out: Path | None = option("--out FOLDER", "A new folder, or one that make-tasks wrote")
     name: str = option("--name NAME", "The repository's name in tasks [default: its folder's name]", default="")
     head: str = option("--head REV", "The last commit to use [default: HEAD]", default="HEAD")
-    commits: int = MUCH.option("--commits N", "Tasks of commits [default: 60]", default=60)
-    docs: int = MUCH.option("--docs N", "Tasks of documentation [default: 40]", default=40)
-    identifiers: int = MUCH.option("--identifiers N", "Names to look up [default: 40]", default=40)
-    topics: int = MUCH.option("--topics N", "Tasks of guides [default: 40]", default=40)
-    queries: int = MUCH.option(
+    commits: int = MUCH("--commits N", "Tasks of commits [default: 60]", default=60)
+    docs: int = MUCH("--docs N", "Tasks of documentation [default: 40]", default=40)
+    identifiers: int = MUCH("--identifiers N", "Names to look up [default: 40]", default=40)
+    topics: int = MUCH("--topics N", "Tasks of guides [default: 40]", default=40)
+    queries: int = MUCH(
         "--queries N", "Short queries of each kind: messages, literals, fragments … [default: 15]", default=15
     )
-    max_files: int = MUCH.option(
+    max_files: int = MUCH(
         "--max-files N", "Most files of a tree; a larger one is sampled [default: 3000]", default=3000
     )
 
@@ -76,24 +76,15 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     counts = flags.commits, flags.docs, flags.identifiers, flags.topics, flags.queries
     wanted = tasks_of_history.TaskCounts(*counts, max_files=flags.max_files)
     if min(counts) < 0 or flags.max_files < 1:
-        raise UsageError(
-            "--commits, --docs, --identifiers, --topics and --queries must be at least 0, --max-files at least 1"
-        )
+        names = "--commits, --docs, --identifiers, --topics and --queries"
+        raise UsageError(f"{names} must be at least 0, --max-files at least 1")
     with explain_failures(flags.repo or cwd, flags.out), showing_progress(flags.progress, flags.quiet) as progress:
         made = tasks_of_history.make_tasks(repository, name, cwd / flags.out, wanted, flags.head, progress)
     code = 0 if any(made.tasks.values()) else 1
     if flags.json:
-        write_fields(
-            code,
-            name=name,
-            base=made.base,
-            head=made.head,
-            tasks=made.tasks,
-            files=made.files,
-            files_left_out=made.not_drawn + made.not_written,
-            commits=made.looked_at,
-            commits_left_out=made.left_out,
-        )
+        fields = {"name": name, **{field: getattr(made, field) for field in ("base", "head", "tasks", "files")}}
+        fields |= {"files_left_out": made.not_drawn + made.not_written, "commits": made.looked_at}
+        write_fields(code, **fields, commits_left_out=made.left_out)
     for line in format_summary(name, made):
         inform(flags, line)
     if code and not flags.quiet:

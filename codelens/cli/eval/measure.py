@@ -56,27 +56,23 @@ class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
     tasks: list[Path] | None = argument(
         "[TASKS]...", "Files of tasks as JSON Lines: id, repo, query, relevant; tier and kind where known"
     )
-    topics: Path | None = TASKS.option("--topics FILE", "TREC topics: number, tab, query; or objects with id and query")
-    qrels: Path | None = TASKS.option(
-        "--qrels FILE", "The judgements for --topics; a document is PATH or PATH:Container.name"
-    )
-    indexes: Path | None = TASKS.option(
-        "--indexes FOLDER", "Folder of indexes: a task of REPO asks REPO.db [default: --db]"
-    )
-    suffix: str = TASKS.option("--suffix TEXT", "Of their names: REPO{TEXT}.db, as in --suffix=-commits", default="")
-    same_file: bool = TASKS.option(
+    topics: Path | None = TASKS("--topics FILE", "TREC topics: number, tab, query; or objects with id and query")
+    qrels: Path | None = TASKS("--qrels FILE", "The judgements for --topics; a document is PATH or PATH:Container.name")
+    indexes: Path | None = TASKS("--indexes FOLDER", "Folder of indexes: a task of REPO asks REPO.db [default: --db]")
+    suffix: str = TASKS("--suffix TEXT", "Of their names: REPO{TEXT}.db, as in --suffix=-commits", default="")
+    same_file: bool = TASKS(
         "--same-file", "Strict metrics compare name and file (as for commits) instead of name and enclosing name"
     )
     jobs: int = option(
         "--jobs N", "Processes that search; more than there are cores distorts latency [default: 1]", default=1
     )
     allow_network: bool = ALLOW_NETWORK
-    out: Path | None = OUTPUT.option("--out FILE", "Write all results to FILE as JSON, task by task")
-    compare: bool = WAYS.option("--compare", "Compare two runs written by --out, B against A, with a paired test")
-    ablate: bool = WAYS.option("--ablate", "Leave out each channel, rule and signal of the profile in turn")
-    rows: str | None = WAYS.option("--rows A,B", "Only these rows of --ablate, as in --rows channel,walk")
-    metrics: str | None = OUTPUT.option("--metrics A,B", "Metrics in the table, such as strict_ndcg@10,candidates")
-    markdown: bool = OUTPUT.option("--markdown", "Print a Markdown table")
+    out: Path | None = OUTPUT("--out FILE", "Write all results to FILE as JSON, task by task")
+    compare: bool = WAYS("--compare", "Compare two runs written by --out, B against A, with a paired test")
+    ablate: bool = WAYS("--ablate", "Leave out each channel, rule and signal of the profile in turn")
+    rows: str | None = WAYS("--rows A,B", "Only these rows of --ablate, as in --rows channel,walk")
+    metrics: str | None = OUTPUT("--metrics A,B", "Metrics in the table, such as strict_ndcg@10,candidates")
+    markdown: bool = OUTPUT("--markdown", "Print a Markdown table")
 
 
 class PreparedRun(NamedTuple):
@@ -294,39 +290,29 @@ def tabulate_groups(groups: Sequence[dict[str, Any]], metrics: Sequence[str]) ->
 def tabulate_comparison(record: dict[str, Any], metrics: Sequence[str]) -> Columns:
     """Tabulate a comparison: a row per metric with both means, over tasks and over repositories, and the certainty of B - A."""
     heads = ("metric", "n", "A", "B", "A macro", "B macro", "B - A", "95 %", "p", "better", "worse")
-    rows = (
-        (
-            *(name, str(row["n"]), *(_shorten(row[of]) for of in ("before", "after", "macro_before", "macro_after"))),
-            *(
-                f"{row['difference']:+.4f}",
-                _format_interval(row),
-                f"{row['p']:.4f}",
-                str(row["better"]),
-                str(row["worse"]),
-            ),
-        )
-        for name, row in record["metrics"].items()
-        if name in metrics
-    )
+    rows = []
+    for name in (name for name in record["metrics"] if name in metrics):
+        row = record["metrics"][name]
+        means = (_shorten(row[of]) for of in ("before", "after", "macro_before", "macro_after"))
+        certainty = (*_format_difference(row), f"{row['p']:.4f}", str(row["better"]), str(row["worse"]))
+        rows.append((name, str(row["n"]), *means, *certainty))
     return Columns(heads, tuple(rows), ("metric", "A", "B", "B - A", "95 %", "p"))
 
 
 def tabulate_variants(record: dict[str, Any]) -> Columns:
     """Tabulate ablations: a row for each, with its difference from the first one."""
     heads = ("left out", *record["shown"], f"Δ {record['metric']}", "95 %", "p", "CPU p50")
-    rows = (
-        (
-            *(row["name"], *(_shorten(row["means"].get(metric, 0.0)) for metric in record["shown"])),
-            *((f"{row['difference']:+.4f}", _format_interval(row), f"{row['p']:.3f}") if "p" in row else ("", "", "")),
-            f"{row['cpu_ms']['p50']:.0f}",
-        )
-        for row in record["rows"]
-    )
+    rows = []
+    for row in record["rows"]:
+        means = (_shorten(row["means"].get(metric, 0.0)) for metric in record["shown"])
+        certainty = (*_format_difference(row), f"{row['p']:.3f}") if "p" in row else ("", "", "")
+        rows.append((row["name"], *means, *certainty, f"{row['cpu_ms']['p50']:.0f}"))
     return Columns(heads, tuple(rows), ("left out", record["metric"], f"Δ {record['metric']}", "95 %", "p"))
 
 
-def _format_interval(row: dict[str, Any]) -> str:
-    return f"{row['low']:+.4f} to {row['high']:+.4f}"
+def _format_difference(row: dict[str, Any]) -> tuple[str, str]:
+    """Format the difference of two means, and its 95 % interval."""
+    return f"{row['difference']:+.4f}", f"{row['low']:+.4f} to {row['high']:+.4f}"
 
 
 def _shorten(value: float) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codelens.cli.declare import argument, command, option
-from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
+from codelens.cli.flags import CommonFlags, JsonFlags, Paths, ProgressFlags, Texts
 from codelens.cli.model import describe_model, find_model_file, find_trees
 from codelens.cli.progress import showing_progress, write_json_step
 from codelens.cli.streams import inform, say, say_without_prefix, write, write_fields
@@ -36,8 +36,8 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 class ModelEvalFlags(CommonFlags, JsonFlags):
-    paths: list[Path] | None = argument("[PATH]...", "Folders of documented code [default: this repository]")
-    models: list[str] | None = option(
+    paths: Paths = argument("[PATH]...", "Folders of documented code [default: this repository]")
+    models: Texts = option(
         "--models A,B", "Models to compare, separated by commas or repeated [default: the one in use, and hashing]"
     )
 
@@ -120,9 +120,7 @@ def _tabulate(figures: Figures, models: Sequence[str], ways: Sequence[str]) -> I
 
 
 class TrainFlags(ProgressFlags, JsonFlags, CommonFlags):
-    paths: list[Path] | None = argument(
-        "[PATH]...", "Folders to learn from, with their histories [default: this repository]"
-    )
+    paths: Paths = argument("[PATH]...", "Folders to learn from, with their histories [default: this repository]")
     name: str | None = option("--name NAME", "The model's name [default: the first folder's name]")
     base: str = option("--from MODEL", "The model to begin with [default: codelens, the shipped one]", default=SHIPPED)
     steps: int | None = option("--steps N", "Batches to learn [default: 120]")
@@ -176,9 +174,8 @@ def _choose_place(flags: TrainFlags, trees: Sequence[Path]) -> Path:
         name = name[:LONGEST_NAME].rstrip(".-") or "own"
         name += "-code" if name in (SHIPPED, HASHING) else ""
     if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME or name.endswith(MODEL_ENDING):
-        raise UsageError(
-            f"'{name}' is not a valid name for a model", "letters, digits, `_`, `-` and `.`, as --name our-code"
-        )
+        hint = "letters, digits, `_`, `-` and `.`, as --name our-code"
+        raise UsageError(f"'{name}' is not a valid name for a model", hint)
     if name in (SHIPPED, HASHING):
         raise UsageError(f"'{name}' is the name of a shipped model", "choose another, as --name our-code")
     place = folder / f"{name}{MODEL_ENDING}"
@@ -187,14 +184,12 @@ def _choose_place(flags: TrainFlags, trees: Sequence[Path]) -> Path:
         with suppress(UsageError):
             learnt_from = ModelFile(place).header.get("repositories")
         if learnt_from != [tree.name for tree in trees]:
-            raise UsageError(
-                f"{place} already exists, trained on other code", "choose another --name, or overwrite it with --force"
-            )
+            hint = "choose another --name, or overwrite it with --force"
+            raise UsageError(f"{place} already exists, trained on other code", hint)
     return place
 
 
 def _write_model(place: Path, tuned: FineTuned, flags: TrainFlags, base: ModelFile, trees: Sequence[Path]) -> None:
-    """Write the model with its card."""
     from codelens.training.model import write_quantised
 
     measured = {m.kind: m for m in tuned.measured}
