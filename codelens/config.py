@@ -68,8 +68,7 @@ class Settings:
     pack_cache: bool = True  # Keep written context packs, which do not contain requests, in the user's cache folder
     shard_cache: int = 50_000_000_000
     """Most bytes of shards that a machine caches from fleets in a bucket; the least recently used are dropped first."""
-    store: str = ""
-    """The fleet's store that `codelens cluster` uses without --store: a folder, or a URL such as s3://BUCKET/NAME."""
+    store: str = ""  # The store of `codelens cluster` without --store: a folder, or a URL such as s3://BUCKET/NAME
     warm: bool = True
     """Let `codelens search`, `files` and `why` be answered by a running `codelens watch` or `serve` of the same index."""
     memory: bool = False
@@ -103,8 +102,7 @@ because codelens runs a model, or sends texts to it."""
 PATHS = frozenset({"aliases", "classes", "metadata", "model", "store", "weights"})
 """Settings that name a file: relative to the configuration file's folder and, for a project's file, below it."""
 MODEL_ENDING = ".model"
-FOR_PROJECTS = frozenset({"codelens", "hashing"})
-"""Models that a project's file may name: they are the same for everybody."""
+FOR_PROJECTS = frozenset({"codelens", "hashing"})  # Models that a project's file may name: the same for everybody
 LARGEST_FILE = 100_000  # Most bytes of a configuration file; one with every setting has 2 000
 MOST_REPORTED = 5  # Most faults of a project's file that are reported one by one
 
@@ -115,8 +113,7 @@ class LoadedSettings:
 
     values: Settings
     origin: Mapping[str, str]  # Setting → 'default', a file's path, an environment variable's name or 'flag'
-    ignored: tuple[str, ...] = ()
-    """Settings of the project's file that were ignored, a sentence each: file, key and reason."""
+    ignored: tuple[str, ...] = ()  # Ignored settings of the project's file, a sentence each: file, key and reason
 
 
 def load_settings(
@@ -126,11 +123,9 @@ def load_settings(
     use_files: bool = True,
     check: Callable[[str, Any, str], None] | None = None,
 ) -> LoadedSettings:
-    """Load the settings for `start`, with the first .codelens.toml from there up to `stop` (the root). None marks an unset flag.
-
-    `check` is called with each setting of the project's file, its value and that file, and raises SettingsError for one that
-    cannot be used. Raises SettingsError for a fault in any other source.
-    """
+    """Load the settings for `start`, with the first .codelens.toml from there up to `stop` (the root). None marks an
+    unset flag. `check` is called with each setting of the project's file, its value and that file, and raises
+    SettingsError for one that cannot be used. Raises SettingsError for a fault in any other source."""
     values, origin = Settings(), dict.fromkeys(list_field_names(Settings), "default")
     faults: list[SettingsError] = []  # of the project's file
     project = _find_project_file(start, stop) if use_files else None
@@ -218,10 +213,8 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
         if len(raw) > LARGEST_FILE:
             raise ValueError(f"too large for a configuration file, {LARGEST_FILE:,} bytes at most")
         return parse_toml(raw.decode("utf-8"))
-    except OSError as fault:
-        raise SettingsError(f"{path}: {fault.strerror or fault}") from None
-    except ValueError as fault:
-        raise SettingsError(f"{path}: {fault}") from None
+    except (OSError, ValueError) as fault:
+        raise SettingsError(f"{path}: {getattr(fault, 'strerror', None) or fault}") from None
 
 
 def _read_project_file(path: Path, faults: list[SettingsError]) -> Mapping[str, Any]:

@@ -14,12 +14,11 @@ from codelens.cli.workplace import find_fleet_place
 from codelens.errors import FilesFailed
 from codelens.text.counts import quantity
 
-ONE_INDEX = {
+ONE_INDEX = {  # Options about the file and the trees of one index
     "root_scope": option("--root-scope", "The default", default=True, is_hidden=True),
     "refresh": option("--refresh", "Not for fleets", is_hidden=True),
     "require_fresh": option("--require-fresh", "Not for fleets", is_hidden=True),
 }
-"""Options about the file and the trees of one index."""
 SHOWN = ("store", "scheduler", "require_complete")
 
 

@@ -159,8 +159,7 @@ class QueryFlags(DerivedFlags):
 BRIEF_QUERY = (
     *("queries", "ignore_case", "word", "literal", "regex", "languages", "languages_not", "kinds", "globs"),
     "root_scope",
-)
-"""Fields of QueryFlags that brief help lists."""
+)  # Fields of QueryFlags that brief help lists
 
 
 @add_options(list_options(request.RANKING, *OF_MEMORY, *OF_LIMITS))

@@ -72,15 +72,9 @@ def index(flags: IndexFlags) -> int:
     instead = {"trust": _trust_index, "remove": _remove_index, "clear_cache": _clear_cache}
     if chosen := find_only_flag(flags, tuple(instead)):
         return instead[chosen](flags)
-    overrides = {
-        "hidden": flags.hidden or None,
-        "no_ignore": flags.no_ignore or None,
-        "fuzzy": False if flags.no_fuzzy else None,
-        "vector": False if flags.no_vector else None,
-        "detect_encoding": flags.detect_encoding,
-        "jobs": flags.jobs,
-        "allow_network": flags.allow_network or None,
-    }
+    overrides = {name: getattr(flags, name) or None for name in ("hidden", "no_ignore", "allow_network")}
+    overrides |= {"detect_encoding": flags.detect_encoding, "jobs": flags.jobs}
+    overrides |= {name: False for name in ("fuzzy", "vector") if getattr(flags, f"no_{name}")}
     trees = place, roots, settings_of = choose_trees(flags, flags.roots or (), overrides)
     if flags.explain_path is not None:
         return _explain_path(Path(flags.explain_path), trees)
@@ -90,16 +84,9 @@ def index(flags: IndexFlags) -> int:
     reports: tuple[IndexReport, ...] = ()
     try:
         with showing_progress(flags.progress, flags.quiet) as progress:
+            choices = {name: getattr(flags, name) for name in ("force", "rebuild", "verify", "copy_from")}
             reports = Index.build(
-                place.index_path,
-                roots,
-                place.settings,
-                force=flags.force,
-                rebuild=flags.rebuild,
-                verify=flags.verify,
-                progress=progress,
-                settings_of=settings_of,
-                copy_from=flags.copy_from,
+                place.index_path, roots, place.settings, progress=progress, settings_of=settings_of, **choices
             )
         # A file that a grammar parses only in part is not an error.
         failed = sum(fault != PARTLY for r in reports for fault in r.faults.values())

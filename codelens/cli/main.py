@@ -61,10 +61,8 @@ def _raise_terminated(number: int, frame: FrameType | None) -> None:
 
 
 def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
-    """Run one command line, or print the `answer` that another process computed; returns the exit code.
-
-    An interrupt after the command has finished its work does not change the code.
-    """
+    """Run one command line, or print the `answer` that another process computed; returns the exit code. An interrupt
+    after the command has finished its work does not change the code."""
     code: int | None = None  # None until the command has finished
     try:
         if answer:
@@ -102,8 +100,8 @@ def _report_interrupt(ending: BaseException) -> int:
 
 
 def _find_command(arguments: list[str]) -> Callable[[], int]:
-    """Find the command and bind it to its flags: without typer, whose import takes a fifth of a search's CPU, if the command
-    line is well-formed."""
+    """Find the command and bind it to its flags: without typer, whose import takes a fifth of a search's CPU, if the
+    command line is well-formed."""
     shell = os.environ.get(ASKING)
     if arguments[0] == "help" and (len(arguments) == 1 or (len(arguments) == 2 and find_place(arguments[1]))):
         arguments = [*arguments[1:], "--help"]

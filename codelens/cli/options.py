@@ -36,8 +36,8 @@ class QueryText(NamedTuple):
 
 
 def read_query(positional: str | None, flags: RankingFlags) -> QueryText:
-    """Read QUERY or `-`, every -e, every line of every -f, in this order, without empty lines. Several are alternatives, as in
-    grep. With --like the query may be empty."""
+    """Read QUERY or `-`, every -e, every line of every -f, in this order, without empty lines. Several are
+    alternatives, as in grep. With --like the query may be empty."""
     if flags.like == "-" and "-" in (flags.query_files or ()):
         raise UsageError("--like - and -f - both read stdin", "give the query with -e")
 
@@ -155,10 +155,8 @@ def find_only_flag(flags: object, names: Sequence[str], spelling: Mapping[str, s
 
 
 def parse_time(text: str | None) -> int | None:
-    """Convert a time as people write it, up to the year 9999, to unix seconds; without an offset it is local time.
-
-    Raises UsageError.
-    """
+    """Convert a time as people write it, up to the year 9999, to unix seconds. Without an offset it is local time.
+    Raises UsageError."""
     if text is None:
         return None
     from datetime import UTC, datetime

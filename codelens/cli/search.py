@@ -39,8 +39,7 @@ from codelens.text.counts import quantity
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
 OPTIONS = {"files": "-l", "files_without": "-L", "count": "-c"}
 ON_SCREEN, WEAK_ON_SCREEN = 10, 3  # Default number of hits on a terminal, for a usual and for a weak answer
-ABOUT_FILES = ("files", "files_without", "count")
-"""Formats without hits, so that no hit can be opened or judged by its number."""
+ABOUT_FILES = ("files", "files_without", "count")  # Formats without hits that could be opened or judged by number
 JSON_FORMATS = ("json", "jsonl", "sarif")
 LINE_FORMATS = ("text", "vimgrep", *ABOUT_FILES)  # Formats that show lines without their units
 

@@ -42,10 +42,8 @@ class State(NamedTuple):
 
 
 def collect_facts(names: Sequence[str], place: Workplace | None, cwd: Path) -> list[list[SnapshotDocument]]:
-    """Collect the documents of each state in order. `place` is None without an index; an empty name means the present index.
-
-    Raises UsageError for a name without a state, and the errors of building an index.
-    """
+    """Collect the documents of each state in order. `place` is None without an index; an empty name means the present
+    index. Raises UsageError for a name without a state, and the errors of building an index."""
     from codelens.worktree.commits import find_repository
 
     with nullcontext() if place is None else place.open() as index:

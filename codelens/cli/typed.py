@@ -52,8 +52,7 @@ MEANT: Mapping[str, str] = {
     "find": "search",
     "explain": "why",
     **dict.fromkeys(("references", "usages"), "refs"),
-}
-"""Name of a command in other tools → its name here."""
+}  # Name of a command in other tools → its name here
 MOVED: Mapping[str, str] = {"tune": "eval tune"}  # Former name of a command of codelens → its name now
 
 
@@ -311,9 +310,7 @@ def install_completion(shell: str) -> None:
 
 
 def complete(shell: str, words: Sequence[str], group: LazyGroup) -> int:
-    """Print the offers for the last of `words`, which is empty if a new word begins. After any error print nothing.
-
-    Returns the exit code 0."""
+    """Print the offers for the last of `words`, which is empty if a new word begins; nothing after any error. Returns 0."""
     if shell not in SCRIPTS:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 

@@ -102,10 +102,7 @@ def normalize_path(path: str) -> str:
 
 
 def compute_digest(lines: Sequence[str], line: int) -> str:
-    """Hash the text at a line (from 1) in 16 hex digits: WINDOW non-blank lines, stripped.
-
-    Empty if the line does not exist.
-    """
+    """Hash the text at a line (from 1) in 16 hex digits: WINDOW non-blank lines, stripped; empty if there is no such line."""
     if not 0 < line <= len(lines):
         return ""
     stripped = (text.strip() for text in lines[line - 1 : line - 1 + WINDOW * 4])
