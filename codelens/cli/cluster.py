@@ -47,7 +47,7 @@ def index(flags: FleetIndexFlags) -> int:
     from codelens.fleet.workers import open_client
     from codelens.render.reports import build_fleet_record
 
-    place = find_fleet_place(flags, flags.store, flags.scheduler)
+    place = find_fleet_place(flags)
     assert place.fleet
     fleet = read_fleet(place.cwd / flags.fleet, besides=place.index_path)
     report = (lambda line: None) if flags.quiet or flags.json else say
@@ -76,7 +76,7 @@ def status(flags: FleetStatusFlags) -> int:
     from codelens.fleet.build import read_fleet_status
     from codelens.render.reports import build_fleet_record, format_fleet
 
-    place = find_fleet_place(flags, flags.store, None)
+    place = find_fleet_place(flags)
     assert place.fleet
     status = read_fleet_status(place.fleet.store, place.settings, looking=not flags.no_check)
     if flags.json:

@@ -25,7 +25,7 @@ from codelens.cli.freshness import is_behind, open_current_index
 from codelens.cli.memory import record
 from codelens.cli.options import FILE_FILTERS, collect_given_options, find_only_flag, read_change
 from codelens.cli.streams import read_stdin, say, say_notices, write_json
-from codelens.cli.workplace import Workplace, find_reading_place, resolve_scope
+from codelens.cli.workplace import Workplace, resolve_scope
 from codelens.context.counters import KINDS, open_counter
 from codelens.context.parts import continue_request, resume_request
 from codelens.errors import UsageError
@@ -71,8 +71,7 @@ def context(flags: ContextFlags) -> int:
     source = {"": TASK, "files": FILES}.get(find_only_flag(flags, ("files", "pr", "diff", "staged")), CHANGE)
     if flags.json and flags.format not in (None, "json"):
         raise UsageError(f"use either --json or --format {flags.format}, not both")
-    place = find_reading_place(flags)
-    with open_current_index(place, flags) as index:
+    with open_current_index(flags) as (place, index):
         request = _make_request(flags, source, place, index)
         paths = place.make_path_style(index.info().repositories)
         next_part = NEXT_OF_FLEET if isinstance(flags, FleetFlags) else NEXT_PART

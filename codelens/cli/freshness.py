@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from codelens.cli.flags import CommonFlags, SearchFlags
 from codelens.cli.streams import inform, say, say_without_prefix, user_agrees
-from codelens.cli.workplace import Workplace, choose_trees, select_present_roots
+from codelens.cli.workplace import Workplace, choose_trees, find_reading_place, select_present_roots
 from codelens.errors import CodelensError, StaleIndex, TargetError
 from codelens.index import Index
 from codelens.model.code import IndexInfo, SeenFile, TreeState
@@ -25,8 +25,9 @@ MOST_NAMED = 3  # Most changed files that the warning names
 
 
 @contextmanager
-def open_current_index(place: Workplace, flags: CommonFlags) -> Iterator[Index]:
-    """Open the index for a command. After the answer, warn on stderr if the index is behind."""
+def open_current_index(flags: CommonFlags, place: Workplace | None = None) -> Iterator[tuple[Workplace, Index]]:
+    """Open the index of `place`, else the one that `find_reading_place` finds. After the answer, warn if it is behind."""
+    place = place or find_reading_place(flags)
     index = place.open()
     if place.settings.refresh == "auto" and is_behind(index.info()) and index.estimate_update_seconds() < AUTO_SECONDS:
         index.close()
@@ -37,7 +38,7 @@ def open_current_index(place: Workplace, flags: CommonFlags) -> Iterator[Index]:
         index = place.open()
     with index:
         try:
-            yield index
+            yield place, index
         except TargetError:  # the name may not be in the index yet
             _say_if_behind(index.info(), flags)
             raise

@@ -32,8 +32,7 @@ def export(flags: ExportFlags) -> int:
 
     Nodes are ordered by content and numbered from 0, so that equal contents give equal bytes.
     """
-    place = find_reading_place(flags)
-    with open_current_index(place, flags) as index:
+    with open_current_index(flags) as (place, index):
         where = read_file_selection(flags, place, index, flags.paths or ())
         options = RelationOptions(parse_kinds(flags.kinds or ""), flags.min_confidence, where=where)
         if where is not None and not index.files(where):

@@ -47,14 +47,8 @@ TOPICS: Mapping[str, str] = {"exit-codes": EXIT_CODES, "query": QUERY}
 
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Start here": {"index": "index:index", "search": "search:search", "why": "why:why"},
-    "Read code": {
-        **{
-            name: f"relations:{name}"
-            for name in ("symbols", "refs", "callers", "callees", "path", "impact", "hierarchy")
-        },
-        "map": "relations:show_map",
-        "files": "search:search_files",
-    },
+    "Read code": {n: f"relations:{n}" for n in ("symbols", "refs", "callers", "callees", "path", "impact", "hierarchy")}
+    | {"map": "relations:show_map", "files": "search:search_files"},
     "Context and agents": {
         "context": "context:context",
         "test-scope": "relations:test_scope",

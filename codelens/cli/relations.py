@@ -33,7 +33,7 @@ from codelens.cli.streams import (
     write_json,
     write_record,
 )
-from codelens.cli.workplace import Workplace, find_reading_place, locate_target, resolve_scope
+from codelens.cli.workplace import Workplace, locate_target, resolve_scope
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness
@@ -47,7 +47,6 @@ EDGE_KINDS = FILTERS(
     "--kinds K,…", "Only these kinds of edges, such as calls,extends", values="codelens.model.graph:KINDS"
 )
 MIN_CONFIDENCE = FILTERS("--min-confidence X", "Only edges with at least this confidence, 0 to 1", least=0, most=1)
-FORMAT = OUTPUT("--format TEXT", "Template of a line: '{path}:{line} {source}'")
 UNRESOLVED = OUTPUT("--unresolved", "List the calls that could not be followed to a definition instead")
 OUTPUT_FORMS = ("json", "jsonl", "dot", "format")
 BELOW = argument("[PATH]...", "Search only in these files and folders")
@@ -72,8 +71,7 @@ def symbols(flags: SymbolsFlags) -> int:
     from codelens.worktree.files import escape_path
 
     find_only_flag(flags, ("changes", "ctags"))
-    place = find_reading_place(flags)
-    with open_current_index(place, flags) as index:
+    with open_current_index(flags) as (place, index):
         path = flags.file.as_posix()
         with suppress(UsageError):  # a path outside all roots stays as it was given
             scope = resolve_scope(index.info().repositories, place.cwd, [flags.file])
@@ -116,8 +114,7 @@ def show_map(flags: MapFlags) -> int:
     from codelens.render import relations
 
     find_only_flag(flags, OUTPUT_FORMS)
-    place = find_reading_place(flags)
-    with open_current_index(place, flags) as index:
+    with open_current_index(flags) as (place, index):
         where = read_file_selection(flags, place, index, ())
         focus = None
         if flags.paths:
@@ -147,7 +144,7 @@ class GraphFlags(PlaceFlags):
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
     limit: int | None = OUTPUT("-m --limit N", "Show at most N [default: all]", least=1)
-    format: str | None = FORMAT
+    format: str | None = OUTPUT("--format TEXT", "Template of a line: '{path}:{line} {source}'")
 
 
 class RefsFlags(GraphFlags):
@@ -242,8 +239,7 @@ OPTIONAL = ("depth", "members", "sure", "text", "unresolved")  # Fields of Relat
 def _answer_question(question: str, flags: GraphFlags, *targets: str) -> int:
     """Print the graph's answer to a question about targets; returns the exit code."""
     find_only_flag(flags, OUTPUT_FORMS)
-    place = find_reading_place(flags)
-    with open_current_index(place, flags) as index:
+    with open_current_index(flags) as (place, index):
         options = RelationOptions(
             kinds=parse_kinds(flags.kinds or ""),
             min_confidence=0.0 if getattr(flags, "by_name", False) else flags.min_confidence,
@@ -341,8 +337,7 @@ def test_scope(flags: ScopeFlags) -> int:
     find_only_flag(flags, ("targets", "pr", "diff", "staged"), {"targets": "targets"})
     if not (flags.targets or flags.pr or flags.diff or flags.staged):
         raise UsageError("nothing to find tests for", "name files or symbols, or give --pr, --diff or --staged")
-    place = find_reading_place(flags)
-    with open_current_index(place, flags) as index:
+    with open_current_index(flags) as (place, index):
         targets = [locate_target(target, place, index) for target in flags.targets or ()]
         request = read_change(flags, place.cwd) or targets
         if flags.unresolved:

@@ -67,8 +67,7 @@ def search(flags: SearchFlags) -> int:
     if (has_query_option(flags) or flags.list_files) and positional is not None:  # then QUERY is a PATH too
         named, positional = [Path(positional), *named], None
     text = QueryText() if flags.list_files else read_query(positional, flags)
-    place = _find_place(flags, named)
-    with open_current_index(place, flags) as index:
+    with open_current_index(flags, _find_place(flags, named)) as (place, index):
         if flags.require_fresh:
             require_fresh(index)
         paths = [_resolve_path(path, index, place, flags) for path in named]

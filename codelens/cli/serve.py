@@ -49,7 +49,7 @@ def serve_index(flags: ServeFlags) -> int:
         flag = "--watch" if flags.watch else "--db"
         raise UsageError(f"{flag} is about one index", "`codelens cluster index` brings a fleet up to date")
     else:
-        place = find_fleet_place(flags, flags.store or "", flags.scheduler)
+        place = find_fleet_place(flags)
     require_packages("serve", "jinja2", "pydantic", "starlette", "uvicorn")
     if flags.watch:
         require_watchfiles()

@@ -13,7 +13,7 @@ from codelens.cli.options import (
     read_query,
 )
 from codelens.cli.streams import is_for_people, say, wants_color, write, write_json, write_record
-from codelens.cli.workplace import Workplace, find_reading_place, locate_target, resolve_scope
+from codelens.cli.workplace import Workplace, locate_target, resolve_scope
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, WhyResult
 from codelens.render.why import WhyView, quote_for_shell, render_why
@@ -47,8 +47,7 @@ def why(flags: WhyFlags) -> int:
     if has_query_option(flags) and positional is not None:
         names, positional = [positional, *names], None
     text = read_query(positional, flags)
-    place = find_reading_place(flags)
-    with open_current_index(place, flags) as index:
+    with open_current_index(flags) as (place, index):
         scope = resolve_scope(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)
         like = read_likeness(flags, place, index)
         options = build_search_options(flags, place.settings, scope, text, like)

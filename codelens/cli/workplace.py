@@ -98,7 +98,7 @@ def find_reading_place(flags: CommonFlags, paths: Sequence[Path] = ()) -> Workpl
                 raise UsageError(f"{flag} is about one index", "`codelens cluster index` brings a fleet up to date")
         if not 0 < flags.timeout < 1e6:
             raise UsageError(f"--timeout must be above 0, not {flags.timeout:g}")
-        place = find_fleet_place(flags, flags.store, flags.scheduler, overrides)
+        place = find_fleet_place(flags, overrides)
         assert place.fleet
         fleet = place.fleet._replace(seconds=flags.timeout, require_complete=flags.require_complete)
         return place._replace(fleet=fleet)
@@ -111,21 +111,20 @@ def find_reading_place(flags: CommonFlags, paths: Sequence[Path] = ()) -> Workpl
     return Workplace(cwd, index, load_settings_at(cwd, index, flags, overrides))
 
 
-def find_fleet_place(
-    flags: CommonFlags, store: str | None, scheduler: str | None, overrides: Mapping[str, Any] | None = None
-) -> Workplace:
-    """Find the given store of a fleet, else the one in the settings of the working directory. Memory is off for fleets.
-    Raises UsageError."""
+def find_fleet_place(flags: CommonFlags, overrides: Mapping[str, Any] | None = None) -> Workplace:
+    """Find the store of a fleet that a flag names, else the one in the settings of the working directory. Memory is off for
+    fleets. Raises UsageError."""
     if flags.db is not None:
         raise UsageError("--db is about one index", "a fleet is named with --store")
     cwd = find_working_folder()
-    settings = load_settings_at(cwd, None, flags, {**(overrides or {}), "memory": False, "store": store})
+    named = {"memory": False, "store": getattr(flags, "store", None)}
+    settings = load_settings_at(cwd, None, flags, {**(overrides or {}), **named})
     if not (store := settings.values.store):
         raise UsageError("no store", "--store PLACE or the setting `store`: where `codelens cluster index` writes")
     url = store if "://" in store else str(cwd / store)
     from codelens.fleet.open import FleetPlace
 
-    return Workplace(cwd, Path(url), settings, FleetPlace(url, scheduler or ""))
+    return Workplace(cwd, Path(url), settings, FleetPlace(url, getattr(flags, "scheduler", None) or ""))
 
 
 def load_settings_at(

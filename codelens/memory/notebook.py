@@ -65,7 +65,6 @@ def _hash(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-NO_ANSWER = ("no answer is recorded", "search first, with memory on; `codelens memory show` lists the records")
 MOST_PLACES = 50  # Most places of an answer that are recorded, best first
 SHORTEST_NAME = 3  # Fewest letters of a name by which a diff shows that a place was used
 
@@ -109,7 +108,7 @@ class MemoryNotebook:
         self._require_memory()
         last = self.find_last_answer()
         by_number = hit.isascii() and hit.isdigit()
-        place = self._find_hit(int(hit), last).place if by_number else self._resolve_place(hit)
+        place = self._find_hit(int(hit)).place if by_number else self._resolve_place(hit)
         answered = [shown for shown in last.places if shown.place == place] if last else []
         if query is None and last and answered:
             query, words = last.query, last.words
@@ -152,7 +151,7 @@ class MemoryNotebook:
         meant: list[AnsweredPlace] = []
         for target in targets:
             named = [shown for shown in last.places if self._names_place(target, shown)]
-            meant += named or ([self._find_hit(int(target), last)] if target.isdecimal() else [])
+            meant += named or ([self._find_hit(int(target))] if target.isdecimal() else [])
         return self._record_uses(last, sorted(set(meant)))
 
     def record_use_in_diff(self, diff: str) -> list[Place]:
@@ -165,7 +164,7 @@ class MemoryNotebook:
     def open_hit(self, number: int) -> None:
         """Record a use of the last answer's hit with this number, even if it was used before."""
         last = self._require_last_answer()
-        self._record_uses(last, [self._find_hit(number, last)], again=True)
+        self._record_uses(last, [self._find_hit(number)], again=True)
 
     def _record_uses(self, answer: RecordedAnswer, places: Sequence[AnsweredPlace], again: bool = False) -> list[Place]:
         """Record uses of places of an answer; those used before only with `again`. Returns all the places."""
@@ -186,12 +185,12 @@ class MemoryNotebook:
         """Find the last recorded answer of this session. Raises UsageError if there is no answer, and MemoryOff."""
         self._require_memory()
         if (last := self.find_last_answer()) is None:
-            raise UsageError(*NO_ANSWER)
+            hint = "search first, with memory on; `codelens memory show` lists the records"
+            raise UsageError("no answer is recorded", hint)
         return last
 
-    def _find_hit(self, number: int, last: RecordedAnswer | None) -> AnsweredPlace:
-        if last is None:
-            raise UsageError(*NO_ANSWER)
+    def _find_hit(self, number: int) -> AnsweredPlace:
+        last = self._require_last_answer()
         hits = {shown.rank: shown for shown in last.places}
         if number not in hits:
             ranks = f"{min(hits)} to {max(hits)}" if hits else "none"

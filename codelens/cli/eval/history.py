@@ -18,6 +18,7 @@ from codelens.cli.workplace import find_working_folder, load_settings_at
 from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation import make_tasks as tasks_of_history
+from codelens.evaluation.compare import PLACES, Comparison
 from codelens.evaluation.fitting import require_scipy
 from codelens.evaluation.make_tasks import choose_name, find_repository, format_summary
 from codelens.evaluation.metrics import load_ir_measures
@@ -208,6 +209,11 @@ def _tabulate(tuned: TunedWeights) -> Columns:
 
 
 def _build_record(name: str, tuned: TunedWeights, written: Path | None) -> dict[str, Any]:
+    def build_metric_record(comparison: Comparison) -> dict[str, Any]:
+        means = {"before": round(comparison.before, PLACES), "after": round(comparison.after, PLACES)}
+        return {"n": comparison.tasks, **means, **comparison.make_record()}
+
+    groups = (tuned.groups or {}).items()
     return {
         "name": name,
         "head": tuned.tasks.head,
@@ -216,19 +222,7 @@ def _build_record(name: str, tuned: TunedWeights, written: Path | None) -> dict[
         "newest": dict(tuned.newest),
         "loss": round(tuned.fitted.loss, PLACES) if tuned.fitted else None,
         "groups": [
-            {
-                "kind": kind,
-                "metrics": {
-                    metric: {
-                        "n": comparison.tasks,
-                        "before": round(comparison.before, PLACES),
-                        "after": round(comparison.after, PLACES),
-                        **comparison.make_record(),
-                    }
-                    for metric, comparison in metrics.items()
-                },
-            }
-            for kind, metrics in (tuned.groups or {}).items()
+            {"kind": k, "metrics": {m: build_metric_record(c) for m, c in by_metric.items()}} for k, by_metric in groups
         ],
         "gained": tuned.has_gained,
         "path": str(written) if written else None,

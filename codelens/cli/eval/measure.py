@@ -14,7 +14,6 @@ from codelens.cli.options import build_search_options
 from codelens.cli.progress import showing_progress
 from codelens.cli.streams import inform, wants_color, write, write_record
 from codelens.cli.workplace import Scope, find_reading_place, find_working_folder, load_settings_at
-from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.ablate import list_ablations
 from codelens.evaluation.metrics import METRICS, compute_metrics, load_ir_measures, same_file, strict
@@ -31,7 +30,7 @@ from codelens.evaluation.report import (
     summarise_results,
 )
 from codelens.evaluation.runner import Setup, TaskBatch, batch_folder, batch_one_index, open_workers, run_tasks
-from codelens.evaluation.tasks import Task, read_tasks, read_trec
+from codelens.evaluation.tasks import read_tasks, read_trec
 from codelens.index import Index
 from codelens.model.fast_dataclass import replace
 from codelens.render.records import to_json
@@ -97,7 +96,22 @@ def prepare_run(flags: EvalFlags) -> PreparedRun:
             inform(flags, f"note: {note}")
     if not tasks:
         raise UsageError("no tasks", "`codelens eval TASKS...`, files of JSON Lines; or --topics and --qrels")
-    settings, batches, missing = _find_indexes(flags, tasks)
+    missing: dict[str, int] = {}
+    folder, cwd = flags.indexes, find_working_folder()
+    if folder is None:
+        if flags.suffix:
+            raise UsageError("--suffix needs --indexes")
+        place = find_reading_place(flags)
+        settings = place.settings
+        with Index.open(place.index_path, settings) as index:
+            batches = batch_one_index(tasks, place.index_path, index.info())
+    else:
+        if flags.db is not None:
+            raise UsageError("use either --indexes or --db, not both")
+        if not folder.is_dir():
+            raise UsageError(f"no such folder: {folder}", "--indexes names the folder of REPO.db")
+        batches, missing = batch_folder(tasks, cwd / folder, flags.suffix)
+        settings = load_settings_at(cwd, None, flags, {"allow_network": flags.allow_network or None}).values
     if missing:
         counts = ", ".join(f"{count} of {name or 'no repository'}" for name, count in missing.items())
         inform(flags, f"warning: skipped because there is no index: {counts}")
@@ -106,24 +120,6 @@ def prepare_run(flags: EvalFlags) -> PreparedRun:
     # Memory is off, because it would measure one user's habits.
     options = build_search_options(ranking, replace(settings, memory=False), Scope())
     return PreparedRun(batches, Setup(options, settings, same_file if flags.same_file else strict), missing)
-
-
-def _find_indexes(flags: EvalFlags, tasks: list[Task]) -> tuple[Settings, list[TaskBatch], dict[str, int]]:
-    """Find the indexes for tasks: (settings, tasks by index, number of tasks without an index by repository)."""
-    folder, cwd = flags.indexes, find_working_folder()
-    if folder is None:
-        if flags.suffix:
-            raise UsageError("--suffix needs --indexes")
-        place = find_reading_place(flags)
-        with Index.open(place.index_path, place.settings) as index:
-            return place.settings, batch_one_index(tasks, place.index_path, index.info()), {}
-    if flags.db is not None:
-        raise UsageError("use either --indexes or --db, not both")
-    if not folder.is_dir():
-        raise UsageError(f"no such folder: {folder}", "--indexes names the folder of REPO.db")
-    batches, missing = batch_folder(tasks, cwd / folder, flags.suffix)
-    overrides = {"allow_network": flags.allow_network or None}
-    return load_settings_at(cwd, None, flags, overrides).values, batches, missing
 
 
 @command(
