@@ -232,7 +232,7 @@ def _read_project_file(path: Path, faults: list[SettingsError]) -> Mapping[str, 
             what = f"a project may not set '{key}'"
         elif key == "model" and isinstance(value, str) and value and value not in FOR_PROJECTS:
             what = f"a project may set 'model' to {' or '.join(sorted(FOR_PROJECTS))} alone"
-        elif key in PATHS and _names_a_file(key, value) and not _lies_below(path.parent.absolute() / value, folder):
+        elif key in PATHS and _is_file_path(key, value) and not _is_below(path.parent.absolute() / value, folder):
             what = f"'{key}' leads out of {folder}: {_format_value(value)}"
         if what:
             faults.append(SettingsError(f"{path}: {what}", OWN_FILE))
@@ -241,7 +241,7 @@ def _read_project_file(path: Path, faults: list[SettingsError]) -> Mapping[str, 
     return _make_paths_absolute(allowed_values, path)
 
 
-def _names_a_file(key: str, value: Any) -> bool:
+def _is_file_path(key: str, value: Any) -> bool:
     """True if a setting's value is a path, and not an address or the name of a model."""
     if not isinstance(value, str) or not value:
         return False
@@ -263,7 +263,7 @@ def is_model_name(value: str) -> bool:
 OWN_FILE = "set it in your own configuration file"
 
 
-def _lies_below(path: Path, folder: Path) -> bool:
+def _is_below(path: Path, folder: Path) -> bool:
     """True if a path lies below the folder after following links; False if they cannot be followed."""
     try:
         return path.resolve().is_relative_to(folder)
@@ -273,7 +273,7 @@ def _lies_below(path: Path, folder: Path) -> bool:
 
 def _make_paths_absolute(values: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
     """Make the paths among the values absolute. Values that are not text are left to the check of types."""
-    named = {key: values[key] for key in PATHS & values.keys() if _names_a_file(key, values[key])}
+    named = {key: values[key] for key in PATHS & values.keys() if _is_file_path(key, values[key])}
     return {**values, **{key: str(path.parent.absolute() / value) for key, value in named.items()}}
 
 

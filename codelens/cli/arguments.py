@@ -71,12 +71,12 @@ class Slot(NamedTuple):
     flag: bool = True  # Value of a flag that is given
 
 
-def read(command: Command, arguments: Sequence[str]) -> dict[str, Any] | None:
+def read_arguments(command: Command, arguments: Sequence[str]) -> dict[str, Any] | None:
     """Read the arguments: field of the command's flags → value. If it takes a query, raises UsageError for other tools' options."""
     slots = _CommandSlots(command)
     values = {field: parameter.default for field, parameter in slots.parameters.items()}
     lists: dict[str, list[Any]] = {}
-    marked = list(slots.mark(arguments))
+    marked = list(slots.mark_queries(arguments))
     try:
         for slot, value in slots.read_values(iter(marked)):
             if slot.many:
@@ -89,8 +89,8 @@ def read(command: Command, arguments: Sequence[str]) -> dict[str, Any] | None:
 
 
 def mark_queries(command: Command, arguments: Sequence[str]) -> list[str]:
-    """Put a mark before queries that begin with a dash. Raises UsageError as `read` does."""
-    return list(_CommandSlots(command).mark(arguments))
+    """Put a mark before queries that begin with a dash. Raises UsageError as `read_arguments` does."""
+    return list(_CommandSlots(command).mark_queries(arguments))
 
 
 class _CommandSlots:
@@ -113,7 +113,7 @@ class _CommandSlots:
             if not self.parameters[field].names:
                 self.positional.append(Slot(field, convert, many))
 
-    def mark(self, arguments: Sequence[str]) -> Iterator[str]:
+    def mark_queries(self, arguments: Sequence[str]) -> Iterator[str]:
         """Put MARK before queries that begin with a dash, if the command takes a query. Raises UsageError for
         options in ELSEWHERE."""
         rest = iter(arguments)
@@ -205,14 +205,20 @@ class _CommandSlots:
         return slot, slot.convert(value)
 
 
-def _to_path(text: str) -> Path:
+def _convert_path(text: str) -> Path:
     """Convert text to a path. Raises NotWellFormed if it may not be read."""
     if not text or "\0" in text or (os.access(text, os.F_OK) and not os.access(text, os.R_OK)):
         raise NotWellFormed
     return Path(text)
 
 
-CONVERTERS: Mapping[Any, Callable[[str], Any] | None] = {bool: None, str: str, int: int, float: float, Path: _to_path}
+CONVERTERS: Mapping[Any, Callable[[str], Any] | None] = {
+    bool: None,
+    str: str,
+    int: int,
+    float: float,
+    Path: _convert_path,
+}
 
 
 def ignore_glob_case(glob: str) -> str:

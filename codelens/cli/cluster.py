@@ -10,7 +10,7 @@ from codelens.cli.relations import callees, callers, impact, refs, symbols
 from codelens.cli.search import search, search_files
 from codelens.cli.streams import say, write, write_record
 from codelens.cli.why import why
-from codelens.cli.workplace import find_fleet_place
+from codelens.cli.workplace import find_fleet_workplace
 from codelens.errors import FilesFailed
 from codelens.text.counts import quantity
 
@@ -47,7 +47,7 @@ def index(flags: FleetIndexFlags) -> int:
     from codelens.fleet.workers import open_client
     from codelens.render.reports import build_fleet_record
 
-    place = find_fleet_place(flags)
+    place = find_fleet_workplace(flags)
     assert place.fleet
     fleet = read_fleet(place.cwd / flags.fleet, besides=place.index_path)
     report = (lambda line: None) if flags.quiet or flags.json else say
@@ -76,7 +76,7 @@ def status(flags: FleetStatusFlags) -> int:
     from codelens.fleet.build import read_fleet_status
     from codelens.render.reports import build_fleet_record, format_fleet
 
-    place = find_fleet_place(flags)
+    place = find_fleet_workplace(flags)
     assert place.fleet
     status = read_fleet_status(place.fleet.store, place.settings, looking=not flags.no_check)
     if flags.json:
@@ -86,7 +86,7 @@ def status(flags: FleetStatusFlags) -> int:
     return 0
 
 
-def adapt_for_fleet(asking: Command) -> Command:
+def adapt_command_for_fleet(asking: Command) -> Command:
     """Derive a command for fleets: options about a store replace those about one index."""
     hidden = {name: hides for name, hides in ONE_INDEX.items() if hasattr(asking.flags, name)}
     flags = type(f"Fleet{asking.flags.__name__}", (FleetFlags, asking.flags), hidden)
@@ -95,5 +95,7 @@ def adapt_for_fleet(asking: Command) -> Command:
     return Command(asking.name, flags, asking.run, epilog, frozenset(brief))
 
 
-ASKING = tuple(map(adapt_for_fleet, (search, search_files, why, symbols, refs, callers, callees, impact, context)))
-cluster = CommandGroup("cluster", (index, *ASKING, status), "Index many repositories, and search them as one.")
+QUESTIONS = tuple(
+    map(adapt_command_for_fleet, (search, search_files, why, symbols, refs, callers, callees, impact, context))
+)
+cluster = CommandGroup("cluster", (index, *QUESTIONS, status), "Index many repositories, and search them as one.")

@@ -22,7 +22,7 @@ from codelens.cli.flags import (
     Texts,
 )
 from codelens.cli.freshness import is_behind, open_current_index
-from codelens.cli.memory import record
+from codelens.cli.memory import record_answer
 from codelens.cli.options import FILE_FILTERS, collect_given_options, find_only_flag, read_change
 from codelens.cli.streams import read_stdin, say, say_notices, write_json
 from codelens.cli.workplace import Workplace, resolve_scope
@@ -80,7 +80,7 @@ def context(flags: ContextFlags) -> int:
         if request.options.memory:
             ranked = enumerate(packed.units, start=1)
             places = [(rank, unit, unit.name_line or unit.start_line) for rank, unit in ranked]
-            record(index, request.query, places, request.options.now, packed.notices)
+            record_answer(index, request.query, places, request.options.now, packed.notices)
         if not flags.quiet:
             write_json([packed.text])
             _report_pack(packed, request, flags, is_behind(index.info()))

@@ -21,7 +21,9 @@ OTHER = "Options"  # The section of options without one
 MARK = "\0"
 """Put before a positional argument that begins with a dash, so that it is not parsed as an option. No argument contains it."""
 
-ASKING = "_CODELENS_COMPLETE"  # The variable by which a shell asks for completions; its value names the shell
+COMPLETION_VARIABLE = (
+    "_CODELENS_COMPLETE"  # The variable by which a shell asks for completions; its value names the shell
+)
 SYMBOLS = "codelens.cli.workplace:list_symbol_names"  # Lists the symbol names that shells offer, as MODULE:NAME
 
 

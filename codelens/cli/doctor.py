@@ -51,10 +51,10 @@ def doctor(flags: DoctorFlags) -> int:
 
 def _check_index(flags: DoctorFlags) -> int:
     """Check the index for damage, and print what was found; returns the exit code."""
-    from codelens.cli.workplace import find_reading_place
+    from codelens.cli.workplace import find_workplace
     from codelens.index import Index
 
-    place = find_reading_place(flags)
+    place = find_workplace(flags)
     path, accepted = place.index_path, place.settings.trust_indexes
     damage = [Check(BROKEN, f.table, f.text) for f in Index.check(path, flags.depth == "full", accepted)]
     if not damage:
@@ -163,11 +163,11 @@ def _check_environment() -> Iterator[Check]:
 
 
 def _check_place(flags: CommonFlags) -> Iterator[Check]:
-    from codelens.cli.workplace import find_reading_place
+    from codelens.cli.workplace import find_workplace
     from codelens.render.reports import format_history
 
     try:
-        place = find_reading_place(flags)
+        place = find_workplace(flags)
         with place.open() as index:
             info, histories = index.info(), index.list_histories()
     except CodelensError as fault:

@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from codelens.cli.flags import CommonFlags, SearchFlags
 from codelens.cli.streams import inform, say, say_without_prefix, user_agrees
-from codelens.cli.workplace import Workplace, choose_trees, find_reading_place, select_present_roots
+from codelens.cli.workplace import Workplace, choose_trees, find_workplace, select_present_roots
 from codelens.errors import CodelensError, StaleIndex, TargetError
 from codelens.index import Index
 from codelens.model.code import IndexInfo, SeenFile, TreeState
@@ -26,13 +26,13 @@ MOST_NAMED = 3  # Most changed files that the warning names
 
 @contextmanager
 def open_current_index(flags: CommonFlags, place: Workplace | None = None) -> Iterator[tuple[Workplace, Index]]:
-    """Open the index of `place`, else the one that `find_reading_place` finds. After the answer, warn if it is behind."""
-    place = place or find_reading_place(flags)
+    """Open the index of `place`, else the one that `find_workplace` finds. After the answer, warn if it is behind."""
+    place = place or find_workplace(flags)
     index = place.open()
     if place.settings.refresh == "auto" and is_behind(index.info()) and index.estimate_update_seconds() < AUTO_SECONDS:
         index.close()
         try:
-            refresh(place, "none", quiet=True)
+            refresh_index(place, "none", quiet=True)
         except CodelensError as fault:
             inform(flags, f"note: the index was not refreshed: {fault}")
         index = place.open()
@@ -40,18 +40,18 @@ def open_current_index(flags: CommonFlags, place: Workplace | None = None) -> It
         try:
             yield place, index
         except TargetError:  # the name may not be in the index yet
-            _say_if_behind(index.info(), flags)
+            _warn_if_behind(index.info(), flags)
             raise
-        _say_if_behind(index.info(), flags)
+        _warn_if_behind(index.info(), flags)
 
 
-def refresh(place: Workplace, progress: str, quiet: bool) -> None:
+def refresh_index(place: Workplace, progress: str, quiet: bool) -> None:
     """Bring the index up to date with the trees that it holds. Raises IndexBusy, CannotWrite and others."""
-    from codelens.cli.progress import showing_progress
+    from codelens.cli.progress import show_progress
 
     with place.open() as index:
         roots = select_present_roots(index.roots())
-    with showing_progress(progress, quiet) as watch:
+    with show_progress(progress, quiet) as watch:
         Index.build(place.index_path, roots, place.settings, progress=watch, as_indexed=True)
 
 
@@ -74,12 +74,12 @@ def build_first_index(flags: SearchFlags) -> bool:
     say(f"there is not yet an index of {root}" + ", which is large" * large)
     if (large or find_git_top(root) is None) and not user_agrees("index it now?", f"index {root}"):
         return False
-    from codelens.cli.progress import showing_progress
+    from codelens.cli.progress import show_progress
     from codelens.render.reports import format_summary
 
     prepare_index_folder(index)
     settings, settings_of = trees.place.settings, trees.settings_of
-    with showing_progress(flags.progress, flags.quiet) as watch:
+    with show_progress(flags.progress, flags.quiet) as watch:
         reports = Index.build(index, trees.roots, settings, progress=watch, settings_of=settings_of)
         say_without_prefix(format_summary(reports))
     return True
@@ -100,7 +100,7 @@ def is_behind(info: IndexInfo) -> bool:
     return any(row.tree and row.tree.state in (TreeState.CHANGED, TreeState.GONE) for row in info.repositories)
 
 
-def _say_if_behind(info: IndexInfo, flags: CommonFlags) -> None:
+def _warn_if_behind(info: IndexInfo, flags: CommonFlags) -> None:
     """Report how the trees differ from the index. That the check was not complete is reported to people only."""
     trees = [row.tree for row in info.repositories if row.tree]
     gone = [row.root for row in info.repositories if row.tree and row.tree.state is TreeState.GONE]

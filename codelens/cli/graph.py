@@ -10,7 +10,7 @@ from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags, Paths, Texts
 from codelens.cli.freshness import open_current_index
 from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, parse_kinds, read_file_selection
 from codelens.cli.streams import inform, read_input, write, write_answer, write_json
-from codelens.cli.workplace import find_reading_place
+from codelens.cli.workplace import find_workplace
 from codelens.errors import UsageError
 from codelens.model.graph import RelationOptions
 from codelens.render.relations import GRAPH_FORMATS
@@ -67,7 +67,7 @@ def import_traces(flags: TracesFlags) -> int:
     if flags.forget and flags.files:
         hint = "`codelens graph traces --forget` removes what was read from all files"
         raise UsageError("--forget takes no FILE", hint)
-    with find_reading_place(flags).open() as index:
+    with find_workplace(flags).open() as index:
         traces = index.graph.traces()
         if flags.forget:
             inform(flags, f"removed {traces.path}" if traces.forget() else "no traces were stored")

@@ -61,7 +61,7 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "History and graph": {"snapshot": "snapshot:snapshot", "graph": "graph:graph"},
     "Measure and tune": {"eval": "eval:command", "model": "model:model"},
     "Set-up": {"config": "config:config", "doctor": "doctor:doctor"},
-    "": {"help": "help:help_topic"},
+    "": {"help": "help:show_topic"},
 }
 """Group in help → command → MODULE:NAME below codelens.cli. Help does not list a group without a name. Any other
 command has the name of its module; help lists it last."""
@@ -102,7 +102,7 @@ def list_topics() -> list[str]:
 
 
 @command("help", epilog=f"Topics: {', '.join(TOPICS)}.")
-def help_topic(flags: HelpFlags) -> int:
+def show_topic(flags: HelpFlags) -> int:
     """Explain a command or a topic."""
     text = TOPICS.get(flags.topic or "")
     if text is None:  # for a command, `main` shows its help

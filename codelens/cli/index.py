@@ -9,9 +9,9 @@ from pathlib import Path
 from codelens.cli.declare import Section, argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, JsonFlags, Paths, ProgressFlags
 from codelens.cli.options import find_only_flag
-from codelens.cli.progress import showing_progress
+from codelens.cli.progress import show_progress
 from codelens.cli.streams import inform, say, say_without_prefix, user_agrees, write, write_record
-from codelens.cli.workplace import Trees, choose_trees, find_reading_place, find_working_folder, resolve_named_index
+from codelens.cli.workplace import Trees, choose_trees, find_working_folder, find_workplace, resolve_named_index
 from codelens.config import find_user_place
 from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
 from codelens.index import Index
@@ -83,7 +83,7 @@ def index(flags: IndexFlags) -> int:
     prepare_index_folder(place.index_path)
     reports: tuple[IndexReport, ...] = ()
     try:
-        with showing_progress(flags.progress, flags.quiet) as progress:
+        with show_progress(flags.progress, flags.quiet) as progress:
             choices = {name: getattr(flags, name) for name in ("force", "rebuild", "verify", "copy_from")}
             reports = Index.build(
                 place.index_path, roots, place.settings, progress=progress, settings_of=settings_of, **choices
@@ -102,7 +102,7 @@ def index(flags: IndexFlags) -> int:
 def _trust_index(flags: IndexFlags) -> int:
     if flags.rebuild or flags.force or flags.roots:
         raise UsageError("--trust only accepts an index: leave out folders, --force and --rebuild")
-    index = find_reading_place(flags).index_path
+    index = find_workplace(flags).index_path
     digest = Index.accept(index)
     inform(flags, f"accepted {index} as it is (SHA-256 {digest}); `codelens index` brings it up to date")
     return 0

@@ -11,7 +11,7 @@ from codelens.cli.declare import SYMBOLS, CommandGroup, argument, command, optio
 from codelens.cli.flags import NOW, CommonFlags, JsonFlags, Texts
 from codelens.cli.options import parse_time, read_diff
 from codelens.cli.streams import inform, say, user_agrees, write, write_answer, write_json
-from codelens.cli.workplace import Workplace, find_reading_place, locate_target
+from codelens.cli.workplace import Workplace, find_workplace, locate_target
 from codelens.errors import MemoryFault, UsageError
 from codelens.index import Index, select_learnable_words
 from codelens.model.code import UnitRow
@@ -27,7 +27,7 @@ class RecordingFlags(CommonFlags):
     now: str | None = NOW
 
 
-def record(
+def record_answer(
     index: Index,
     query: str,
     results: Sequence[tuple[int, UnitRow, int]],
@@ -47,7 +47,7 @@ def record(
 @contextmanager
 def open_notebook(flags: CommonFlags) -> Iterator[tuple[MemoryNotebook, Workplace, Callable[[str], str]]]:
     """Open the memory of the nearest index, with its workplace and a function that resolves a TARGET."""
-    place = find_reading_place(flags)
+    place = find_workplace(flags)
     with place.open() as index:
         notebook = index.open_notebook(now=parse_time(getattr(flags, "now", None)))
         yield notebook, place, lambda target: locate_target(target, place, index)
@@ -63,7 +63,7 @@ class MemoryShowFlags(CommonFlags, JsonFlags):
 def show(flags: MemoryShowFlags) -> int:
     """List what is recorded. Shows pins, ratings, uses, judgements, results that contained it, and words that lead to it."""
     with open_notebook(flags) as (notebook, place, find_target):
-        known = notebook.recall(find_target(flags.target) if flags.target is not None else None)
+        known = notebook.load_records(find_target(flags.target) if flags.target is not None else None)
         current = notebook.compute_digests(known)
         words: dict[Place, dict[str, int]] = {}  # Place → word → how often the place was used for it
         for row in notebook.export_records()["vocabulary"]:

@@ -66,7 +66,9 @@ def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
     anchors: list[Anchor] = []
     with tree.open_finder() as finder:
         for text in (_resolve_below_root(place, tree.root) for place in places):
-            anchor, remark = finder.place(text, tree.root) if finder else (create_disk_anchor(text, tree.root), "")
+            anchor, remark = (
+                finder.make_anchor(text, tree.root) if finder else (create_disk_anchor(text, tree.root), "")
+            )
             if remark:
                 say(f"note: {remark}")
             anchors.append(anchor)
@@ -88,7 +90,7 @@ def _resolve_below_root(name: str, root: Path) -> str:
 def find_places(tree: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[AnchorPlace]]:
     """Find the current places of notes: path of a note → its places; empty without an index."""
     with tree.open_finder() as finder:
-        return {n.path: [finder.find(link) for link in n.note.links] for n in notes if finder and n.note.links}
+        return {n.path: [finder.find_place(link) for link in n.note.links] for n in notes if finder and n.note.links}
 
 
 def warn_of_faults(note: NoteFile, flags: CommonFlags) -> None:
@@ -154,7 +156,7 @@ def add(flags: NoteAddFlags) -> int:
         "kind": "task" if flags.task else "note",
         "status": _normalize_word(flags.status or OPEN) if flags.task else "",
         "tags": tuple(_normalize_word(tag) for tag in flags.tag or ()),
-        "links": tuple(anchor.to_item() for anchor in anchors),
+        "links": tuple(anchor.build_item() for anchor in anchors),
         "created": date.today().isoformat(),
     }
     note: NoteFile = tree.notes.add(title, replace_fields(f"{(text or '').strip()}\n", fields))
@@ -237,7 +239,7 @@ def _change_text(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
         tags = [tag for tag in note.note.tags if tag not in (flags.untag or ())]
         fields["tags"] = tuple(dict.fromkeys([*tags, *map(_normalize_word, flags.tag or ())]))
     if note.note.links or flags.at:
-        fields["links"] = tuple(anchor.to_item() for anchor in _change_links(tree, note, flags))
+        fields["links"] = tuple(anchor.build_item() for anchor in _change_links(tree, note, flags))
     try:
         return replace_fields(text, fields)
     except ValueError as fault:
@@ -250,8 +252,8 @@ def _change_links(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> list[
     now, unlinked = None, flags.unlink or ()
     with tree.open_finder() as finder:
         if finder:
-            now = [finder.find(link) for link in links]
-            renewed = [finder.renew(place) for place in now]
+            now = [finder.find_place(link) for link in links]
+            renewed = [finder.renew_anchor(place) for place in now]
     names = [{a.label, a.symbol} | ({f"{now[i].path}:{now[i].line}"} if now else set()) for i, a in enumerate(links)]
     for place in unlinked:
         if not any(place in known for known in names):

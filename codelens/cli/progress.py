@@ -19,7 +19,7 @@ Watch = Callable[[Step], None] | None
 
 
 @contextmanager
-def showing_progress(how: str, quiet: bool) -> Iterator[Watch]:
+def show_progress(how: str, quiet: bool) -> Iterator[Watch]:
     """Provide the callback for each step; None if progress is not shown."""
     if how == "json":
         yield _write_json_lines()

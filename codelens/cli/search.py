@@ -12,7 +12,7 @@ from typing import Any
 
 from codelens.cli.declare import collect_parameters, command, option
 from codelens.cli.flags import BRIEF_QUERY, ColorFlags, CommonFlags, JsonFlags, ProgressFlags, SearchFlags
-from codelens.cli.freshness import build_first_index, is_behind, open_current_index, refresh, require_fresh
+from codelens.cli.freshness import build_first_index, is_behind, open_current_index, refresh_index, require_fresh
 from codelens.cli.lines import build_output_options, search_lines, wants_lines
 from codelens.cli.options import (
     EVERYTHING,
@@ -24,7 +24,7 @@ from codelens.cli.options import (
     read_query,
 )
 from codelens.cli.streams import is_for_people, say, write, write_json, write_record
-from codelens.cli.workplace import Workplace, find_reading_place, load_settings_at, resolve_scope
+from codelens.cli.workplace import Workplace, find_workplace, load_settings_at, resolve_scope
 from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
@@ -87,7 +87,7 @@ def search(flags: SearchFlags) -> int:
             if flags.stats:
                 say(_format_seconds({"total": time.perf_counter() - started}))
             if code == 1 and not flags.quiet:
-                _say_unindexed(index, paths, place, flags)
+                _explain_unindexed(index, paths, place, flags)
             return code
         result = (index.search_lines if lines else index.search)(query, options)
         if screen and result.weak and flags.limit is None:
@@ -95,7 +95,7 @@ def search(flags: SearchFlags) -> int:
         if flags.open is not None:
             _open_hit(index, result, flags.open)
             return 0
-        stats = _time_steps(result, started) if flags.stats else None
+        stats = _collect_seconds(result, started) if flags.stats else None
         try:
             form = "screen" if screen and not (flags.null or flags.only_matching) else chosen
             is_found, texts = _render_result(index, place.add_notices(result), form, output, stats)
@@ -103,11 +103,11 @@ def search(flags: SearchFlags) -> int:
         finally:  # also after `codelens search x | head -1`
             if options.memory and chosen not in ABOUT_FILES and not lines:
                 _record_answer(index, result, "" if options.literal or options.regex else query.text)
-    _report_remarks(query, result, flags, screen)
+    _print_remarks(query, result, flags, screen)
     if stats and not (flags.json or flags.jsonl):
         say(_format_seconds(stats))
     if not is_found and not flags.quiet:
-        _say_unindexed(index, paths, place, flags)
+        _explain_unindexed(index, paths, place, flags)
     return 2 if result.failed else 0 if is_found else 1
 
 
@@ -124,13 +124,13 @@ def _list_types() -> int:
 def _find_place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
     """Find the index to search. At a terminal the first search in a tree builds it."""
     try:
-        place = find_reading_place(flags, named)
+        place = find_workplace(flags, named)
     except NoIndex:
         if not build_first_index(flags):
             raise
-        place = find_reading_place(flags, named)
+        place = find_workplace(flags, named)
     if flags.refresh:
-        refresh(place, flags.progress, flags.quiet)
+        refresh_index(place, flags.progress, flags.quiet)
     return place
 
 
@@ -239,7 +239,7 @@ def _resolve_path(path: Path, index: Index, place: Workplace, flags: SearchFlags
     raise UsageError(f"no such file or folder: {path}", hint)
 
 
-def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags: SearchFlags) -> None:
+def _explain_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags: SearchFlags) -> None:
     """Explain why nothing is found below a PATH that the index leaves out."""
     if place.fleet:
         return
@@ -259,7 +259,7 @@ def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags:
             say(f"note: {path} is not indexed: {format_skip(skip)}{remedy}")
 
 
-def _time_steps(result: SearchResult, started: float) -> Mapping[str, float]:
+def _collect_seconds(result: SearchResult, started: float) -> Mapping[str, float]:
     """Collect the seconds of each step, beginning with opening the index and checking the tree, and their total."""
     steps, total = result.trace.seconds, time.perf_counter() - started
     return {**({"open": total - sum(steps.values())} if steps else {}), **steps, "total": total}
@@ -302,16 +302,16 @@ def _write_texts(texts: Iterator[str], form: str, flags: SearchFlags) -> None:
 
 
 def _record_answer(index: Index, result: SearchResult, words: str) -> None:
-    from codelens.cli.memory import record
+    from codelens.cli.memory import record_answer
 
     hits = [(hit.rank, hit.unit, hit.line) for hit in result.hits]
-    record(index, result.query, hits, result.options.now, result.notices, words)
+    record_answer(index, result.query, hits, result.options.now, result.notices, words)
 
 
 _MARKS = {NOTHING_ASKED: "error", WEAK: "weak"}
 
 
-def _report_remarks(query: Query, result: SearchResult, flags: SearchFlags, screen: bool) -> None:
+def _print_remarks(query: Query, result: SearchResult, flags: SearchFlags, screen: bool) -> None:
     """Print to stderr what a reader of the hits should know: notices, changed files, how many were left out."""
     if flags.quiet:
         return

@@ -12,7 +12,7 @@ from codelens.cli.answerer import answer_searches
 from codelens.cli.declare import CommandGroup, command, option, required_argument
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags, ListFlags, Texts
 from codelens.cli.streams import inform, say_without_prefix, write, write_fields
-from codelens.cli.workplace import Workplace, find_fleet_place, find_reading_place
+from codelens.cli.workplace import Workplace, find_fleet_workplace, find_workplace
 from codelens.config import find_user_place
 from codelens.errors import UsageError, require_packages
 from codelens.model.fast_dataclass import replace
@@ -44,12 +44,12 @@ def serve_index(flags: ServeFlags) -> int:
     machine need no key; others do: `codelens serve keys add NAME`.
     """
     if flags.store is None:
-        place = find_reading_place(flags)
+        place = find_workplace(flags)
     elif flags.watch or flags.db:
         flag = "--watch" if flags.watch else "--db"
         raise UsageError(f"{flag} is about one index", "`codelens cluster index` brings a fleet up to date")
     else:
-        place = find_fleet_place(flags)
+        place = find_fleet_workplace(flags)
     require_packages("serve", "jinja2", "pydantic", "starlette", "uvicorn")
     if flags.watch:
         require_watchfiles()
@@ -67,7 +67,7 @@ def serve_index(flags: ServeFlags) -> int:
         raise UsageError(text, "`codelens serve keys add NAME` creates one")
     place.open().close()  # an unreadable index is reported now, not at the first request
     listener = open_listener(flags.host, flags.port)
-    mounted = None if find_spec("mcp") is None else _mount_tools(place)
+    mounted = None if find_spec("mcp") is None else _build_tools_app(place)
     workers = count_default_workers() if flags.workers is None else flags.workers
     desk = QueryDesk(place.fleet or place.index_path, place.settings, workers)
     write([f"{format_address(listener)}\n"])  # also with -q: for --port 0 nothing else tells the port
@@ -90,7 +90,7 @@ def serve_index(flags: ServeFlags) -> int:
     return 0
 
 
-def _mount_tools(place: Workplace) -> MountedApp:
+def _build_tools_app(place: Workplace) -> MountedApp:
     """Build the app of the Model Context Protocol, with the same access checks. It records nothing, as it has many users."""
     from codelens.server.http.app import MountedApp
     from codelens.server.mcp.sdk import make_http_app

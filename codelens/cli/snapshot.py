@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from codelens.cli.declare import CommandGroup, argument, command, required_argument
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import inform, write_answer
-from codelens.cli.workplace import Workplace, find_reading_place, find_working_folder
+from codelens.cli.workplace import Workplace, find_working_folder, find_workplace
 from codelens.config import Settings
 from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
@@ -136,8 +136,8 @@ def list_snapshots(flags: ListFlags) -> int:
     """
     from codelens.render.reports import build_log_record, format_log
 
-    with find_reading_place(flags).open() as index:
-        log = index.list_snapshots()
+    with find_workplace(flags).open() as index:
+        log = index.snapshots()
     exit_code = 0 if log else 1
     write_answer(flags, lambda: build_log_record(log, exit_code), lambda: format_log(log))
     return exit_code
@@ -160,7 +160,7 @@ def diff(flags: DiffFlags) -> int:
 
     cwd = find_working_folder()
     try:
-        place = find_reading_place(flags)
+        place = find_workplace(flags)
     except NoIndex:
         if flags.db is not None or flags.new is None:
             raise

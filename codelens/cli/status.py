@@ -3,7 +3,7 @@
 from codelens.cli.declare import command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import say_notices, write, write_record
-from codelens.cli.workplace import find_reading_place
+from codelens.cli.workplace import find_workplace
 from codelens.errors import StaleIndex
 
 
@@ -18,7 +18,7 @@ def status(flags: StatusFlags) -> int:
     """Show the state of the index. Lists what it holds, what was skipped and why, and which files have changed since."""
     from codelens.render.reports import build_status_record, format_faults, format_skipped, format_status
 
-    place = find_reading_place(flags)
+    place = find_workplace(flags)
     with place.open() as index:
         report = index.status(check=not flags.no_check)
         stale = any(r.is_stale for r in report.repositories)

@@ -53,7 +53,7 @@ def mcp(flags: McpFlags) -> int:
     if flags.watch:
         require_watchfiles()
     session = accept_session(tools)  # before the slow imports
-    served, upkeep = _serve_folder(folder, flags, "mcp")
+    served, upkeep = _prepare_folder(folder, flags, "mcp")
     if not session.first:
         return 0
 
@@ -88,11 +88,11 @@ def lsp(flags: LspFlags) -> int:
     require_packages("lsp", "lsprotocol", "pygls")
     from codelens.server.lsp.server import serve_stdio
 
-    serve_stdio(lambda folder: _serve_folder(folder, flags, "lsp"), flags.debug)
+    serve_stdio(lambda folder: _prepare_folder(folder, flags, "lsp"), flags.debug)
     return 0
 
 
-def _serve_folder(folder: Path, flags: McpFlags | LspFlags, command: str) -> tuple[ServedIndex, Upkeep]:
+def _prepare_folder(folder: Path, flags: McpFlags | LspFlags, command: str) -> tuple[ServedIndex, Upkeep]:
     """Make the index of a folder ready to serve, with its upkeep, which writes nothing if that is not allowed."""
     from codelens.cli.workplace import load_settings_at, resolve_named_index
     from codelens.server.upkeep import ServedIndex, Upkeep, WatchedUpkeep

@@ -31,7 +31,7 @@ def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> No
     safe = terminal and not styled
     chunks: Iterator[bytes] = (_encode(_make_visible(text) if safe else text, encoding) for text in texts)
     if paged and terminal:
-        chunks = getattr(getattr(sys.stdout.buffer, "raw", None), "page", show_long)(chunks)
+        chunks = getattr(getattr(sys.stdout.buffer, "raw", None), "page", page_long_output)(chunks)
     for chunk in chunks:
         sys.stdout.buffer.write(chunk)
     sys.stdout.buffer.flush()
@@ -51,7 +51,7 @@ def _make_visible(text: str) -> str:
     )
 
 
-def show_long(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def page_long_output(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Send output to the pager once it is longer than the screen. Yields the output that no pager has shown."""
     first: list[bytes] = []
     rows, most = 0, os.get_terminal_size(sys.stdout.fileno()).lines or USUAL_ROWS
@@ -157,7 +157,7 @@ def say_without_prefix(texts: Iterable[str]) -> None:
     sys.stderr.flush()
 
 
-def report(fault: CodelensError) -> None:
+def report_error(fault: CodelensError) -> None:
     """Print an error and its hint, and for an error in a query a caret under its position."""
     say(f"error: {escape_line(str(fault))}")
     if isinstance(fault, QueryError):

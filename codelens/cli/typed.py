@@ -24,7 +24,7 @@ from typer.models import ParamMeta
 
 from codelens.cli.arguments import mark_queries
 from codelens.cli.declare import (
-    ASKING,
+    COMPLETION_VARIABLE,
     OTHER,
     SYMBOLS,
     Command,
@@ -295,7 +295,7 @@ def make_completion_script(shell: str) -> str:
         return SCRIPTS[shell]
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    return f"{get_completion_script(prog_name='codelens', complete_var=ASKING, shell=shell)}\n"
+    return f"{get_completion_script(prog_name='codelens', complete_var=COMPLETION_VARIABLE, shell=shell)}\n"
 
 
 def install_completion(shell: str) -> None:
@@ -309,7 +309,7 @@ def install_completion(shell: str) -> None:
     say(f"installed completion for {shell} in {path}; it takes effect in a new shell")
 
 
-def complete(shell: str, words: Sequence[str], group: LazyGroup) -> int:
+def print_offers(shell: str, words: Sequence[str], group: LazyGroup) -> int:
     """Print the offers for the last of `words`, which is empty if a new word begins; nothing after any error. Returns 0."""
     if shell not in SCRIPTS:
         from typer.completion import completion_init  # type: ignore[attr-defined]

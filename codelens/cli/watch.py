@@ -6,7 +6,7 @@ from types import FrameType
 from codelens.cli.answerer import answer_searches
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, Paths, ProgressFlags
-from codelens.cli.progress import showing_progress
+from codelens.cli.progress import show_progress
 from codelens.cli.streams import inform, say, say_without_prefix
 from codelens.cli.workplace import choose_trees
 from codelens.model.runs import WatchEvent, WatchStep
@@ -61,7 +61,7 @@ def watch(flags: WatchFlags) -> int:
         is_stopped = True
         raise KeyboardInterrupt
 
-    with showing_progress(flags.progress, flags.quiet) as progress:
+    with show_progress(flags.progress, flags.quiet) as progress:
         watch = Watch(place.index_path, roots, place.settings, options, report=report, progress=progress)
         with answer_searches(place.index_path, place.settings):
             before = signal.signal(signal.SIGTERM, stop)

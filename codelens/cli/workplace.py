@@ -87,7 +87,7 @@ OVERRIDING = ("color", "path_style", "memory", "metadata")
 """Flags of commands that read, each of which overrides the setting of the same name."""
 
 
-def find_reading_place(flags: CommonFlags, paths: Sequence[Path] = ()) -> Workplace:
+def find_workplace(flags: CommonFlags, paths: Sequence[Path] = ()) -> Workplace:
     """Find the index that a command reads: --db, else the nearest upwards, else the first path's. Raises NoIndex."""
     overrides = {name: getattr(flags, name, None) for name in OVERRIDING}
     overrides["allow_network"] = getattr(flags, "allow_network", None) or None
@@ -98,7 +98,7 @@ def find_reading_place(flags: CommonFlags, paths: Sequence[Path] = ()) -> Workpl
                 raise UsageError(f"{flag} is about one index", "`codelens cluster index` brings a fleet up to date")
         if not 0 < flags.timeout < 1e6:
             raise UsageError(f"--timeout must be above 0, not {flags.timeout:g}")
-        place = find_fleet_place(flags, overrides)
+        place = find_fleet_workplace(flags, overrides)
         assert place.fleet
         fleet = place.fleet._replace(seconds=flags.timeout, require_complete=flags.require_complete)
         return place._replace(fleet=fleet)
@@ -111,7 +111,7 @@ def find_reading_place(flags: CommonFlags, paths: Sequence[Path] = ()) -> Workpl
     return Workplace(cwd, index, load_settings_at(cwd, index, flags, overrides))
 
 
-def find_fleet_place(flags: CommonFlags, overrides: Mapping[str, Any] | None = None) -> Workplace:
+def find_fleet_workplace(flags: CommonFlags, overrides: Mapping[str, Any] | None = None) -> Workplace:
     """Find the store of a fleet that a flag names, else the one in the settings of the working directory. Memory is off for
     fleets. Raises UsageError."""
     if flags.db is not None:
@@ -196,7 +196,7 @@ def resolve_scope(
     outside all of them, limits nothing when it is the working directory; a PATH that lies outside all roots is a UsageError."""
     if whole and not arguments:
         return Scope()
-    places = [_locate(repositories, cwd / path) for path in arguments] if arguments else [_locate(repositories, cwd)]
+    places = [_find_root_around(repositories, cwd / path) for path in arguments or (cwd,)]
     for path, place in zip(arguments, places, strict=False):
         if place is None:
             hint = f"indexed: {', '.join(r.root for r in repositories)}"
@@ -208,7 +208,7 @@ def resolve_scope(
     return Scope(() if every_name else tuple(sorted(names)), () if everywhere else tuple(below for _, below in located))
 
 
-def _locate(repositories: Sequence[RepositoryInfo], path: Path) -> tuple[tuple[str, ...], str] | None:
+def _find_root_around(repositories: Sequence[RepositoryInfo], path: Path) -> tuple[tuple[str, ...], str] | None:
     """Find the innermost root around a place on disk: (names of its repositories, path below the root); None outside all."""
     real = os.path.realpath(path)
     below_roots = [(r, _find_path_below(real, os.path.realpath(r.root))) for r in repositories]
@@ -299,5 +299,5 @@ def list_symbol_names(db: Path | None, begun: str) -> list[str]:
     """List the symbol names that begin with a text; after `Class.`, its members. Raises NoIndex and other index errors."""
     flags = make_default_flags(CommonFlags)
     flags.db, flags.quiet = db, True
-    with find_reading_place(flags).open() as index:
-        return index.complete_name(begun, MOST_SYMBOLS)
+    with find_workplace(flags).open() as index:
+        return index.names(begun, MOST_SYMBOLS)

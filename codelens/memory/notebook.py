@@ -31,7 +31,7 @@ from codelens.worktree.place import locate_memory
 WIDEST = 64  # Most edges into a unit whose users are part of its digest
 
 
-def compute_digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId, str]:
+def compute_unit_digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId, str]:
     """Compute digests of units: unit → hash (32 hex digits) of its bytes, its neighbours' bytes and the kinds of their
     edges. Guessed edges are left out, because a namesake elsewhere would change them."""
     units_by_id = {unit.id: unit for unit in units}
@@ -72,8 +72,8 @@ SHORTEST_NAME = 3  # Fewest letters of a name by which a diff shows that a place
 class MemoryNotebook:
     """The memory of an open index. `now` is in unix seconds; None means the present time."""
 
-    def __init__(self, store: Store, on: bool, session: str = "", now: int | None = None) -> None:
-        self._store, self._on, self._session = store, on, session
+    def __init__(self, store: Store, is_on: bool, session: str = "", now: int | None = None) -> None:
+        self._store, self._on, self._session = store, is_on, session
         self._now = int(time.time()) if now is None else now
         self.path: Path = locate_memory(store.path)
 
@@ -122,7 +122,7 @@ class MemoryNotebook:
                     memory.set_used(last.number, shown.rank)
         return place
 
-    def record(self, query: str, words: Sequence[str], results: Sequence[tuple[int, UnitRow, int]]) -> None:
+    def record_answer(self, query: str, words: Sequence[str], results: Sequence[tuple[int, UnitRow, int]]) -> None:
         """Record an answer by (rank, unit, line) of its hits. Unused hits of the previous answer are now judged useless."""
         self._require_memory()
         places = tuple(AnsweredPlace(rank, place_of(unit), line) for rank, unit, line in results[:MOST_PLACES])
@@ -207,17 +207,17 @@ class MemoryNotebook:
         with Memory.reading(self.path) as memory:
             return memory.everything()
 
-    def recall(self, target: str | None = None) -> dict[Place, PlaceRecord]:
+    def load_records(self, target: str | None = None) -> dict[Place, PlaceRecord]:
         """Load the records of all places, or of those that a target names: place → its records."""
         with Memory.reading(self.path) as memory:
             recalled = memory.recall({place.path for place in memory.places()})
-        meant = self._find_meant(target, recalled.places) if target is not None else set(recalled.places)
+        meant = self._find_named_places(target, recalled.places) if target is not None else set(recalled.places)
         return {place: recalled.places[place] for place in sorted(meant) if place in recalled.places}
 
     def forget(self, target: str) -> list[Place]:
         """Remove all records about a target. Raises TargetError if nothing is recorded."""
         with Memory.reading(self.path) as memory:
-            places = self._find_meant(target, memory.places())
+            places = self._find_named_places(target, memory.places())
         if not places:
             raise TargetError(f"nothing is recorded about {target}", hint="`codelens memory show` lists what is")
         with Memory.recording(self.path) as memory:
@@ -231,7 +231,7 @@ class MemoryNotebook:
         except OSError as fault:
             raise MemoryFault(f"{self.path} cannot be removed: {fault.strerror}", "remove it yourself") from None
 
-    def _find_meant(self, target: str, among: Iterable[Place]) -> set[Place]:
+    def _find_named_places(self, target: str, among: Iterable[Place]) -> set[Place]:
         """Find the places in `among` that a target names: by their recorded names, else by the index."""
         wanted = target.replace("::", ".").replace("#", ".").removesuffix("()")
         meant = {p for p in among if target in (p.path, f"{p.repository}/{p.path}") or p.format_label() == target}
@@ -270,7 +270,7 @@ class MemoryNotebook:
         """Compute the present digests of places: place → digest; places that are gone are left out."""
         with self._store.reading():
             units = {place: at_place[0] for place, at_place in find_units_at(places, self._store).items()}
-            known = compute_digests(units.values(), self._store, Texts(self._store))
+            known = compute_unit_digests(units.values(), self._store, Texts(self._store))
         return {place: known[unit.id] for place, unit in units.items()}
 
     def _require_memory(self) -> None:

@@ -72,7 +72,7 @@ class AnchorFinder:
         self._store, self._repository = store, repository
         self._texts = Texts(store)
 
-    def find(self, anchor: Anchor) -> AnchorPlace:
+    def find_place(self, anchor: Anchor) -> AnchorPlace:
         """Find the current place of an anchor."""
         document = self._find_document(anchor.path)
         unit = self._find_by_symbol(anchor, document) if anchor.symbol else None
@@ -85,7 +85,7 @@ class AnchorFinder:
         unmoved = not anchor.path or (path == anchor.path and line == anchor.line)
         return AnchorPlace(anchor, AnchorState.HERE if unmoved else AnchorState.MOVED, path, line, symbol)
 
-    def renew(self, place: AnchorPlace) -> Anchor:
+    def renew_anchor(self, place: AnchorPlace) -> Anchor:
         """Make an anchor for the current place; a lost anchor stays unchanged."""
         document = self._find_document(place.path)
         if place.state is AnchorState.LOST or document is None:
@@ -182,7 +182,7 @@ class AnchorFinder:
         around = [u for u in units if u.kind not in CHUNK_KINDS and u.start_line <= line <= u.end_line and not u.local]
         return max(around, key=lambda u: (u.start_line, -u.end_line)).qualified_name if around else ""
 
-    def place(self, text: str, root: Path) -> tuple[Anchor, str]:
+    def make_anchor(self, text: str, root: Path) -> tuple[Anchor, str]:
         """Make the anchor of `path:line`, a path or a symbol: (anchor, remark for the user). Raises TargetError."""
         path, line = split_line_number(text)
         if not line and not is_path(path) and not (root / path).is_file():

@@ -48,7 +48,7 @@ class Anchor:
         """Text for people: 'src/app.py:12', or the symbol's name."""
         return f"{self.path}:{self.line}" if self.line else self.path or self.symbol
 
-    def to_item(self) -> Item:
+    def build_item(self) -> Item:
         """Make the mapping for front matter, with the known fields only."""
         fields = {"path": self.path, "line": self.line, "symbol": self.symbol, "hash": self.digest, "text": self.text}
         return {key: value for key, value in fields.items() if value}

@@ -12,7 +12,7 @@ from typing import Any
 from codelens import __version__
 from codelens.cli.declare import Section, argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
-from codelens.cli.progress import showing_progress
+from codelens.cli.progress import show_progress
 from codelens.cli.streams import inform, say, say_without_prefix, write, write_fields
 from codelens.cli.workplace import find_working_folder, load_settings_at
 from codelens.config import Settings
@@ -79,7 +79,7 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     if min(counts) < 0 or flags.max_files < 1:
         names = "--commits, --docs, --identifiers, --topics and --queries"
         raise UsageError(f"{names} must be at least 0, --max-files at least 1")
-    with explain_failures(flags.repo or cwd, flags.out), showing_progress(flags.progress, flags.quiet) as progress:
+    with explain_failures(flags.repo or cwd, flags.out), show_progress(flags.progress, flags.quiet) as progress:
         made = tasks_of_history.make_tasks(repository, name, cwd / flags.out, wanted, flags.head, progress)
     code = 0 if any(made.tasks.values()) else 1
     if flags.json:
@@ -138,7 +138,7 @@ def tune(flags: TuneFlags) -> int:
     with (
         explain_failures(flags.repo or cwd, Path(tempfile.gettempdir())),
         tempfile.TemporaryDirectory() as folder,
-        showing_progress(flags.progress, flags.quiet) as progress,
+        show_progress(flags.progress, flags.quiet) as progress,
     ):
         tuned = tune_weights(repository, name, flags.head, Path(folder), settings, progress)
     written = place if tuned.has_gained else None

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from codelens.cli.declare import Section, argument, command, make_default_flags, option
 from codelens.cli.flags import ALLOW_NETWORK, OUTPUT, CommonFlags, JsonFlags, ProgressFlags, RankingFlags, ScoreFlags
 from codelens.cli.options import build_search_options
-from codelens.cli.progress import showing_progress
+from codelens.cli.progress import show_progress
 from codelens.cli.streams import inform, wants_color, write, write_record
-from codelens.cli.workplace import Scope, find_reading_place, find_working_folder, load_settings_at
+from codelens.cli.workplace import Scope, find_working_folder, find_workplace, load_settings_at
 from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.ablate import list_ablations
 from codelens.evaluation.metrics import METRICS, compute_metrics, load_ir_measures, same_file, strict
@@ -101,7 +101,7 @@ def prepare_run(flags: EvalFlags) -> PreparedRun:
     if folder is None:
         if flags.suffix:
             raise UsageError("--suffix needs --indexes")
-        place = find_reading_place(flags)
+        place = find_workplace(flags)
         settings = place.settings
         with Index.open(place.index_path, settings) as index:
             batches = batch_one_index(tasks, place.index_path, index.info())
@@ -145,7 +145,7 @@ def measure(flags: EvalFlags) -> int:
         return _measure_ablations(flags, command)
     metrics = choose_metrics(flags.metrics)
     run = prepare_run(flags)
-    with showing_progress(flags.progress, flags.quiet) as progress, open_workers(flags.jobs) as pool:
+    with show_progress(flags.progress, flags.quiet) as progress, open_workers(flags.jobs) as pool:
         results = run_tasks(run.batches, run.setup, pool, progress)
     values = compute_metrics({result.task.key: result.judged for result in results})
     failed = [result for result in results if result.fault]

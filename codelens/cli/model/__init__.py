@@ -20,7 +20,7 @@ from codelens.errors import SettingsError, UsageError
 from codelens.worktree.place import find_git_top
 
 
-def find_trees(paths: Sequence[Path] | None) -> list[Path]:
+def resolve_trees(paths: Sequence[Path] | None) -> list[Path]:
     """Make paths absolute and drop duplicates. Raises UsageError if one is not a directory."""
     cwd = find_working_folder()
     if not paths:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags, Paths, ProgressFlags, Texts
-from codelens.cli.model import describe_model, find_model_file, find_trees
-from codelens.cli.progress import showing_progress, write_json_step
+from codelens.cli.model import describe_model, find_model_file, resolve_trees
+from codelens.cli.progress import show_progress, write_json_step
 from codelens.cli.streams import inform, say, say_without_prefix, write, write_fields
 from codelens.cli.workplace import load_settings_here
 from codelens.config import MODEL_ENDING, find_user_place
@@ -48,7 +48,7 @@ def evaluate(flags: ModelEvalFlags) -> int:
 
     The table shows the mean reciprocal rank of the first ten for words (BM25), vectors, both, and search.
     """
-    trees = find_trees(flags.paths)
+    trees = resolve_trees(flags.paths)
     chosen = load_settings_here(flags).values
     named = [name.strip() for listed in flags.models or () for name in listed.split(",") if name.strip()]
     if flags.models is not None and not named:
@@ -138,7 +138,7 @@ def train(flags: TrainFlags) -> int:
     """
     from codelens.training.finetune import OWN, fine_tune
 
-    trees = find_trees(flags.paths)
+    trees = resolve_trees(flags.paths)
     base = find_model_file(flags.base)
     place = _choose_place(flags, trees)
     steps = OWN.steps if flags.steps is None else flags.steps
@@ -153,7 +153,7 @@ def train(flags: TrainFlags) -> int:
             text = f"step {step.step} of {step.steps}: loss {step.loss:.3f}, validation {step.validation:.3f}"
             inform(flags, text)
 
-    with showing_progress(flags.progress, flags.quiet) as progress:
+    with show_progress(flags.progress, flags.quiet) as progress:
         tuned = fine_tune(base, trees, replace(OWN, steps=steps, seed=flags.seed), report, progress)
     for note in tuned.notes:
         say(f"note: {note}")
