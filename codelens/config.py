@@ -90,12 +90,10 @@ class Settings:
         return self.encoding_threshold if self.detect_encoding else math.inf
 
 
-NOT_FROM_PROJECTS = frozenset(
-    (
-        *("hyperlink_format", "editor_link", "host_link", "allow_network", "memory", "refresh", "requests_per_minute"),
-        *("shard_cache", "store", "trust_indexes"),
-    )
-)
+NOT_FROM_PROJECTS = {
+    *("hyperlink_format", "editor_link", "host_link", "allow_network", "memory", "refresh", "requests_per_minute"),
+    *("shard_cache", "store", "trust_indexes"),
+}
 """Settings that only the user may change: links, which may name a network or start a program; what leaves the machine; what is
 recorded, written or kept; whose indexes and stores are opened. A project may set `model` only to a name in `FOR_PROJECTS`,
 because codelens runs a model, or sends texts to it."""

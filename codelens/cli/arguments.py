@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_args, get_origin
 
 from codelens.cli.declare import MARK, Command, collect_parameters
 from codelens.errors import UsageError
@@ -100,17 +100,18 @@ class _CommandSlots:
         self.options: dict[str, Slot] = {}
         self.positional: list[Slot] = []
         self.parameters = collect_parameters(command.flags)
-        for field, hint in get_type_hints(command.flags).items():
+        for field, parameter in self.parameters.items():
+            hint = parameter.type
             if isinstance(hint, UnionType):  # None stands for an option that is not given
                 (hint,) = (part for part in get_args(hint) if part is not type(None))
             many = get_origin(hint) is list
             convert = CONVERTERS[get_args(hint)[0] if many else hint]
-            for name in self.parameters[field].names:
+            for name in parameter.names:
                 on, _, off = name.partition("/")
                 self.options[on] = Slot(field, convert, many)
                 if off:
                     self.options[off] = Slot(field, None, many, flag=False)
-            if not self.parameters[field].names:
+            if not parameter.names:
                 self.positional.append(Slot(field, convert, many))
 
     def mark_queries(self, arguments: Sequence[str]) -> Iterator[str]:

@@ -43,6 +43,7 @@ class Parameter(NamedTuple):
     most: float | None = None
     is_required: bool = False
     is_hidden: bool = False
+    type: Any = None  # Type of its field, once it is collected
 
     @property
     def spelling(self) -> str:
@@ -119,11 +120,12 @@ def required_argument(metavar: str, help: str, **more: Any) -> Any:
 
 
 def collect_parameters(flags: type[Any]) -> dict[str, Parameter]:
-    """Collect the declarations of a class of flags by field. A flag that is not given is False."""
+    """Collect the declarations of a class of flags by field, with its type. A flag that is not given is False."""
     parameters: dict[str, Parameter] = {}
     for name, hint in get_type_hints(flags).items():
         declared: Parameter = getattr(flags, name)
-        parameters[name] = declared._replace(default=bool(declared.default)) if hint is bool else declared
+        default = bool(declared.default) if hint is bool else declared.default
+        parameters[name] = declared._replace(type=hint, default=default)
     return parameters
 
 

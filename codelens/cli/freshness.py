@@ -18,8 +18,7 @@ from codelens.model.code import IndexInfo, SeenFile, TreeState
 from codelens.text.counts import quantity
 from codelens.worktree.place import find_git_top, is_home, prepare_index_folder
 
-FIRST_SECONDS = 10.0  # Seconds to build an index; if it takes longer, the user is asked first
-BYTES_A_SECOND = 600_000  # Bytes of source that are indexed per second on a common machine
+LARGE_BYTES = 6_000_000  # Bytes of source that take some ten seconds to index, so that the user is asked first
 AUTO_SECONDS = 1.0  # Seconds of the longest update that runs by itself with `refresh = "auto"`
 MOST_NAMED = 3  # Most changed files that the warning names
 
@@ -56,9 +55,9 @@ def refresh_index(place: Workplace, progress: str, quiet: bool) -> None:
 
 
 def build_first_index(flags: SearchFlags) -> bool:
-    """Index the tree for a user at a terminal who searches without an index. Asks first if that takes FIRST_SECONDS or
-    more, or if the tree is not in a git repository. Returns False if nobody can be asked, the user declines, or the
-    tree belongs to another user."""
+    """Index the tree for a user at a terminal who searches without an index. Asks first if the tree
+    has LARGE_BYTES or more, or is not in a git repository. Returns False if nobody can be asked, the user declines, or
+    the tree belongs to another user."""
     at_terminal = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     if not at_terminal or flags.db or flags.quiet or flags.json or flags.jsonl:
         return False
@@ -68,9 +67,8 @@ def build_first_index(flags: SearchFlags) -> bool:
     index, root = trees.place.index_path, trees.roots[0]
     if is_home(root) or (hasattr(os, "getuid") and root.stat().st_uid != os.getuid()):
         return False
-    most = FIRST_SECONDS * BYTES_A_SECOND
     sizes = accumulate(e.stamp.size for _, e in plan(index, trees.roots, trees.settings_of) if isinstance(e, SeenFile))
-    large = any(size >= most for size in sizes)
+    large = any(size >= LARGE_BYTES for size in sizes)
     say(f"there is not yet an index of {root}" + ", which is large" * large)
     if (large or find_git_top(root) is None) and not user_agrees("index it now?", f"index {root}"):
         return False

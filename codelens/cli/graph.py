@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from codelens.cli.declare import CommandGroup, argument, command, option
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags, Paths, Texts
 from codelens.cli.freshness import open_current_index
-from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, parse_kinds, read_file_selection
+from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, parse_kinds, select_files
 from codelens.cli.streams import inform, read_input, write, write_answer, write_json
 from codelens.cli.workplace import find_workplace
 from codelens.errors import UsageError
@@ -33,7 +33,7 @@ def export(flags: ExportFlags) -> int:
     Nodes are ordered by content and numbered from 0, so that equal contents give equal bytes.
     """
     with open_current_index(flags) as (place, index):
-        where = read_file_selection(flags, place, index, flags.paths or ())
+        where = select_files(flags, place, index, flags.paths or ())
         options = RelationOptions(parse_kinds(flags.kinds or ""), flags.min_confidence, where=where)
         if where is not None and not index.files(where):
             return 1

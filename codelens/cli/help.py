@@ -49,12 +49,8 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Start here": {"index": "index:index", "search": "search:search", "why": "why:why"},
     "Read code": {n: f"relations:{n}" for n in ("symbols", "refs", "callers", "callees", "path", "impact", "hierarchy")}
     | {"map": "relations:show_map", "files": "search:search_files"},
-    "Context and agents": {
-        "context": "context:context",
-        "test-scope": "relations:test_scope",
-        "mcp": "stdio:mcp",
-        "install": "install:install",
-    },
+    "Context and agents": {"context": "context:context", "test-scope": "relations:test_scope"}
+    | {"mcp": "stdio:mcp", "install": "install:install"},
     "Many repositories": {"cluster": "cluster:cluster"},
     "Keep it fresh": {**{name: f"{name}:{name}" for name in ("status", "watch", "hooks", "serve")}, "lsp": "stdio:lsp"},
     "Your notes and results": {"note": "note:note", "memory": "memory:memory"},

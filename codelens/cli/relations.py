@@ -115,7 +115,7 @@ def show_map(flags: MapFlags) -> int:
 
     find_only_flag(flags, OUTPUT_FORMS)
     with open_current_index(flags) as (place, index):
-        where = read_file_selection(flags, place, index, ())
+        where = select_files(flags, place, index, ())
         focus = None
         if flags.paths:
             scope = resolve_scope(index.info().repositories, place.cwd, flags.paths)
@@ -244,7 +244,7 @@ def _answer_question(question: str, flags: GraphFlags, *targets: str) -> int:
             kinds=parse_kinds(flags.kinds or ""),
             min_confidence=0.0 if getattr(flags, "by_name", False) else flags.min_confidence,
             limit=flags.limit,
-            where=read_file_selection(flags, place, index, getattr(flags, "paths", None) or ()),
+            where=select_files(flags, place, index, getattr(flags, "paths", None) or ()),
             **{name: getattr(flags, name) for name in OPTIONAL if hasattr(flags, name)},
         )
         meant = [locate_target(target, place, index) for target in targets]
@@ -294,9 +294,7 @@ def parse_kinds(text: str) -> tuple[str, ...]:
     return named
 
 
-def read_file_selection(
-    flags: FileFlags, place: Workplace, index: Index, below: Sequence[Path]
-) -> SearchOptions | None:
+def select_files(flags: FileFlags, place: Workplace, index: Index, below: Sequence[Path]) -> SearchOptions | None:
     """Read which files -t, -T, -g and PATH select; None, for the whole index, if none of them is given."""
     if not (below or flags.languages or flags.languages_not or flags.globs):
         return None

@@ -40,7 +40,6 @@ FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "forma
 OPTIONS = {"files": "-l", "files_without": "-L", "count": "-c"}
 ON_SCREEN, WEAK_ON_SCREEN = 10, 3  # Default number of hits on a terminal, for a usual and for a weak answer
 ABOUT_FILES = ("files", "files_without", "count")  # Formats without hits that could be opened or judged by number
-JSON_FORMATS = ("json", "jsonl", "sarif")
 LINE_FORMATS = ("text", "vimgrep", *ABOUT_FILES)  # Formats that show lines without their units
 
 
@@ -80,7 +79,7 @@ def search(flags: SearchFlags) -> int:
             return _list_files(index, options, flags, place)
         lines, screen = wants_lines(flags, query), chosen == "text" and flags.heading is not False
         screen = screen and bool(flags.heading or is_for_people(flags))  # Hits are printed below headings
-        options = replace(options, **_choose_display_options(flags, place, query, lines, screen))
+        options = replace(options, **_choose_extent(flags, place, query, lines, screen))
         output = build_output_options(flags, place, index, options)
         if lines and chosen in LINE_FORMATS and flags.open is None:
             code = search_lines(flags, index, query, options, output)
@@ -134,9 +133,7 @@ def _find_place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
     return place
 
 
-def _choose_display_options(
-    flags: SearchFlags, place: Workplace, query: Query, lines: bool, screen: bool
-) -> dict[str, Any]:
+def _choose_extent(flags: SearchFlags, place: Workplace, query: Query, lines: bool, screen: bool) -> dict[str, Any]:
     """Choose the search options that decide how much of an answer is shown."""
     both = flags.context if flags.context is not None else place.settings.context_lines
     values: dict[str, Any] = {
@@ -295,7 +292,7 @@ def _render_result(
 
 
 def _write_texts(texts: Iterator[str], form: str, flags: SearchFlags) -> None:
-    if not flags.quiet and form in JSON_FORMATS:
+    if not flags.quiet and form in ("json", "jsonl", "sarif"):
         write_json(texts)
     elif not flags.quiet:
         write(texts, styled=form == "screen", paged=not flags.no_pager)
@@ -308,9 +305,6 @@ def _record_answer(index: Index, result: SearchResult, words: str) -> None:
     record_answer(index, result.query, hits, result.options.now, result.notices, words)
 
 
-_MARKS = {NOTHING_ASKED: "error", WEAK: "weak"}
-
-
 def _print_remarks(query: Query, result: SearchResult, flags: SearchFlags, screen: bool) -> None:
     """Print to stderr what a reader of the hits should know: notices, changed files, how many were left out."""
     if flags.quiet:
@@ -320,7 +314,8 @@ def _print_remarks(query: Query, result: SearchResult, flags: SearchFlags, scree
     for notice in result.notices:
         if screen and result.hits and notice.code == WEAK:
             continue  # printed above the hits
-        say(f"{_MARKS.get(notice.code, 'note')}: {notice.text}")
+        kind = {NOTHING_ASKED: "error", WEAK: "weak"}.get(notice.code, "note")
+        say(f"{kind}: {notice.text}")
     old = [hit for hit in result.hits if hit.freshness is not Freshness.FRESH]
     if old and not is_behind(result.index):
         say(f"warning: {len(old)} of {quantity(len(result.hits), 'hit')} in files that changed since they were indexed")
@@ -340,9 +335,7 @@ class FilesFlags(SearchFlags):
     files_only: bool = option("--files-only", "The default", default=True, is_hidden=True)
 
 
-FILES_BRIEF = tuple(name for name in BRIEF if name not in ("only_matching", "invert"))
-
-
+FILES_BRIEF = {*BRIEF} - {"only_matching", "invert"}
 _GLOB = re.compile(r"(?=.*[*?])[^\s/:\"'()][^\s:\"'()]*")
 
 

@@ -15,7 +15,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast, get_type_hints
+from typing import Any, cast
 
 import typer
 from typer._click.globals import get_current_context
@@ -64,23 +64,17 @@ def make_typer_command(declared: Command | CommandGroup) -> SectionedCommand | L
 
 
 def _make_parameters(flags: type[Any]) -> list[Any]:
-    hints = get_type_hints(flags)
-    return [_make_parameter(name, hints[name], declared) for name, declared in collect_parameters(flags).items()]
+    return [_make_parameter(name, declared) for name, declared in collect_parameters(flags).items()]
 
 
-def _make_parameter(name: str, hint: Any, declared: Parameter, **more: Any) -> Any:
-    settings: dict[str, Any] = {
-        "help": declared.help,
-        "metavar": declared.metavar,
-        "hidden": declared.is_hidden,
-        **more,
-    }
-    settings |= {"show_default": False, "autocompletion": _make_offer(declared), "path_type": Path}
+def _make_parameter(name: str, declared: Parameter, **more: Any) -> Any:
+    settings: dict[str, Any] = {"help": declared.help, "metavar": declared.metavar, "hidden": declared.is_hidden}
+    settings |= {"show_default": False, "autocompletion": _make_offer(declared), "path_type": Path, **more}
     if declared.names:
         info = typer.Option(declared.default, *declared.names, rich_help_panel=declared.section, **settings)
     else:
         info = typer.Argument(declared.default, **settings)
-    return typer.main.get_click_param(ParamMeta(name=name, default=info, annotation=hint))[0]
+    return typer.main.get_click_param(ParamMeta(name=name, default=info, annotation=declared.type))[0]
 
 
 def _bind_flags(command: Command, values: Mapping[str, Any]) -> Callable[[], int]:
@@ -221,19 +215,17 @@ def build_root_group(places: Mapping[str, Mapping[str, str]]) -> LazyGroup:
 
         return act_and_exit
 
-    version = option("-V --version", "Print the versions of codelens and its parts")
-    installing = option(
-        "--install-completion SHELL", "Install tab completion for bash, zsh, fish or powershell", values=SHELLS
-    )
-    showing = option("--show-completion SHELL", "Print the completion script of a shell", values=SHELLS)
+    about_shell: dict[str, Any] = {"values": SHELLS, "type": str | None}
+    version = option("-V --version", "Print the versions of codelens and its parts", type=bool)
+    help_of_install = "Install tab completion for bash, zsh, fish or powershell"
+    installing = option("--install-completion SHELL", help_of_install, **about_shell)
+    showing = option("--show-completion SHELL", "Print the completion script of a shell", **about_shell)
     params = [
-        _make_parameter(
-            name, hint, declared, callback=make_callback(act), is_eager=True
-        )  # runs as soon as it is parsed
-        for name, hint, act, declared in (
-            ("version", bool, lambda _: import_object("codelens.cli.doctor:print_versions")(), version),
-            ("install_completion", str | None, install_completion, installing),
-            ("show_completion", str | None, lambda shell: write([make_completion_script(shell)]), showing),
+        _make_parameter(name, declared, callback=make_callback(act), is_eager=True)  # runs as soon as it is parsed
+        for name, declared, act in (
+            ("version", version, lambda _: import_object("codelens.cli.doctor:print_versions")()),
+            ("install_completion", installing, install_completion),
+            ("show_completion", showing, lambda shell: write([make_completion_script(shell)])),
         )
     ]
     epilog = "See also `codelens help exit-codes` and `codelens help query`."

@@ -1,7 +1,7 @@
 """Asks a running `codelens watch` or `codelens serve` for an answer: it has already opened the index and started Python.
 
     client → answerer    version, arguments, folder, environment, and what the standard streams are
-    answerer → client    a byte at once, and one more each time that it has gone on computing
+    answerer → client    a byte at once, then one more from time to time as long as it computes
     answerer → client    once the command has ended, the exit code and all of its output
 
 Nothing is written before the whole answer has arrived. So if the answerer refuses, ends or is silent for PATIENCE, the

@@ -160,12 +160,8 @@ def _check_file(key: str, value: Any, source: str) -> None:
     from codelens.search.lexicon import load_aliases
     from codelens.search.profiles import load_all_profiles
 
-    readers: Mapping[str, Callable[[str], object]] = {
-        "aliases": load_aliases,
-        "classes": load_user_classes,
-        "metadata": load_metadata,
-        "weights": load_all_profiles,
-    }
+    readers: dict[str, Callable[[str], object]] = {"aliases": load_aliases, "classes": load_user_classes}
+    readers |= {"metadata": load_metadata, "weights": load_all_profiles}
     try:
         readers[key](value)
     except SettingsError as fault:

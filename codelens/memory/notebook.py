@@ -4,8 +4,7 @@ Recording needs the setting `memory`; reading and forgetting always work. The in
 for writing, so that a write holds its lock for milliseconds.
 
 A judgement is stored with a digest of the unit and its direct neighbours in the graph, and is valid for this digest only: if
-the unit, its users or what it uses change, the judgement no longer counts. `knowing` hashes the whole package instead;
-with neighbours only, a change elsewhere in the folder does not matter.
+the unit, its users or what it uses change, the judgement no longer counts. A change elsewhere in the package does not matter.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ from codelens.model.fast_dataclass import replace
 if TYPE_CHECKING:
     from codelens.training.finetune import FineTuned, TrainingStep
 
-Figures = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
-"""Tree → model → way of ranking → the reciprocal rank of each question's answer."""
+TreeFigures = Mapping[str, Mapping[str, Sequence[float]]]  # Model → way of ranking → reciprocal ranks of the answers
+Figures = Mapping[str, TreeFigures]  # By tree
 LONGEST_NAME = 60
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
@@ -84,10 +84,8 @@ def evaluate(flags: ModelEvalFlags) -> int:
     return 0 if questions else 1
 
 
-def _measure_tree(
-    flags: ModelEvalFlags, tree: Path, models: Sequence[str], folder: Path
-) -> dict[str, dict[str, list[float]]]:
-    """Measure the models on a tree: model → way of ranking → the reciprocal rank of each answer."""
+def _measure_tree(flags: ModelEvalFlags, tree: Path, models: Sequence[str], folder: Path) -> TreeFigures:
+    """Measure the models on a tree, by questions that its documentation answers."""
     from codelens.config import Settings
     from codelens.evaluation.docstrings import ask_questions, write_code_without_documentation
     from codelens.index import Index
