@@ -1,7 +1,5 @@
 """codelens graph: export the symbol graph for other programs, and import traces of executed code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
 

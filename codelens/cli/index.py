@@ -58,7 +58,6 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
     no_ignore: bool = WALK("--no-ignore", "Do not apply ignore files")
     dry_run: bool = WALK("--dry-run", "List what would be indexed and skipped; write nothing")
     explain_path: str | None = WALK("--explain-path PATH", "Show which rule includes or skips this file; write nothing")
-
     remove: bool = REMOVAL("--remove", "Remove the index; your files stay")
     yes: bool = REMOVAL("-y --yes", "Do not ask before removing it")
     clear_cache: bool = REMOVAL("--clear-cache", "Remove the cached context packs and vectors of all indexes")

@@ -1,7 +1,5 @@
 """Shows the progress of an index run on stderr: a bar on a terminal if the work takes a while, or JSON lines for programs."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """Commands on a file's symbols and the symbol graph: symbols, map, refs, callers and the like, test-scope."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 class ServeFlags(CommonFlags):
     store: str | None = STORE
     scheduler: str | None = SCHEDULER
-
     host: str = option("--host HOST", "The address to listen on [default: 127.0.0.1]", default="127.0.0.1")
     port: int = option("--port N", "The port; 0 takes a free one [default: 8640]", default=8640, least=0, most=65535)
     require_key: bool = option("--require-key", "Require a key on loopback, too")

@@ -323,7 +323,7 @@ def test_sessions_do_not_settle_each_others_answers(index: Index) -> None:
     assert last is not None and last.query == QUERY
     assert a.record_use(["ledger.py:8"]) == [POST]
     index.record_answer("other", [], session="b", now=NOW)
-    assert not any(False in [f.useful for f in known.feedback] for known in a.recall().values())
+    assert not any(False in [f.useful for f in known.feedback] for known in a.load_records().values())
 
 
 def test_the_same_memory_and_present_give_the_same_bytes(index: Index) -> None:

@@ -1,7 +1,5 @@
 """codelens eval make-tasks and eval tune: make tasks from a repository's history, and learn weights from them."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterator

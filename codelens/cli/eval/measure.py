@@ -1,7 +1,5 @@
 """codelens eval TASKS...: measure the ranking by tasks, once or in variants, or compare two saved runs."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
