@@ -206,7 +206,7 @@ class _CommandSlots:
         return slot, slot.convert(value)
 
 
-def _convert_path(text: str) -> Path:
+def _parse_path(text: str) -> Path:
     """Convert text to a path. Raises NotWellFormed if it may not be read."""
     if not text or "\0" in text or (os.access(text, os.F_OK) and not os.access(text, os.R_OK)):
         raise NotWellFormed
@@ -218,7 +218,7 @@ CONVERTERS: Mapping[Any, Callable[[str], Any] | None] = {
     str: str,
     int: int,
     float: float,
-    Path: _convert_path,
+    Path: _parse_path,
 }
 
 

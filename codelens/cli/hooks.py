@@ -23,10 +23,8 @@ def install_hooks(flags: HookInstallFlags) -> int:
     cwd = find_working_folder()
     hooks, index = find_hooks(cwd), resolve_named_index(flags)
     if hooks.is_shared and not flags.shared:
-        raise UsageError(
-            f"core.hooksPath leads to {hooks.folder}, which may serve other repositories too",
-            "--shared installs them there; they do nothing in a repository without an index",
-        )
+        hint = "--shared installs them there; they do nothing in a repository without an index"
+        raise UsageError(f"core.hooksPath leads to {hooks.folder}, which may serve other repositories too", hint)
     install(hooks.folder, [*build_codelens_command(), "hooks", "run", *(["--db", str(index)] if index else [])])
     if not flags.quiet:
         say(f"{', '.join(NAMES)} installed in {hooks.folder}")

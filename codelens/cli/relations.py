@@ -59,13 +59,7 @@ class SymbolsFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0 symbols, 1 none, 2 not indexed, 3 no index.")
 def symbols(flags: SymbolsFlags) -> int:
     """List the symbols of a file."""
-    from codelens.render.outline import (
-        build_outline_record,
-        format_ctags,
-        format_outline,
-        format_outline_with_changes,
-        select_symbols,
-    )
+    from codelens.render import outline
     from codelens.worktree.files import escape_path
 
     find_only_flag(flags, ("changes", "ctags"))
@@ -76,15 +70,15 @@ def symbols(flags: SymbolsFlags) -> int:
             path = scope.paths[0] if scope.paths and (place.cwd / flags.file).exists() else path
         path = escape_path(path)
         units = index.symbols(path)
-        last = index.find_last_changes(units) if flags.changes else None
-    exit_code = 0 if select_symbols(units) else 1
+        last = index.last_changes(units) if flags.changes else None
+    exit_code = 0 if outline.select_symbols(units) else 1
 
     def format_lines() -> Iterator[str]:
         if last is not None:
-            return format_outline_with_changes(units, last)
-        return format_ctags(units, str(flags.file)) if flags.ctags else format_outline(units)
+            return outline.format_outline_with_changes(units, last)
+        return outline.format_ctags(units, str(flags.file)) if flags.ctags else outline.format_outline(units)
 
-    write_answer(flags, lambda: build_outline_record(path, units, exit_code, last), format_lines)
+    write_answer(flags, lambda: outline.build_outline_record(path, units, exit_code, last), format_lines)
     return exit_code
 
 

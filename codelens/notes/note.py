@@ -154,10 +154,8 @@ def classify_path(path: str) -> str:
 def read_note(text: str, path: str) -> Note:
     """Read a note, task or skill; `classify_path` tells which paths are one."""
     front = read_front_matter(text)
-    faults = [
-        *front.faults,
-        *(f"line {n}: the value of `{key}` is not read" for key, n in front.unread.items() if key in FIELDS),
-    ]
+    unread = (f"line {n}: the value of `{key}` is not read" for key, n in front.unread.items() if key in FIELDS)
+    faults = [*front.faults, *unread]
     kind, given = classify_path(path), front.text("kind")
     if kind != "skill" and given in KINDS:
         kind = given
