@@ -75,17 +75,21 @@ def read_arguments(command: Command, arguments: Sequence[str]) -> dict[str, Any]
     """Read the arguments: field of the command's flags → value. If it takes a query, raises UsageError for other tools' options."""
     slots = _CommandSlots(command)
     values = {field: parameter.default for field, parameter in slots.parameters.items()}
-    lists: dict[str, list[Any]] = {}
+    texts: dict[str, list[tuple[Slot, str | None]]] = {}  # Field → its texts in order; None for a flag
     marked = list(slots.mark_queries(arguments))
     try:
-        for slot, value in slots.read_values(iter(marked)):
-            if slot.many:
-                lists.setdefault(slot.field, []).append(value)
-            else:
-                values[slot.field] = value
+        for slot, text in slots.read_texts(iter(marked)):
+            texts.setdefault(slot.field, []).append((slot, text))
+        for field, taken in texts.items():
+            many = taken[0][0].many
+            converted = [
+                slot.convert(text) if slot.convert and text is not None else slot.flag
+                for slot, text in (taken if many else taken[-1:])
+            ]
+            values[field] = converted if many else converted[0]
     except (NotWellFormed, ValueError):
         return None
-    return values | lists
+    return values
 
 
 def mark_queries(command: Command, arguments: Sequence[str]) -> list[str]:
@@ -169,8 +173,8 @@ class _CommandSlots:
         self._refuse_foreign(foreign)
         return True, False
 
-    def read_values(self, arguments: Iterator[str]) -> Iterator[tuple[Slot, Any]]:
-        """Yield each option or positional argument with its value. Raises NotWellFormed and ValueError."""
+    def read_texts(self, arguments: Iterator[str]) -> Iterator[tuple[Slot, str | None]]:
+        """Yield each option or positional argument with its text. Raises NotWellFormed."""
         positional: list[str] = []
         for argument in arguments:
             if argument == "--":
@@ -189,21 +193,19 @@ class _CommandSlots:
                 positional.append(argument)
         for slot in self.positional:
             count = len(positional) if slot.many else 1
-            yield from ((slot, slot.convert(text)) for text in positional[:count] if slot.convert)
+            yield from ((slot, text) for text in positional[:count])
             del positional[:count]
         if positional:
             raise NotWellFormed
 
-    def _read_option(self, name: str, value: str | None, rest: Iterator[str]) -> tuple[Slot, Any]:
-        """Convert the value attached to an option, else the next argument."""
+    def _read_option(self, name: str, value: str | None, rest: Iterator[str]) -> tuple[Slot, str | None]:
+        """Pair an option with the value attached to it, else with the next argument."""
         slot = self.options.get(name)
         if slot is None or (slot.convert is None and value is not None):
             raise NotWellFormed
-        if slot.convert is None:
-            return slot, slot.flag
-        if value is None and (value := next(rest, None)) is None:
+        if slot.convert and value is None and (value := next(rest, None)) is None:
             raise NotWellFormed
-        return slot, slot.convert(value)
+        return slot, value
 
 
 def _parse_path(text: str) -> Path:
