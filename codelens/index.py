@@ -314,7 +314,7 @@ class Index:
 
         `words` is the part of the query whose words may be learned; None means the whole query.
         """
-        self.notebook(session, now).record_answer(
+        self.open_notebook(session, now).record_answer(
             query, select_learnable_words(query if words is None else words), shown
         )
 

@@ -36,7 +36,7 @@ class NoteTree(NamedTuple):
         if self.place is None:
             yield None
         else:
-            with self.place.open() as index, index.anchors(self.root) as finder:
+            with self.place.open() as index, index.open_anchors(self.root) as finder:
                 yield finder
 
 

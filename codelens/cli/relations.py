@@ -70,7 +70,7 @@ def symbols(flags: SymbolsFlags) -> int:
             path = scope.paths[0] if scope.paths and (place.cwd / flags.file).exists() else path
         path = escape_path(path)
         units = index.symbols(path)
-        last = index.last_changes(units) if flags.changes else None
+        last = index.find_last_changes(units) if flags.changes else None
     exit_code = 0 if outline.select_symbols(units) else 1
 
     def format_lines() -> Iterator[str]:

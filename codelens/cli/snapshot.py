@@ -137,7 +137,7 @@ def list_snapshots(flags: ListFlags) -> int:
     from codelens.render.reports import build_log_record, format_log
 
     with find_workplace(flags).open() as index:
-        log = index.snapshots()
+        log = index.list_snapshots()
     exit_code = 0 if log else 1
     write_answer(flags, lambda: build_log_record(log, exit_code), lambda: format_log(log))
     return exit_code

@@ -26,7 +26,7 @@ def status(flags: StatusFlags) -> int:
         if flags.quiet:
             return exit_code
         if flags.json:
-            skipped = index.skipped() if flags.skipped else None
+            skipped = index.list_skips() if flags.skipped else None
             write_record(build_status_record(place.add_notices(report), exit_code, skipped))
         elif flags.skipped:
             write(format_skipped(index.list_skips(), len(report.repositories) > 1))

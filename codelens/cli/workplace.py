@@ -296,4 +296,4 @@ def list_symbol_names(db: Path | None, begun: str) -> list[str]:
     flags = make_default_flags(CommonFlags)
     flags.db, flags.quiet = db, True
     with find_workplace(flags).open() as index:
-        return index.names(begun, MOST_SYMBOLS)
+        return index.complete_name(begun, MOST_SYMBOLS)

@@ -124,7 +124,7 @@ class MemoryNotebook:
     def record_answer(self, query: str, words: Sequence[str], results: Sequence[tuple[int, UnitRow, int]]) -> None:
         """Record an answer by (rank, unit, line) of its hits. Unused hits of the previous answer are now judged useless."""
         self._require_memory()
-        places = tuple(AnsweredPlace(rank, place_of(unit), line) for rank, unit, line in results[:MOST_PLACES])
+        places = tuple(AnsweredPlace(rank, make_place(unit), line) for rank, unit, line in results[:MOST_PLACES])
         with Memory.reading(self.path) as reader:
             answers = reader.find_unsettled(self._session)
         unused = [  # Without a recorded use no place counts as unused: perhaps uses are not reported

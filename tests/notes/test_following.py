@@ -55,14 +55,14 @@ def indexed(tree: Tree) -> Iterator[Index]:
 
 
 def made(tree: Tree, said: str) -> Anchor:
-    with Index.open(tree.db) as index, index.anchors(tree.root) as finder:
+    with Index.open(tree.db) as index, index.open_anchors(tree.root) as finder:
         anchor, remark = finder.make_anchor(said, tree.root)
     assert remark == ""
     return anchor
 
 
 def now(tree: Tree, anchor: Anchor) -> AnchorPlace:
-    with indexed(tree) as index, index.anchors(tree.root) as finder:
+    with indexed(tree) as index, index.open_anchors(tree.root) as finder:
         return finder.find_place(anchor)
 
 
@@ -183,7 +183,7 @@ def test_places_written_by_hand_are_found(tree: Tree) -> None:
 def test_renewing_keeps_what_is_lost(tree: Tree) -> None:
     here, gone = made(tree, "listen"), Anchor("src/gone.py", 3, "gone", "0" * 16, "def gone():")
     tree.write({"src/net.py": "# up\n" + NET})
-    with indexed(tree) as index, index.anchors(tree.root) as finder:
+    with indexed(tree) as index, index.open_anchors(tree.root) as finder:
         assert [finder.renew_anchor(finder.find_place(anchor)) for anchor in (here, gone)] == [
             Anchor(here.path, here.line + 1, "listen", here.digest, here.text),
             gone,
@@ -192,7 +192,7 @@ def test_renewing_keeps_what_is_lost(tree: Tree) -> None:
 
 @pytest.mark.parametrize("said", ["../x.py:1", "/etc/passwd:1", "src/none.py:1", "src/net.py:99", "nobody_knows"])
 def test_an_unknown_place_is_refused(tree: Tree, said: str) -> None:
-    with Index.open(tree.db) as index, index.anchors(tree.root) as finder, pytest.raises(TargetError):
+    with Index.open(tree.db) as index, index.open_anchors(tree.root) as finder, pytest.raises(TargetError):
         finder.make_anchor(said, tree.root)
 
 
@@ -200,13 +200,13 @@ def test_a_link_out_of_the_tree_is_refused(tree: Tree, tmp_path: Path) -> None:
     (tmp_path / "secret.py").write_text("x = 1\n")
     (tree.root / "src/leak.py").symlink_to(tmp_path / "secret.py")
     refused = pytest.raises(TargetError, match="no such file")
-    with Index.open(tree.db) as index, index.anchors(tree.root) as finder, refused:
+    with Index.open(tree.db) as index, index.open_anchors(tree.root) as finder, refused:
         finder.make_anchor("src/leak.py:1", tree.root)
 
 
 def test_a_changed_file_is_kept_by_its_lines(tree: Tree) -> None:
     tree.write({"src/net.py": "# up\n" + NET})
-    with Index.open(tree.db) as index, index.anchors(tree.root) as finder:
+    with Index.open(tree.db) as index, index.open_anchors(tree.root) as finder:
         anchor, remark = finder.make_anchor("src/net.py:8", tree.root)
     assert (anchor.line, anchor.symbol, anchor.text) == (8, "", "def connect(self, host):")
     assert "src/net.py changed since it was indexed" in remark

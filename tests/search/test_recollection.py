@@ -309,7 +309,7 @@ def test_unused_hits_of_an_answer_with_used_ones_are_judged_useless(index: Index
     ]
     index.record_answer(QUERY, [], now=NOW)
     judged = {place: [one.useful for one in known.feedback] for place, known in notebook.load_records().items()}
-    assert judged == {place_of(unit): [place_of(unit) == POST] for _, unit, _ in shown}
+    assert judged == {make_place(unit): [make_place(unit) == POST] for _, unit, _ in shown}
     index.record_answer(QUERY, [], now=NOW)
     assert {place: len(known.feedback) for place, known in notebook.load_records().items()} == dict.fromkeys(judged, 1)
 
@@ -373,7 +373,7 @@ def test_forgetting_by_what_the_index_no_longer_has(tree: Tree) -> None:
     with tree.index() as index:
         notebook = index.open_notebook(now=NOW)
         assert notebook.forget("beat_slowly") == [DRUMS]
-        assert list(notebook.load_records()) == [find_file(POST)]
+        assert list(notebook.load_records()) == [make_file_place(POST)]
 
 
 def test_options_name_no_memory_by_themselves() -> None:

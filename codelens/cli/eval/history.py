@@ -16,11 +16,10 @@ from codelens.cli.workplace import find_working_folder, load_settings_at
 from codelens.config import Settings
 from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation import make_tasks as tasks_of_history
-from codelens.evaluation.compare import PLACES, Comparison
 from codelens.evaluation.fitting import require_scipy
 from codelens.evaluation.make_tasks import choose_name, find_repository, format_summary
 from codelens.evaluation.metrics import load_ir_measures
-from codelens.evaluation.report import PLACES
+from codelens.evaluation.report import PLACES, Comparison
 from codelens.evaluation.tune import (
     ALL,
     DECIDES,

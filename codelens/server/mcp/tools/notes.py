@@ -41,10 +41,9 @@ def answer_notes(call: ToolCall) -> ToolAnswer:
     notes = list[LinkedNote]()
     for repository in call.info.repositories:
         root = Path(repository.root)
-        with call.index.anchors(root) as finder:
-            for file in NoteFolder(root).read_notes() if root.is_dir() else ():
-                places = tuple(finder.find_place(link) for link in file.note.links)
-                notes.append(LinkedNote(file, repository.name, places))
+        with call.index.open_anchors(root) as finder:
+            files = NoteFolder(root).read_notes() if root.is_dir() else ()
+            notes += [LinkedNote(f, repository.name, tuple(map(finder.find_place, f.note.links))) for f in files]
     if "id" in call.arguments:
         return _answer_one_note(notes, call)
     wanted = [note for note in notes if note.is_wanted(call)]
