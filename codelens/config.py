@@ -25,8 +25,7 @@ from codelens.text.notation import parse_toml
 class Settings:
     """All settings with their defaults, and the reasons for these."""
 
-    max_file_size: int = 2_000_000
-    """Bytes; larger files are skipped. Zoekt's limit is 2 MB too: larger files are data, not source."""
+    max_file_size: int = 2_000_000  # Bytes; larger files, which are data and not source, are skipped (Zoekt's limit)
     max_precise_size: int = 200_000_000
     """Bytes; a larger SCIP index is not read. Django's (55 MB) takes 6 CPU seconds, and memory for itself and its largest file."""
     hidden: bool = False  # Index files whose name starts with a dot
@@ -48,13 +47,13 @@ class Settings:
     commit_bytes: int = 16_000_000
     """Source bytes per committed batch of a first build: a kill loses some seconds of work, and the log stays small."""
     limit: int = 20  # Hits shown (the marketplace's default)
-    context_lines: int = 0
-    """Lines before and after a hit, unless a flag sets them; 0 shows the most relevant lines instead."""
+    context_lines: int = 0  # Lines before and after a hit, unless a flag sets them; 0: the most relevant lines
     profile: str = "codelens"  # Named set of weights in weights.toml
     mode: str = "hybrid"  # Named set of channels; CHOICES lists them
     color: str = "auto"  # auto, always or never; auto asks the terminal and NO_COLOR
-    path_style: str = "cwd"
-    """How text shows paths: relative to the working directory, to the repository's root, or absolute."""
+    path_style: str = (
+        "cwd"  # Paths in text are relative to the working directory, to the repository's root, or absolute
+    )
     refresh: str = "never"
     """never, or auto: before it answers, a command updates the index if files have changed and that takes less than a second."""
     query_seconds: float = 2.0
@@ -62,19 +61,14 @@ class Settings:
     classes: str = ""  # A TOML file of your own equivalence classes, added to the shipped ones; empty for none
     aliases: str = ""  # A TOML file of your own abbreviations and the words that they stand for; empty for none
     lexicon: bool = True  # Let a query in everyday words also find the programmers' terms for them
-    history: bool = True
-    """Read the messages of recent commits, so that their words count for the rank of the files that they changed."""
-    metadata: str = ""
-    """A JSON or CSV file of stars, ratings, installs, categories … of paths and repositories; empty for none."""
-    weights: str = ""
-    """A TOML file of your own weights, as `codelens eval tune --keep` writes it, instead of the shipped ones; empty for none."""
+    history: bool = True  # Let the words of recent commits' messages count for the files that they changed
+    metadata: str = ""  # A JSON or CSV file of stars, ratings, installs … of paths and repositories; empty for none
+    weights: str = ""  # A TOML file of weights, as `codelens eval tune --keep` writes it; empty for the shipped ones
     snapshots_kept: int = 10  # Number of earlier index states whose symbols and edges `diff` can compare; 0 logs none
-    pack_cache: bool = True
-    """Keep written context packs in the user's cache folder. A pack does not contain the request."""
+    pack_cache: bool = True  # Keep written context packs, which do not contain requests, in the user's cache folder
     shard_cache: int = 50_000_000_000
     """Most bytes of shards that a machine caches from fleets in a bucket; the least recently used are dropped first."""
-    store: str = ""
-    """The fleet's store that `codelens cluster` uses without --store: a folder, or a URL such as s3://BUCKET/NAME."""
+    store: str = ""  # The store of `codelens cluster` without --store: a folder, or a URL such as s3://BUCKET/NAME
     warm: bool = True
     """Let `codelens search`, `files` and `why` be answered by a running `codelens watch` or `serve` of the same index."""
     memory: bool = False
@@ -96,23 +90,17 @@ class Settings:
         return self.encoding_threshold if self.detect_encoding else math.inf
 
 
-NOT_FROM_PROJECTS = frozenset(
-    (
-        *("hyperlink_format", "editor_link", "host_link", "allow_network", "memory", "refresh", "requests_per_minute"),
-        *("shard_cache", "store", "trust_indexes"),
-    )
-)
+NOT_FROM_PROJECTS = {
+    *("hyperlink_format", "editor_link", "host_link", "allow_network", "memory", "refresh", "requests_per_minute"),
+    *("shard_cache", "store", "trust_indexes"),
+}
 """Settings that only the user may change: links, which may name a network or start a program; what leaves the machine; what is
 recorded, written or kept; whose indexes and stores are opened. A project may set `model` only to a name in `FOR_PROJECTS`,
 because codelens runs a model, or sends texts to it."""
 PATHS = frozenset({"aliases", "classes", "metadata", "model", "store", "weights"})
 """Settings that name a file: relative to the configuration file's folder and, for a project's file, below it."""
 MODEL_ENDING = ".model"
-FOR_PROJECTS = frozenset({"codelens", "hashing"})
-"""Models that a project's file may name: they are the same for everybody."""
-ADDRESSES = ("http://", "https://")  # Prefixes of a model's address
-
-
+FOR_PROJECTS = frozenset({"codelens", "hashing"})  # Models that a project's file may name: the same for everybody
 LARGEST_FILE = 100_000  # Most bytes of a configuration file; one with every setting has 2 000
 MOST_REPORTED = 5  # Most faults of a project's file that are reported one by one
 
@@ -123,8 +111,7 @@ class LoadedSettings:
 
     values: Settings
     origin: Mapping[str, str]  # Setting → 'default', a file's path, an environment variable's name or 'flag'
-    ignored: tuple[str, ...] = ()
-    """Settings of the project's file that were ignored, a sentence each: file, key and reason."""
+    ignored: tuple[str, ...] = ()  # Ignored settings of the project's file, a sentence each: file, key and reason
 
 
 def load_settings(
@@ -134,11 +121,9 @@ def load_settings(
     use_files: bool = True,
     check: Callable[[str, Any, str], None] | None = None,
 ) -> LoadedSettings:
-    """Load the settings for `start`, with the first .codelens.toml from there up to `stop` (the root). None marks an unset flag.
-
-    `check` is called with each setting of the project's file, its value and that file, and raises SettingsError for one that
-    cannot be used. Raises SettingsError for a fault in any other source.
-    """
+    """Load the settings for `start`, with the first .codelens.toml from there up to `stop` (the root). None marks an
+    unset flag. `check` is called with each setting of the project's file, its value and that file, and raises
+    SettingsError for one that cannot be used. Raises SettingsError for a fault in any other source."""
     values, origin = Settings(), dict.fromkeys(list_field_names(Settings), "default")
     faults: list[SettingsError] = []  # of the project's file
     project = _find_project_file(start, stop) if use_files else None
@@ -226,10 +211,8 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
         if len(raw) > LARGEST_FILE:
             raise ValueError(f"too large for a configuration file, {LARGEST_FILE:,} bytes at most")
         return parse_toml(raw.decode("utf-8"))
-    except OSError as fault:
-        raise SettingsError(f"{path}: {fault.strerror or fault}") from None
-    except ValueError as fault:
-        raise SettingsError(f"{path}: {fault}") from None
+    except (OSError, ValueError) as fault:
+        raise SettingsError(f"{path}: {getattr(fault, 'strerror', None) or fault}") from None
 
 
 def _read_project_file(path: Path, faults: list[SettingsError]) -> Mapping[str, Any]:
@@ -247,7 +230,7 @@ def _read_project_file(path: Path, faults: list[SettingsError]) -> Mapping[str, 
             what = f"a project may not set '{key}'"
         elif key == "model" and isinstance(value, str) and value and value not in FOR_PROJECTS:
             what = f"a project may set 'model' to {' or '.join(sorted(FOR_PROJECTS))} alone"
-        elif key in PATHS and _names_a_file(key, value) and not _lies_below(path.parent.absolute() / value, folder):
+        elif key in PATHS and _is_file_path(key, value) and not _is_below(path.parent.absolute() / value, folder):
             what = f"'{key}' leads out of {folder}: {_format_value(value)}"
         if what:
             faults.append(SettingsError(f"{path}: {what}", OWN_FILE))
@@ -256,7 +239,7 @@ def _read_project_file(path: Path, faults: list[SettingsError]) -> Mapping[str, 
     return _make_paths_absolute(allowed_values, path)
 
 
-def _names_a_file(key: str, value: Any) -> bool:
+def _is_file_path(key: str, value: Any) -> bool:
     """True if a setting's value is a path, and not an address or the name of a model."""
     if not isinstance(value, str) or not value:
         return False
@@ -267,7 +250,7 @@ def _names_a_file(key: str, value: Any) -> bool:
 
 def is_address(model: object) -> bool:
     """True if a value of `model` is the address of an endpoint."""
-    return isinstance(model, str) and model.lower().startswith(ADDRESSES)
+    return isinstance(model, str) and model.lower().startswith(("http://", "https://"))
 
 
 def is_model_name(value: str) -> bool:
@@ -278,7 +261,7 @@ def is_model_name(value: str) -> bool:
 OWN_FILE = "set it in your own configuration file"
 
 
-def _lies_below(path: Path, folder: Path) -> bool:
+def _is_below(path: Path, folder: Path) -> bool:
     """True if a path lies below the folder after following links; False if they cannot be followed."""
     try:
         return path.resolve().is_relative_to(folder)
@@ -288,7 +271,7 @@ def _lies_below(path: Path, folder: Path) -> bool:
 
 def _make_paths_absolute(values: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
     """Make the paths among the values absolute. Values that are not text are left to the check of types."""
-    named = {key: values[key] for key in PATHS & values.keys() if _names_a_file(key, values[key])}
+    named = {key: values[key] for key in PATHS & values.keys() if _is_file_path(key, values[key])}
     return {**values, **{key: str(path.parent.absolute() / value) for key, value in named.items()}}
 
 

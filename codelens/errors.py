@@ -1,7 +1,5 @@
 """The faults that codelens reports to its users, each with an exit code and a hint."""
 
-from __future__ import annotations
-
 import errno
 from collections.abc import Sequence
 from typing import ClassVar

@@ -314,7 +314,9 @@ class Index:
 
         `words` is the part of the query whose words may be learned; None means the whole query.
         """
-        self.open_notebook(session, now).record(query, select_learnable_words(query if words is None else words), shown)
+        self.open_notebook(session, now).record_answer(
+            query, select_learnable_words(query if words is None else words), shown
+        )
 
     def list_snapshots(self) -> list[LoggedSnapshot]:
         """List the logged states of the index, newest first."""

@@ -118,15 +118,14 @@ def _open_listener(place: str) -> socket.socket | None:
         return None
     Path(place).unlink(missing_ok=True)  # left by a process that was killed
     listener = socket.socket(socket.AF_UNIX)
+    before = os.umask(0o177)
     try:
-        before = os.umask(0o177)
-        try:
-            listener.bind(place)
-        finally:
-            os.umask(before)
+        listener.bind(place)
         listener.listen(WAITING)
     except OSError:
         return None
+    finally:
+        os.umask(before)
     return listener
 
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_args, get_origin
 
 from codelens.cli.declare import MARK, Command, collect_parameters
 from codelens.errors import UsageError
@@ -63,22 +63,22 @@ class NotWellFormed(Exception):
 
 
 class Slot(NamedTuple):
-    """An option or argument of a command, with the conversion to the type of its field."""
+    """An option or argument of a command."""
 
     field: str
-    convert: Callable[[str], Any] | None  # Text → value; None for a flag without a value
-    many: bool
+    convert: Callable[[str], Any] | None  # Text → value of the field's type; None for a flag without a value
+    many: bool  # True if the field is a list
     flag: bool = True  # Value of a flag that is given
 
 
-def read(command: Command, arguments: Sequence[str]) -> dict[str, Any] | None:
+def read_arguments(command: Command, arguments: Sequence[str]) -> dict[str, Any] | None:
     """Read the arguments: field of the command's flags → value. If it takes a query, raises UsageError for other tools' options."""
     slots = _CommandSlots(command)
     values = {field: parameter.default for field, parameter in slots.parameters.items()}
     texts: dict[str, list[tuple[Slot, str | None]]] = {}  # Field → its texts in order; None for a flag
-    marked = list(slots.mark(arguments))
+    marked = list(slots.mark_queries(arguments))
     try:
-        for slot, text in slots.take(iter(marked)):
+        for slot, text in slots.read_texts(iter(marked)):
             texts.setdefault(slot.field, []).append((slot, text))
         for field, taken in texts.items():
             many = taken[0][0].many
@@ -93,8 +93,8 @@ def read(command: Command, arguments: Sequence[str]) -> dict[str, Any] | None:
 
 
 def mark_queries(command: Command, arguments: Sequence[str]) -> list[str]:
-    """Put a mark before queries that begin with a dash. Raises UsageError as `read` does."""
-    return list(_CommandSlots(command).mark(arguments))
+    """Put a mark before queries that begin with a dash. Raises UsageError as `read_arguments` does."""
+    return list(_CommandSlots(command).mark_queries(arguments))
 
 
 class _CommandSlots:
@@ -104,20 +104,21 @@ class _CommandSlots:
         self.options: dict[str, Slot] = {}
         self.positional: list[Slot] = []
         self.parameters = collect_parameters(command.flags)
-        for field, hint in get_type_hints(command.flags).items():
+        for field, parameter in self.parameters.items():
+            hint = parameter.type
             if isinstance(hint, UnionType):  # None stands for an option that is not given
                 (hint,) = (part for part in get_args(hint) if part is not type(None))
             many = get_origin(hint) is list
             convert = CONVERTERS[get_args(hint)[0] if many else hint]
-            for name in self.parameters[field].names:
+            for name in parameter.names:
                 on, _, off = name.partition("/")
                 self.options[on] = Slot(field, convert, many)
                 if off:
                     self.options[off] = Slot(field, None, many, flag=False)
-            if not self.parameters[field].names:
+            if not parameter.names:
                 self.positional.append(Slot(field, convert, many))
 
-    def mark(self, arguments: Sequence[str]) -> Iterator[str]:
+    def mark_queries(self, arguments: Sequence[str]) -> Iterator[str]:
         """Put MARK before queries that begin with a dash, if the command takes a query. Raises UsageError for
         options in ELSEWHERE."""
         rest = iter(arguments)
@@ -172,7 +173,7 @@ class _CommandSlots:
         self._refuse_foreign(foreign)
         return True, False
 
-    def take(self, arguments: Iterator[str]) -> Iterator[tuple[Slot, str | None]]:
+    def read_texts(self, arguments: Iterator[str]) -> Iterator[tuple[Slot, str | None]]:
         """Yield each option or positional argument with its text. Raises NotWellFormed."""
         positional: list[str] = []
         for argument in arguments:
@@ -180,12 +181,12 @@ class _CommandSlots:
                 positional += arguments
             elif argument.startswith("--"):
                 name, equals, value = argument.partition("=")
-                yield self._take_option(name, value if equals else None, arguments)
+                yield self._read_option(name, value if equals else None, arguments)
             elif argument.startswith("-") and len(argument) > 1:
                 for at, letter in enumerate(argument[1:], start=2):
                     name = f"-{letter}"
                     inline = argument[at:] if self._takes_value(name) else ""
-                    yield self._take_option(name, inline or None, arguments)
+                    yield self._read_option(name, inline or None, arguments)
                     if self._takes_value(name):
                         break
             else:
@@ -197,7 +198,7 @@ class _CommandSlots:
         if positional:
             raise NotWellFormed
 
-    def _take_option(self, name: str, value: str | None, rest: Iterator[str]) -> tuple[Slot, str | None]:
+    def _read_option(self, name: str, value: str | None, rest: Iterator[str]) -> tuple[Slot, str | None]:
         """Pair an option with the value attached to it, else with the next argument."""
         slot = self.options.get(name)
         if slot is None or (slot.convert is None and value is not None):
@@ -207,14 +208,20 @@ class _CommandSlots:
         return slot, value
 
 
-def _to_path(text: str) -> Path:
+def _parse_path(text: str) -> Path:
     """Convert text to a path. Raises NotWellFormed if it may not be read."""
     if not text or "\0" in text or (os.access(text, os.F_OK) and not os.access(text, os.R_OK)):
         raise NotWellFormed
     return Path(text)
 
 
-CONVERTERS: Mapping[Any, Callable[[str], Any] | None] = {bool: None, str: str, int: int, float: float, Path: _to_path}
+CONVERTERS: Mapping[Any, Callable[[str], Any] | None] = {
+    bool: None,
+    str: str,
+    int: int,
+    float: float,
+    Path: _parse_path,
+}
 
 
 def ignore_glob_case(glob: str) -> str:

@@ -4,28 +4,25 @@ import os
 from pathlib import Path
 
 from codelens.cli.context import context
-from codelens.cli.declare import Command, command, group, option, required_argument
+from codelens.cli.declare import Command, CommandGroup, command, option, required_argument
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, FleetFlags, JsonFlags
 from codelens.cli.relations import callees, callers, impact, refs, symbols
 from codelens.cli.search import search, search_files
 from codelens.cli.streams import say, write, write_record
 from codelens.cli.why import why
-from codelens.cli.workplace import find_fleet_place
+from codelens.cli.workplace import find_fleet_workplace
 from codelens.errors import FilesFailed
 from codelens.text.counts import quantity
 
-ONE_INDEX = {
+ONE_INDEX = {  # Options about the file and the trees of one index
     "root_scope": option("--root-scope", "The default", default=True, is_hidden=True),
     "refresh": option("--refresh", "Not for fleets", is_hidden=True),
     "require_fresh": option("--require-fresh", "Not for fleets", is_hidden=True),
 }
-"""Options about the file and the trees of one index."""
 SHOWN = ("store", "scheduler", "require_complete")
 
 
 class FleetIndexFlags(CommonFlags, JsonFlags):
-    """The list of repositories, where their index goes, and who builds it."""
-
     fleet: Path = required_argument(
         "FLEET", "A folder of clones, or a list: TOML ([[repository]] name, path or url, ref), or JSON Lines"
     )
@@ -50,28 +47,24 @@ def index(flags: FleetIndexFlags) -> int:
     from codelens.fleet.workers import open_client
     from codelens.render.reports import build_fleet_record
 
-    place = find_fleet_place(flags, flags.store, flags.scheduler)
+    place = find_fleet_workplace(flags)
     assert place.fleet
     fleet = read_fleet(place.cwd / flags.fleet, besides=place.index_path)
     report = (lambda line: None) if flags.quiet or flags.json else say
+    store, network = place.fleet.store, flags.allow_network
     with open_client(flags.scheduler or "", flags.workers or os.cpu_count() or 1) as client:
-        manifest = index_fleet(
-            client, fleet, place.fleet.store, place.settings, allow_network=flags.allow_network, report=report
-        )
+        manifest = index_fleet(client, fleet, store, place.settings, allow_network=network, report=report)
     exit_code = FilesFailed.exit_code if manifest.failures else 0
     if flags.json:
-        write_record(build_fleet_record(read_fleet_status(place.fleet.store, place.settings, looking=False), exit_code))
+        write_record(build_fleet_record(read_fleet_status(store, place.settings, looking=False), exit_code))
     elif not flags.quiet:
         shards = quantity(len(manifest.shards), "shard")
-        say(
-            f"{len(manifest.searched)} of {quantity(len(manifest.repositories), 'repository', 'repositories')} in {shards}"
-        )
+        repositories = quantity(len(manifest.repositories), "repository", "repositories")
+        say(f"{len(manifest.searched)} of {repositories} in {shards}")
     return exit_code
 
 
 class FleetStatusFlags(CommonFlags, JsonFlags):
-    """The store, and whether sources are compared with it."""
-
     store: str | None = STORE
     no_check: bool = option("--no-check", "Do not check whether repositories have changed")
     db: Path | None = option("--db", "Not for fleets", is_hidden=True)
@@ -83,7 +76,7 @@ def status(flags: FleetStatusFlags) -> int:
     from codelens.fleet.build import read_fleet_status
     from codelens.render.reports import build_fleet_record, format_fleet
 
-    place = find_fleet_place(flags, flags.store, None)
+    place = find_fleet_workplace(flags)
     assert place.fleet
     status = read_fleet_status(place.fleet.store, place.settings, looking=not flags.no_check)
     if flags.json:
@@ -93,7 +86,7 @@ def status(flags: FleetStatusFlags) -> int:
     return 0
 
 
-def adapt_for_fleet(asking: Command) -> Command:
+def adapt_command_for_fleet(asking: Command) -> Command:
     """Derive a command for fleets: options about a store replace those about one index."""
     hidden = {name: hides for name, hides in ONE_INDEX.items() if hasattr(asking.flags, name)}
     flags = type(f"Fleet{asking.flags.__name__}", (FleetFlags, asking.flags), hidden)
@@ -102,5 +95,7 @@ def adapt_for_fleet(asking: Command) -> Command:
     return Command(asking.name, flags, asking.run, epilog, frozenset(brief))
 
 
-ASKING = tuple(map(adapt_for_fleet, (search, search_files, why, symbols, refs, callers, callees, impact, context)))
-cluster = group("cluster", index, *ASKING, status, help="Index many repositories, and search them as one.")
+QUESTIONS = tuple(
+    map(adapt_command_for_fleet, (search, search_files, why, symbols, refs, callers, callees, impact, context))
+)
+cluster = CommandGroup("cluster", (index, *QUESTIONS, status), "Index many repositories, and search them as one.")

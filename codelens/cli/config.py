@@ -22,8 +22,6 @@ NAMES = tuple(field.name for field in fields(Settings))  # The settings, in the 
 
 
 class ConfigFlags(CommonFlags, JsonFlags):
-    """Options of `config`: what to print, and how."""
-
     setting: str | None = argument("[SETTING]", "Print only the value of this setting", values=NAMES)
     show_origin: bool = option("--show-origin", "Show where each value comes from")
 
@@ -43,19 +41,13 @@ def config(flags: ConfigFlags) -> int:
     if flags.json:
         write_fields(settings={name: {"value": v, "origin": loaded.origin[name]} for name, v in chosen.items()})
     elif flags.setting is not None and not flags.show_origin:
-        write(f"{value if isinstance(value, str) else _to_toml(value)}\n" for value in chosen.values())
+        write(f"{value if isinstance(value, str) else _format_toml(value)}\n" for value in chosen.values())
     else:  # TOML that can be pasted into .codelens.toml, the origin as a comment
-        lines = {key: f"{key} = {_to_toml(value)}" for key, value in chosen.items()}
+        lines = {key: f"{key} = {_format_toml(value)}" for key, value in chosen.items()}
         width = max(map(len, lines.values()))
         for key, line in lines.items():
             write([f"{line:{width}}  # {loaded.origin[key]}\n" if flags.show_origin else f"{line}\n"])
     return 0
-
-
-def _to_toml(value: object) -> str:
-    if isinstance(value, str):
-        return _quote(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def write_setting(path: Path, key: str, value: str) -> None:
@@ -73,13 +65,13 @@ def write_setting(path: Path, key: str, value: str) -> None:
     except OSError as fault:
         raise SettingsError(f"{path}: {fault.strerror or fault}", "set CODELENS_MODEL instead") from None
     except (UnicodeDecodeError, ValueError) as fault:
-        raise SettingsError(f"{path}: {fault}", f"write {key} = {_quote(value)} there yourself") from None
+        raise SettingsError(f"{path}: {fault}", f"write {key} = {_format_toml(value)} there yourself") from None
 
 
 def set_toml_key(text: str, key: str, value: str) -> str:
     """Set a top-level key in a TOML text. Raises ValueError if it is not TOML, or has the key in a form that cannot be edited."""
     wanted: dict[str, Any] = {**parse_toml(text), key: value}
-    name, quoted = re.escape(key), _quote(value)
+    name, quoted = re.escape(key), _format_toml(value)
     line = re.compile(
         rf"""^([ \t]*(?:{name}|"{name}"|'{name}')[ \t]*=[ \t]*)("(?:[^"\\\n]|\\.)*"|'[^'\n]*')""", re.MULTILINE
     )
@@ -96,6 +88,6 @@ def set_toml_key(text: str, key: str, value: str) -> str:
     raise ValueError(f"'{key}' is written in a form that cannot be edited safely")
 
 
-def _quote(value: str) -> str:
-    """Quote a string for TOML, whose basic strings are JSON's."""
+def _format_toml(value: bool | float | str) -> str:
+    """Format a value for TOML, which writes strings, numbers and booleans as JSON does."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -18,13 +18,14 @@ from codelens.cli.flags import (
     FleetFlags,
     JsonFlags,
     MemoryFlags,
+    Paths,
     Texts,
 )
 from codelens.cli.freshness import is_behind, open_current_index
-from codelens.cli.memory import record
+from codelens.cli.memory import record_answer
 from codelens.cli.options import FILE_FILTERS, collect_given_options, find_only_flag, read_change
 from codelens.cli.streams import read_stdin, say, say_notices, write_json
-from codelens.cli.workplace import Workplace, find_reading_place, resolve_scope
+from codelens.cli.workplace import Workplace, resolve_scope
 from codelens.context.counters import KINDS, open_counter
 from codelens.context.parts import continue_request, resume_request
 from codelens.errors import UsageError
@@ -38,30 +39,24 @@ SOURCE = Section("For")
 
 
 class ContextFlags(ChangeFlags, MemoryFlags, CommonFlags, JsonFlags):
-    """Purpose, size and form of the pack."""
-
     task: str | None = argument("[TASK]", "The task in words; `-` reads it from stdin")
-    paths: list[Path] | None = argument("[PATH]...", "Only below these files and folders")
-    files: bool = SOURCE.option("--files", "The arguments are files: their symbols, and who calls them")
+    paths: Paths = argument("[PATH]...", "Only below these files and folders")
+    files: bool = SOURCE("--files", "The arguments are files: their symbols, and who calls them")
     profile: str | None = PROFILE
     allow_network: bool = ALLOW_NETWORK
     languages: Texts = TYPES
     languages_not: Texts = TYPES_NOT
     globs: Texts = GLOBS
     root_scope: bool = ROOT_SCOPE
-    budget: int | None = OUTPUT.option("--budget N", "Tokens in all [default: 50000, of a change 8000]")
-    counter: str = OUTPUT.option(
-        "--counter HOW", "What counts tokens: auto, chars or tiktoken", default="auto", choices=KINDS
-    )
-    limit: int | None = OUTPUT.option("-m --limit N", "At most the N best symbols", least=1)
-    auto: bool = OUTPUT.option("--auto", "Bodies, and signatures of the rest [default]")
-    bodies: bool = OUTPUT.option("--bodies", "Bodies alone")
-    signatures: bool = OUTPUT.option("--signatures", "Signatures alone")
-    format: str | None = OUTPUT.option(
-        "--format HOW", "markdown, xml, json or compact [default: markdown]", choices=FORMATS
-    )
+    budget: int | None = OUTPUT("--budget N", "Tokens in all [default: 50000, of a change 8000]")
+    counter: str = OUTPUT("--counter HOW", "What counts tokens: auto, chars or tiktoken", default="auto", choices=KINDS)
+    limit: int | None = OUTPUT("-m --limit N", "At most the N best symbols", least=1)
+    auto: bool = OUTPUT("--auto", "Bodies, and signatures of the rest [default]")
+    bodies: bool = OUTPUT("--bodies", "Bodies alone")
+    signatures: bool = OUTPUT("--signatures", "Signatures alone")
+    format: str | None = OUTPUT("--format HOW", "markdown, xml, json or compact [default: markdown]", choices=FORMATS)
     path_style: str | None = PATH_STYLE
-    more: str | None = OUTPUT.option(
+    more: str | None = OUTPUT(
         "--more TOKEN", "The next part of a pack, by the token at its end; TASK and filters may be left out"
     )
     no_cache: bool = option("--no-cache", "Neither read nor keep a written pack")
@@ -76,9 +71,7 @@ def context(flags: ContextFlags) -> int:
     source = {"": TASK, "files": FILES}.get(find_only_flag(flags, ("files", "pr", "diff", "staged")), CHANGE)
     if flags.json and flags.format not in (None, "json"):
         raise UsageError(f"use either --json or --format {flags.format}, not both")
-    overrides = {"path_style": flags.path_style, "allow_network": flags.allow_network or None, "memory": flags.memory}
-    place = find_reading_place(flags, overrides)
-    with open_current_index(place, flags) as index:
+    with open_current_index(flags) as (place, index):
         request = _make_request(flags, source, place, index)
         paths = place.make_path_style(index.info().repositories)
         next_part = NEXT_OF_FLEET if isinstance(flags, FleetFlags) else NEXT_PART
@@ -87,7 +80,7 @@ def context(flags: ContextFlags) -> int:
         if request.options.memory:
             ranked = enumerate(packed.units, start=1)
             places = [(rank, unit, unit.name_line or unit.start_line) for rank, unit in ranked]
-            record(index, request.query, places, request.options.now, packed.notices)
+            record_answer(index, request.query, places, request.options.now, packed.notices)
         if not flags.quiet:
             write_json([packed.text])
             _report_pack(packed, request, flags, is_behind(index.info()))

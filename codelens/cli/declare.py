@@ -8,6 +8,7 @@ no parser: `arguments` reads most command lines, and `typed` makes typer's comma
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
@@ -20,7 +21,9 @@ OTHER = "Options"  # The section of options without one
 MARK = "\0"
 """Put before a positional argument that begins with a dash, so that it is not parsed as an option. No argument contains it."""
 
-ASKING = "_CODELENS_COMPLETE"  # The variable by which a shell asks for completions; its value names the shell
+COMPLETION_VARIABLE = (
+    "_CODELENS_COMPLETE"  # The variable by which a shell asks for completions; its value names the shell
+)
 SYMBOLS = "codelens.cli.workplace:list_symbol_names"  # Lists the symbol names that shells offer, as MODULE:NAME
 
 
@@ -40,6 +43,7 @@ class Parameter(NamedTuple):
     most: float | None = None
     is_required: bool = False
     is_hidden: bool = False
+    type: Any = None  # Type of its field, once it is collected
 
     @property
     def spelling(self) -> str:
@@ -71,14 +75,20 @@ class Command(NamedTuple):
 
 
 class CommandGroup(NamedTuple):
-    """A group of commands by name: each a command, or its place as MODULE:NAME."""
+    """A group of commands. With `alone`, it runs that command if none of its own is named."""
 
     name: str
-    commands: Mapping[str, Command | CommandGroup | str]
-    help: str
-    epilog: str
-    alone: Command | None  # Runs if no command of the group is named
-    default: str  # Place of the command that runs, with the group's arguments, if they begin with no command's name
+    members: Sequence[Command | CommandGroup] = ()
+    help: str = ""
+    epilog: str = ""
+    alone: Command | None = None
+    places: Sequence[tuple[str, str]] = ()  # More commands: name, MODULE:NAME
+    default: str = ""  # Place of the command that runs with the group's arguments if they name no command of it
+
+    @property
+    def commands(self) -> Mapping[str, Command | CommandGroup | str]:
+        """The commands by name: each a command, or its place as MODULE:NAME."""
+        return {**{member.name: member for member in self.members}, **dict(self.places)}
 
 
 def option(usage: str, help: str, section: str = OTHER, **more: Any) -> Any:
@@ -91,12 +101,11 @@ def option(usage: str, help: str, section: str = OTHER, **more: Any) -> Any:
 
 
 class Section(NamedTuple):
-    """A heading in help texts, with options below it."""
+    """A heading in help texts. A call declares an option below it, as `option` does."""
 
     heading: str
 
-    def option(self, usage: str, help: str, **more: Any) -> Any:
-        """Declare an option that help lists below this heading; see `option`."""
+    def __call__(self, usage: str, help: str, **more: Any) -> Any:
         return option(usage, help, self.heading, **more)
 
 
@@ -111,11 +120,12 @@ def required_argument(metavar: str, help: str, **more: Any) -> Any:
 
 
 def collect_parameters(flags: type[Any]) -> dict[str, Parameter]:
-    """Collect the declarations of a class of flags by field. A flag that is not given is False."""
+    """Collect the declarations of a class of flags by field, with its type. A flag that is not given is False."""
     parameters: dict[str, Parameter] = {}
     for name, hint in get_type_hints(flags).items():
         declared: Parameter = getattr(flags, name)
-        parameters[name] = declared._replace(default=bool(declared.default)) if hint is bool else declared
+        default = bool(declared.default) if hint is bool else declared.default
+        parameters[name] = declared._replace(type=hint, default=default)
     return parameters
 
 
@@ -137,41 +147,22 @@ def command(name: str = "", epilog: str = "", brief: Collection[str] = ()) -> Ca
     return declare
 
 
-def group(
-    name: str,
-    *commands: Command | CommandGroup,
-    help: str = "",
-    epilog: str = "",
-    alone: Command | None = None,
-    places: Mapping[str, str] | None = None,
-    default: str = "",
-) -> CommandGroup:
-    """Declare a group of commands: `commands` are declared ones, `places` has others as name → MODULE:NAME."""
-    below = {command.name: command for command in commands}
-    return CommandGroup(name, {**below, **(places or {})}, help, epilog, alone, default)
-
-
 def import_object(place: str) -> Any:
     """Import a module and return its object, given as MODULE:NAME."""
     module, _, name = place.partition(":")
     return getattr(import_module(module), name)
 
 
-FINISHED: list[int] = []
-"""Exit code of the command once it has finished its work; a later interrupt does not change it."""
-
-
-def perform(flags: type[F], run: Callable[[F], int], values: Mapping[str, Any]) -> int:
-    """Run a command with these values of its flags. Raises UsageError for values that are not allowed."""
+def bind_flags(command: Command, values: Mapping[str, Any]) -> Callable[[], int]:
+    """Bind the function of a command to these values of its flags. Raises UsageError for a value that is not allowed."""
 
     def remove_mark(value: Any) -> Any:
         if isinstance(value, list):
             return list(map(remove_mark, value))
         return type(value)(str(value)[1:]) if isinstance(value, str | Path) and str(value)[:1] == MARK else value
 
-    filled = flags()
+    filled = command.flags()
     for name, value in values.items():
         setattr(filled, name, remove_mark(value))
-        getattr(flags, name).check(value)
-    FINISHED[:] = [run(filled)]
-    return FINISHED[0]
+        getattr(command.flags, name).check(value)
+    return partial(command.run, filled)

@@ -30,8 +30,6 @@ class Check(NamedTuple):
 
 
 class DoctorFlags(CommonFlags, JsonFlags):
-    """How much `doctor` lists."""
-
     depth: str | None = argument(
         "[quick|full]", "With --check: quick (the default), or full: every row", choices=("quick", "full")
     )
@@ -46,30 +44,24 @@ def doctor(flags: DoctorFlags) -> int:
         raise UsageError(f"'{flags.depth}' needs --check", "`codelens doctor --check`, or `--check full`")
     if flags.check:
         return _check_index(flags)
-    checks = [
-        *_check_libraries(),
-        *_check_model(flags),
-        *_check_extras(),
-        *_check_grammars(flags.all_grammars),
-        *_check_environment(),
-        *_check_place(flags),
-    ]
+    checks = [*_check_libraries(), *_check_model(flags), *_check_extras(), *_check_grammars(flags.all_grammars)]
+    checks += [*_check_environment(), *_check_place(flags)]
     return _show_checks(checks, 2 if any(c.state == BROKEN for c in checks) else 0, flags)
 
 
 def _check_index(flags: DoctorFlags) -> int:
     """Check the index for damage, and print what was found; returns the exit code."""
-    from codelens.cli.workplace import find_reading_place
+    from codelens.cli.workplace import find_workplace
     from codelens.index import Index
 
-    place = find_reading_place(flags)
+    place = find_workplace(flags)
     path, accepted = place.index_path, place.settings.trust_indexes
     damage = [Check(BROKEN, f.table, f.text) for f in Index.check(path, flags.depth == "full", accepted)]
     if not damage:
         return _show_checks([Check(OK, "index", f"{path}: no damage found")], 0, flags)
-    _show_checks(damage, IndexCorrupt.exit_code, flags)
+    exit_code = _show_checks(damage, IndexCorrupt.exit_code, flags)
     inform(flags, f"hint: {IndexCorrupt.hint}")
-    return IndexCorrupt.exit_code
+    return exit_code
 
 
 def _show_checks(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
@@ -128,9 +120,8 @@ def _check_extras() -> Iterator[Check]:
         ("watch", "watchfiles", "`watch` and --watch work", "`watch` works with --poll only"),
         ("cluster", "distributed", "fleets can be indexed", "fleets can only be searched"),
     ):
-        yield _make_check(
-            extra, find_spec(package), text, f"not installed: {without}; {format_install_command(extra)}", ABSENT
-        )
+        missing = f"not installed: {without}; {format_install_command(extra)}"
+        yield _make_check(extra, find_spec(package), text, missing, ABSENT)
 
 
 def _check_grammars(all_of_them: bool) -> Iterator[Check]:
@@ -163,9 +154,8 @@ def _check_environment() -> Iterator[Check]:
             missing.append(codec)
     if not missing and find_spec("chardet") is None:
         missing.append("chardet")
-    yield _make_check(
-        "encodings", not missing, "detected, and kept exact to the byte", f"missing: {', '.join(missing)}"
-    )
+    without = f"missing: {', '.join(missing)}"
+    yield _make_check("encodings", not missing, "detected, and kept exact to the byte", without)
     terminal = sys.stdout.isatty()
     color = "colour" if wants_color("auto", terminal) else "no colour"
     text = f"stdout is {'a' if terminal else 'not a'} terminal, {color}"
@@ -173,11 +163,11 @@ def _check_environment() -> Iterator[Check]:
 
 
 def _check_place(flags: CommonFlags) -> Iterator[Check]:
-    from codelens.cli.workplace import find_reading_place
+    from codelens.cli.workplace import find_workplace
     from codelens.render.reports import format_history
 
     try:
-        place = find_reading_place(flags)
+        place = find_workplace(flags)
         with place.open() as index:
             info, histories = index.info(), index.list_histories()
     except CodelensError as fault:
@@ -189,16 +179,20 @@ def _check_place(flags: CommonFlags) -> Iterator[Check]:
         yield Check(OK if history and not history.fault else LESS, f"history of {name}", format_history(history))
 
 
-def format_versions() -> Iterator[str]:
-    """Yield a line each with the version of tool, schema, SQLite, sqlite-vec and model."""
+def print_versions() -> int:
+    """Print a line each with the version of tool, schema, SQLite, sqlite-vec, model and Python; returns the exit code 0."""
     from codelens.embed.registry import SHIPPED, open_embedder
     from codelens.store.connection import probe_abilities
     from codelens.store.migrate import find_newest_version
 
     abilities = probe_abilities()
-    yield f"codelens {__version__}\n"
-    yield f"schema {find_newest_version()}\n"
-    yield f"SQLite {abilities.sqlite} (apsw {abilities.driver})\n"
-    yield f"sqlite-vec {abilities.vector or 'missing'}\n"
-    yield f"model {open_embedder(SHIPPED).name}\n"
-    yield f"Python {sys.version.split()[0]}\n"
+    versions = (
+        f"codelens {__version__}",
+        f"schema {find_newest_version()}",
+        f"SQLite {abilities.sqlite} (apsw {abilities.driver})",
+        f"sqlite-vec {abilities.vector or 'missing'}",
+        f"model {open_embedder(SHIPPED).name}",
+        f"Python {sys.version.split()[0]}",
+    )
+    write(f"{version}\n" for version in versions)
+    return 0

@@ -1,7 +1,5 @@
 """Opens a file, or a file at a line, in the user's editor."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

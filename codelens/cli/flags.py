@@ -20,6 +20,7 @@ QUERY = Section(request.QUERY)
 LINES = Section(request.GREP)
 
 Texts = list[str] | None
+Paths = list[Path] | None
 
 OFFERS: Any = {"like": SYMBOLS, "kinds": "codelens.query.nodes:KINDS"}
 """Search option → MODULE:NAME of the values that shells offer for it, if these are not its words."""
@@ -29,10 +30,7 @@ def derive_flag(name: str) -> Any:
     """Make the flag of a search option."""
     row = OPTIONS[name]
     return Parameter(
-        names=row.flags,
-        metavar=row.metavar,
-        help=row.help,
-        section=row.section,
+        *(row.flags, row.metavar, row.help, row.section),
         values=OFFERS.get(name, row.words or None),
         has_commas=name == "kinds",
         choices=() if isinstance(row.words, str) else row.words,
@@ -84,7 +82,7 @@ class DerivedFlags:
 
 
 TYPES, TYPES_NOT, GLOBS, PROFILE = map(derive_flag, ("languages", "languages_not", "globs", "profile"))
-ROOT_SCOPE: Any = FILTERS.option("--root-scope", "Search the whole index, not only below the working directory")
+ROOT_SCOPE: Any = FILTERS("--root-scope", "Search the whole index, not only below the working directory")
 
 
 class CommonFlags:
@@ -98,10 +96,8 @@ class CommonFlags:
 
 
 FLEET = Section("Fleet")
-STORE: Any = FLEET.option("--store PLACE", "The fleet's store: a folder, or a URL such as s3://BUCKET/NAME")
-SCHEDULER: Any = FLEET.option(
-    "--scheduler ADDRESS", "Dask's scheduler, such as tcp://head:8786 [default: this machine only]"
-)
+STORE: Any = FLEET("--store PLACE", "The fleet's store: a folder, or a URL such as s3://BUCKET/NAME")
+SCHEDULER: Any = FLEET("--scheduler ADDRESS", "Dask's scheduler, such as tcp://head:8786 [default: this machine only]")
 
 
 class FleetFlags(CommonFlags):
@@ -109,24 +105,20 @@ class FleetFlags(CommonFlags):
 
     store: str | None = STORE
     scheduler: str | None = SCHEDULER
-    timeout: float = FLEET.option(
-        "--timeout SECONDS", "How long a shard may take to answer [default: 30]", default=30.0
-    )
-    require_complete: bool = FLEET.option(
+    timeout: float = FLEET("--timeout SECONDS", "How long a shard may take to answer [default: 30]", default=30.0)
+    require_complete: bool = FLEET(
         "--require-complete", "Exit with 7 if a shard does not answer, instead of printing a note"
     )
     db: Path | None = option("--db", "Not for fleets", is_hidden=True)
 
 
-PATH_STYLE: Any = OUTPUT.option(
+PATH_STYLE: Any = OUTPUT(
     "--path-style STYLE", "Paths: cwd, root or absolute [default: cwd]", values=CHOICES["path_style"]
 )
 
 
 class JsonFlags:
-    """For commands that can print an object."""
-
-    json: bool = OUTPUT.option("--json", "Print one JSON object")
+    json: bool = OUTPUT("--json", "Print one JSON object")
 
 
 class ListFlags(CommonFlags, JsonFlags):
@@ -134,13 +126,11 @@ class ListFlags(CommonFlags, JsonFlags):
 
 
 class ColorFlags:
-    """How text for people looks."""
-
-    color: str | None = OUTPUT.option("--color WHEN", "auto, always or never [default: auto]", values=CHOICES["color"])
+    color: str | None = OUTPUT("--color WHEN", "auto, always or never [default: auto]", values=CHOICES["color"])
     history: bool = option("--history", "Search the messages of past commits, and list the commits")
-    pretty: bool = OUTPUT.option("--pretty", "Format as for a terminal, even in a pipe: `--pretty | less -R`")
+    pretty: bool = OUTPUT("--pretty", "Format as for a terminal, even in a pipe: `--pretty | less -R`")
     path_style: str | None = PATH_STYLE
-    no_pager: bool = OUTPUT.option("--no-pager", "Do not show long output in $PAGER")
+    no_pager: bool = OUTPUT("--no-pager", "Do not show long output in $PAGER")
 
 
 ALLOW_NETWORK: Any = option("--allow-network", "Allow sending text to the model if the setting `model` is an address")
@@ -153,14 +143,14 @@ class QueryFlags(DerivedFlags):
     """The query and where it runs."""
 
     allow_network: bool = ALLOW_NETWORK
-    queries: Texts = QUERY.option(
+    queries: Texts = QUERY(
         "-e --regexp QUERY", "A query, instead of the first argument; repeatable: a hit needs to match only one"
     )
-    query_files: Texts = QUERY.option("-f --file FILE", "Read queries from a file, one per line; `-` is stdin")
-    ignore_case: bool = QUERY.option("-i --ignore-case", "Ignore case")
-    case_sensitive: bool = QUERY.option("-s --case-sensitive", "Match case")
-    smart_case: bool = QUERY.option("-S --smart-case", "The default", is_hidden=True)
-    metadata: str | None = FILTERS.option(
+    query_files: Texts = QUERY("-f --file FILE", "Read queries from a file, one per line; `-` is stdin")
+    ignore_case: bool = QUERY("-i --ignore-case", "Ignore case")
+    case_sensitive: bool = QUERY("-s --case-sensitive", "Match case")
+    smart_case: bool = QUERY("-S --smart-case", "The default", is_hidden=True)
+    metadata: str | None = FILTERS(
         "--metadata FILE", "A JSON or CSV file of metadata (stars, ratings, categories …) for paths and repositories"
     )
     root_scope: bool = ROOT_SCOPE
@@ -169,8 +159,7 @@ class QueryFlags(DerivedFlags):
 BRIEF_QUERY = (
     *("queries", "ignore_case", "word", "literal", "regex", "languages", "languages_not", "kinds", "globs"),
     "root_scope",
-)
-"""Fields of QueryFlags that brief help lists."""
+)  # Fields of QueryFlags that brief help lists
 
 
 @add_options(list_options(request.RANKING, *OF_MEMORY, *OF_LIMITS))
@@ -197,14 +186,12 @@ CHANGE = Section("For a change")
 class ChangeFlags:
     """A change: of commits, of a diff, or what is staged."""
 
-    pr: str | None = CHANGE.option("--pr BASE..HEAD", "The change between two commits")
-    diff: str | None = CHANGE.option("--diff FILE", "The change in a unified diff; `-` is stdin")
-    staged: bool = CHANGE.option("--staged", "The change that is staged in git")
+    pr: str | None = CHANGE("--pr BASE..HEAD", "The change between two commits")
+    diff: str | None = CHANGE("--diff FILE", "The change in a unified diff; `-` is stdin")
+    staged: bool = CHANGE("--staged", "The change that is staged in git")
 
 
 class ProgressFlags:
-    """For commands that may take long."""
-
     progress: str = option(
         "--progress HOW",
         "auto, json (one object a line on stderr) or none [default: auto]",
@@ -220,46 +207,42 @@ FRESHNESS = Section("Freshness")
 class LineFlags(DerivedFlags):
     """Options that ask for matching lines, and how lines look; as in grep and ripgrep."""
 
-    files: bool = LINES.option("-l --files-with-matches", "Print only the paths of files that match")
-    files_without: bool = LINES.option("-L --files-without-match", "Print only the paths of files that do not match")
-    count: bool = LINES.option("-c --count", "Print the number of matching lines per file; with -o, of matches")
-    only_matching: bool = LINES.option("-o --only-matching", "Print only the matching parts")
-    context: int | None = LINES.option("-C --context N", "Show N lines around", least=0)
-    line_number: bool | None = LINES.option(
+    files: bool = LINES("-l --files-with-matches", "Print only the paths of files that match")
+    files_without: bool = LINES("-L --files-without-match", "Print only the paths of files that do not match")
+    count: bool = LINES("-c --count", "Print the number of matching lines per file; with -o, of matches")
+    only_matching: bool = LINES("-o --only-matching", "Print only the matching parts")
+    context: int | None = LINES("-C --context N", "Show N lines around", least=0)
+    line_number: bool | None = LINES(
         "-n/-N --line-number/--no-line-number", "path:line:text, or path:text [default: path:line:column:text]"
     )
-    column: bool | None = LINES.option("--column/--no-column", "Print the column, or leave it out")
-    list_files: bool = LINES.option("--files", "List the paths of all indexed files; every argument is a PATH")
-    no_filename: bool = LINES.option("-I --no-filename", "Print lines without their path")
-    heading: bool | None = LINES.option(
-        "--heading/--no-heading", "Print each path once above its lines, or on each line"
-    )
-    longest: int | None = LINES.option("-M --max-columns N", "Omit the text of lines longer than N bytes")
-    null: bool = LINES.option("-0 --null", "Print a NUL byte after each path")
-    recursive: bool = LINES.option("-r -R --recursive", "The default", is_hidden=True)
-    with_filename: bool = LINES.option("-H --with-filename", "The default", is_hidden=True)
+    column: bool | None = LINES("--column/--no-column", "Print the column, or leave it out")
+    list_files: bool = LINES("--files", "List the paths of all indexed files; every argument is a PATH")
+    no_filename: bool = LINES("-I --no-filename", "Print lines without their path")
+    heading: bool | None = LINES("--heading/--no-heading", "Print each path once above its lines, or on each line")
+    longest: int | None = LINES("-M --max-columns N", "Omit the text of lines longer than N bytes")
+    null: bool = LINES("-0 --null", "Print a NUL byte after each path")
+    recursive: bool = LINES("-r -R --recursive", "The default", is_hidden=True)
+    with_filename: bool = LINES("-H --with-filename", "The default", is_hidden=True)
 
 
 class SearchFlags(LineFlags, ProgressFlags, CommonFlags, JsonFlags, ColorFlags, RankingFlags):
-    """Options of `search` besides the shared groups: where to look, what to print and in which form, how fresh it must be."""
-
     query: str | None = argument("[QUERY]", "What to look for; `-` reads it from stdin", values=SYMBOLS)
-    paths: list[Path] | None = argument("[PATH]...", "Search only in these files and folders")
+    paths: Paths = argument("[PATH]...", "Search only in these files and folders")
     verbose: bool = option("--verbose", "Print more on stderr")
-    pretty: bool = OUTPUT.option("-p --pretty", "Format as for a terminal, even in a pipe: `--pretty | less -R`")
-    type_list: bool = FILTERS.option("--type-list", "List the languages that -t knows")
-    jsonl: bool = OUTPUT.option("--jsonl", "Print one JSON object per hit, then one of type `end`")
-    contributions: bool = OUTPUT.option("--contributions", "Add all parts of each score to --json and --jsonl")
-    vimgrep: bool = OUTPUT.option("--vimgrep", "Print path:line:column:text, for editors")
-    csv: bool = OUTPUT.option("--csv", "Print comma-separated values with a header")
-    tsv: bool = OUTPUT.option("--tsv", "Print tab-separated values with a header")
-    sarif: bool = OUTPUT.option("--sarif", "Print SARIF 2.1.0")
-    markdown: bool = OUTPUT.option("--markdown", "Print Markdown")
-    format: str | None = OUTPUT.option("--format TEXT", "Template for each hit: '{path}:{start_line} {name}'")
-    hyperlink_format: str | None = OUTPUT.option(
+    pretty: bool = OUTPUT("-p --pretty", "Format as for a terminal, even in a pipe: `--pretty | less -R`")
+    type_list: bool = FILTERS("--type-list", "List the languages that -t knows")
+    jsonl: bool = OUTPUT("--jsonl", "Print one JSON object per hit, then one of type `end`")
+    contributions: bool = OUTPUT("--contributions", "Add all parts of each score to --json and --jsonl")
+    vimgrep: bool = OUTPUT("--vimgrep", "Print path:line:column:text, for editors")
+    csv: bool = OUTPUT("--csv", "Print comma-separated values with a header")
+    tsv: bool = OUTPUT("--tsv", "Print tab-separated values with a header")
+    sarif: bool = OUTPUT("--sarif", "Print SARIF 2.1.0")
+    markdown: bool = OUTPUT("--markdown", "Print Markdown")
+    format: str | None = OUTPUT("--format TEXT", "Template for each hit: '{path}:{start_line} {name}'")
+    hyperlink_format: str | None = OUTPUT(
         "--hyperlink-format URL", "Link paths on a terminal: file, vscode, or a URL with {path} {line}"
     )
-    stats: bool = OUTPUT.option("--stats", "Print how long each step took, and its share")
-    require_fresh: bool = FRESHNESS.option("--require-fresh", "Exit with 4 if any file changed since it was indexed")
-    open: int | None = OUTPUT.option("--open N", "Open hit N in your editor, at its line")
-    refresh: bool = FRESHNESS.option("--refresh", "Update the index first")
+    stats: bool = OUTPUT("--stats", "Print how long each step took, and its share")
+    require_fresh: bool = FRESHNESS("--require-fresh", "Exit with 4 if any file changed since it was indexed")
+    open: int | None = OUTPUT("--open N", "Open hit N in your editor, at its line")
+    refresh: bool = FRESHNESS("--refresh", "Update the index first")

@@ -1,17 +1,14 @@
 """codelens graph: export the symbol graph for other programs, and import traces of executed code."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
-from codelens.cli.declare import argument, command, group, option
-from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags
+from codelens.cli.declare import CommandGroup, argument, command, option
+from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags, Paths, Texts
 from codelens.cli.freshness import open_current_index
-from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, parse_kinds, read_file_selection
-from codelens.cli.streams import inform, read_stdin, write, write_answer, write_json
-from codelens.cli.workplace import find_reading_place
+from codelens.cli.relations import EDGE_KINDS, MIN_CONFIDENCE, FileFlags, parse_kinds, select_files
+from codelens.cli.streams import inform, read_input, write, write_answer, write_json
+from codelens.cli.workplace import find_workplace
 from codelens.errors import UsageError
 from codelens.model.graph import RelationOptions
 from codelens.render.relations import GRAPH_FORMATS
@@ -19,10 +16,8 @@ from codelens.text.counts import quantity
 
 
 class ExportFlags(FileFlags):
-    """How much of the graph, and its form."""
-
-    paths: list[Path] | None = argument("[PATH]...", "Export only these files and folders")
-    format: str = OUTPUT.option(
+    paths: Paths = argument("[PATH]...", "Export only these files and folders")
+    format: str = OUTPUT(
         "--format HOW", "json, dot or graphml [default: json]", default="json", choices=tuple(GRAPH_FORMATS)
     )
     kinds: str | None = EDGE_KINDS
@@ -35,9 +30,8 @@ def export(flags: ExportFlags) -> int:
 
     Nodes are ordered by content and numbered from 0, so that equal contents give equal bytes.
     """
-    place = find_reading_place(flags)
-    with open_current_index(place, flags) as index:
-        where = read_file_selection(flags, place, index, flags.paths or ())
+    with open_current_index(flags) as (place, index):
+        where = select_files(flags, place, index, flags.paths or ())
         options = RelationOptions(parse_kinds(flags.kinds or ""), flags.min_confidence, where=where)
         if where is not None and not index.files(where):
             return 1
@@ -49,10 +43,11 @@ def export(flags: ExportFlags) -> int:
     return 0
 
 
-class TracesFlags(CommonFlags, JsonFlags):
-    """Trace files, or --forget for all of them."""
+PIPE_HINT = "pipe the spans in: `codelens graph traces - <FILE`"
 
-    files: list[str] | None = argument(
+
+class TracesFlags(CommonFlags, JsonFlags):
+    files: Texts = argument(
         "[FILE]...", "OTLP as JSON, one object or one per line; `-` is stdin [default: list what is kept]"
     )
     forget: bool = option("--forget", "Forget all traces")
@@ -70,25 +65,24 @@ def import_traces(flags: TracesFlags) -> int:
     if flags.forget and flags.files:
         hint = "`codelens graph traces --forget` removes what was read from all files"
         raise UsageError("--forget takes no FILE", hint)
-    with find_reading_place(flags).open() as index:
+    with find_workplace(flags).open() as index:
         traces = index.graph.traces()
         if flags.forget:
             inform(flags, f"removed {traces.path}" if traces.forget() else "no traces were stored")
             return 0
         if flags.files:
-            ingested = traces.ingest((name, _read_traces(name)) for name in flags.files)
+            ingested = traces.ingest((name, read_input(name, PIPE_HINT)) for name in flags.files)
             if flags.json:
-                write_answer(flags, ingested._asdict, lambda: ())
+                write_answer(flags, ingested._asdict, tuple)
                 return 0 if ingested.matched or ingested.known else 1
             for name in ingested.known:
                 inform(flags, f"note: {name} is already imported; skipped")
-            known_symbols = f"{ingested.matched} of {quantity(ingested.symbols, 'symbol')}"
-            summary = f"read {quantity(ingested.spans, 'span')}: {known_symbols}"
+            summary = f"{ingested.matched} of {quantity(ingested.symbols, 'symbol')}"
             summary += f", {ingested.nameless} without a function or a time" if ingested.nameless else ""
-            summary += (
+            unknown = (
                 f", {ingested.unknown} of nothing that is indexed, or of several things" if ingested.unknown else ""
             )
-            inform(flags, summary)
+            inform(flags, f"read {quantity(ingested.spans, 'span')}: {summary}{unknown}")
             return 0 if ingested.matched or ingested.known else 1
         runs = traces.list_observations()
 
@@ -104,13 +98,4 @@ def import_traces(flags: TracesFlags) -> int:
     return 0 if runs else 1
 
 
-def _read_traces(name: str) -> bytes:
-    if name == "-":
-        return read_stdin("pipe the spans in: `codelens graph traces - <FILE`")
-    try:
-        return Path(name).read_bytes()
-    except OSError as fault:
-        raise UsageError(f"{name}: {fault.strerror}") from None
-
-
-graph = group("graph", export, import_traces, help="Export the symbol graph; import OpenTelemetry traces.")
+graph = CommandGroup("graph", (export, import_traces), "Export the symbol graph; import OpenTelemetry traces.")

@@ -47,27 +47,17 @@ TOPICS: Mapping[str, str] = {"exit-codes": EXIT_CODES, "query": QUERY}
 
 COMMANDS: Mapping[str, Mapping[str, str]] = {
     "Start here": {"index": "index:index", "search": "search:search", "why": "why:why"},
-    "Read code": {
-        **{
-            name: f"relations:{name}"
-            for name in ("symbols", "refs", "callers", "callees", "path", "impact", "hierarchy")
-        },
-        "map": "relations:show_map",
-        "files": "search:search_files",
-    },
-    "Context and agents": {
-        "context": "context:context",
-        "test-scope": "relations:test_scope",
-        "mcp": "stdio:mcp",
-        "install": "install:install",
-    },
+    "Read code": {n: f"relations:{n}" for n in ("symbols", "refs", "callers", "callees", "path", "impact", "hierarchy")}
+    | {"map": "relations:show_map", "files": "search:search_files"},
+    "Context and agents": {"context": "context:context", "test-scope": "relations:test_scope"}
+    | {"mcp": "stdio:mcp", "install": "install:install"},
     "Many repositories": {"cluster": "cluster:cluster"},
     "Keep it fresh": {**{name: f"{name}:{name}" for name in ("status", "watch", "hooks", "serve")}, "lsp": "stdio:lsp"},
     "Your notes and results": {"note": "note:note", "memory": "memory:memory"},
     "History and graph": {"snapshot": "snapshot:snapshot", "graph": "graph:graph"},
     "Measure and tune": {"eval": "eval:command", "model": "model:model"},
     "Set-up": {"config": "config:config", "doctor": "doctor:doctor"},
-    "": {"help": "help:help_topic"},
+    "": {"help": "help:show_topic"},
 }
 """Group in help → command → MODULE:NAME below codelens.cli. Help does not list a group without a name. Any other
 command has the name of its module; help lists it last."""
@@ -97,8 +87,6 @@ def find_unlisted(word: str) -> dict[str, str]:
 
 
 class HelpFlags:
-    """The topic; without one, the list of commands."""
-
     topic: str | None = argument(
         "[TOPIC]", "A command, or exit-codes, or query", values="codelens.cli.help:list_topics"
     )
@@ -110,7 +98,7 @@ def list_topics() -> list[str]:
 
 
 @command("help", epilog=f"Topics: {', '.join(TOPICS)}.")
-def help_topic(flags: HelpFlags) -> int:
+def show_topic(flags: HelpFlags) -> int:
     """Explain a command or a topic."""
     text = TOPICS.get(flags.topic or "")
     if text is None:  # for a command, `main` shows its help

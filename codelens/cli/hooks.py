@@ -2,7 +2,7 @@
 
 import time
 
-from codelens.cli.declare import command, group, option
+from codelens.cli.declare import CommandGroup, command, option
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import inform, say, write
 from codelens.cli.workplace import find_working_folder, load_settings_at, resolve_named_index
@@ -14,8 +14,6 @@ from codelens.worktree.place import find_git_top, find_index
 
 
 class HookInstallFlags(CommonFlags):
-    """Options: where the hooks go."""
-
     shared: bool = option("--shared", "Install even if core.hooksPath names a folder that other repositories share")
 
 
@@ -25,10 +23,8 @@ def install_hooks(flags: HookInstallFlags) -> int:
     cwd = find_working_folder()
     hooks, index = find_hooks(cwd), resolve_named_index(flags)
     if hooks.is_shared and not flags.shared:
-        raise UsageError(
-            f"core.hooksPath leads to {hooks.folder}, which may serve other repositories too",
-            "--shared installs them there; they do nothing in a repository without an index",
-        )
+        hint = "--shared installs them there; they do nothing in a repository without an index"
+        raise UsageError(f"core.hooksPath leads to {hooks.folder}, which may serve other repositories too", hint)
     add_blocks(hooks.folder, [*build_codelens_command(), "hooks", "run", *(["--db", str(index)] if index else [])])
     if not flags.quiet:
         say(f"{', '.join(NAMES)} installed in {hooks.folder}")
@@ -85,9 +81,9 @@ def show_hooks(flags: CommonFlags) -> int:
     return 1 if missing else 0
 
 
-hooks = group(
+hooks = CommandGroup(
     "hooks",
-    *(install_hooks, remove_hooks, show_hooks, run),
+    (install_hooks, remove_hooks, show_hooks, run),
     help="Keep the index fresh with git hooks.",
     epilog="The hooks run after checkout, merge, commit and rebase; other lines in them stay as they are.",
 )

@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from codelens.cli.declare import Section, argument, command, option
-from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, JsonFlags, ProgressFlags
+from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, JsonFlags, Paths, ProgressFlags
 from codelens.cli.options import find_only_flag
-from codelens.cli.progress import showing_progress
+from codelens.cli.progress import show_progress
 from codelens.cli.streams import inform, say, say_without_prefix, user_agrees, write, write_record
-from codelens.cli.workplace import Trees, choose_trees, find_reading_place, find_working_folder, resolve_named_index
+from codelens.cli.workplace import Trees, choose_trees, find_working_folder, find_workplace, resolve_named_index
 from codelens.config import find_user_place
 from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
 from codelens.index import Index
@@ -34,9 +34,7 @@ FAILED = (SkipReason.UNREADABLE, SkipReason.BROKEN_LINK)  # Reasons for a skip t
 
 
 class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
-    """Which trees, how they are walked, and what is made of them."""
-
-    roots: list[Path] | None = argument(
+    roots: Paths = argument(
         "[PATH]...", "Folders to index [default: those of the index that is there, else the top of the repository]"
     )
     force: bool = option("--force", "Parse every file again")
@@ -56,16 +54,13 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
     jobs: int | None = option("-j --jobs N", "Worker processes [default: one per core, at most 8]")
     allow_network: bool = ALLOW_NETWORK
     strict: bool = option("--strict", "Exit with 6 if any file had errors")
-    hidden: bool = WALK.option("--hidden", "Include files whose name starts with a dot")
-    no_ignore: bool = WALK.option("--no-ignore", "Do not apply ignore files")
-    dry_run: bool = WALK.option("--dry-run", "List what would be indexed and skipped; write nothing")
-    explain_path: str | None = WALK.option(
-        "--explain-path PATH", "Show which rule includes or skips this file; write nothing"
-    )
-
-    remove: bool = REMOVAL.option("--remove", "Remove the index; your files stay")
-    yes: bool = REMOVAL.option("-y --yes", "Do not ask before removing it")
-    clear_cache: bool = REMOVAL.option("--clear-cache", "Remove the cached context packs and vectors of all indexes")
+    hidden: bool = WALK("--hidden", "Include files whose name starts with a dot")
+    no_ignore: bool = WALK("--no-ignore", "Do not apply ignore files")
+    dry_run: bool = WALK("--dry-run", "List what would be indexed and skipped; write nothing")
+    explain_path: str | None = WALK("--explain-path PATH", "Show which rule includes or skips this file; write nothing")
+    remove: bool = REMOVAL("--remove", "Remove the index; your files stay")
+    yes: bool = REMOVAL("-y --yes", "Do not ask before removing it")
+    clear_cache: bool = REMOVAL("--clear-cache", "Remove the cached context packs and vectors of all indexes")
 
 
 @command(
@@ -73,22 +68,12 @@ class IndexFlags(ProgressFlags, JsonFlags, CommonFlags):
 )
 def index(flags: IndexFlags) -> int:
     """Bring the index up to date. Only new and changed files are read; without changes nothing is written."""
-    chosen = find_only_flag(flags, ("trust", "remove", "clear_cache"))
-    if chosen == "trust":
-        return _trust_index(flags)
-    if chosen == "remove":
-        return _remove_index(flags)
-    if chosen == "clear_cache":
-        return _clear_cache(flags)
-    overrides = {
-        "hidden": flags.hidden or None,
-        "no_ignore": flags.no_ignore or None,
-        "fuzzy": False if flags.no_fuzzy else None,
-        "vector": False if flags.no_vector else None,
-        "detect_encoding": flags.detect_encoding,
-        "jobs": flags.jobs,
-        "allow_network": flags.allow_network or None,
-    }
+    instead = {"trust": _trust_index, "remove": _remove_index, "clear_cache": _clear_cache}
+    if chosen := find_only_flag(flags, tuple(instead)):
+        return instead[chosen](flags)
+    overrides = {name: getattr(flags, name) or None for name in ("hidden", "no_ignore", "allow_network")}
+    overrides |= {"detect_encoding": flags.detect_encoding, "jobs": flags.jobs}
+    overrides |= {name: False for name in ("fuzzy", "vector") if getattr(flags, f"no_{name}")}
     trees = place, roots, settings_of = choose_trees(flags, flags.roots or (), overrides)
     if flags.explain_path is not None:
         return _explain_path(Path(flags.explain_path), trees)
@@ -97,17 +82,10 @@ def index(flags: IndexFlags) -> int:
     prepare_index_folder(place.index_path)
     reports: tuple[IndexReport, ...] = ()
     try:
-        with showing_progress(flags.progress, flags.quiet) as progress:
+        with show_progress(flags.progress, flags.quiet) as progress:
+            choices = {name: getattr(flags, name) for name in ("force", "rebuild", "verify", "copy_from")}
             reports = Index.build(
-                place.index_path,
-                roots,
-                place.settings,
-                force=flags.force,
-                rebuild=flags.rebuild,
-                verify=flags.verify,
-                progress=progress,
-                settings_of=settings_of,
-                copy_from=flags.copy_from,
+                place.index_path, roots, place.settings, progress=progress, settings_of=settings_of, **choices
             )
         # A file that a grammar parses only in part is not an error.
         failed = sum(fault != PARTLY for r in reports for fault in r.faults.values())
@@ -123,7 +101,7 @@ def index(flags: IndexFlags) -> int:
 def _trust_index(flags: IndexFlags) -> int:
     if flags.rebuild or flags.force or flags.roots:
         raise UsageError("--trust only accepts an index: leave out folders, --force and --rebuild")
-    index = find_reading_place(flags).index_path
+    index = find_workplace(flags).index_path
     digest = Index.accept(index)
     inform(flags, f"accepted {index} as it is (SHA-256 {digest}); `codelens index` brings it up to date")
     return 0
@@ -152,9 +130,8 @@ def _remove_index(flags: IndexFlags) -> int:
             Index.open(index).close()
         except (SchemaTooNew, IndexCorrupt, IndexNotTrusted) as fault:  # but .codelens/index.db can only be an index
             if not (holds_index(index) or (index.parent.name == INDEX_FOLDER and index.name == "index.db")):
-                raise UsageError(
-                    f"{index} is not a codelens index: {fault}", "if it is one, remove the file yourself"
-                ) from None
+                text = f"{index} is not a codelens index: {fault}"
+                raise UsageError(text, "if it is one, remove the file yourself") from None
     elif not find_unfinished_index(index):
         raise NoIndex(f"no index at {index}" if flags.db else f"no index in {cwd} or above it")
     if not flags.yes and not user_agrees(f"remove {index}?", f"remove {index}"):

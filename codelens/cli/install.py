@@ -36,8 +36,6 @@ def list_agents() -> list[str]:
 
 
 class InstallFlags(CommonFlags):
-    """The agent, and what is done for it."""
-
     agent: str | None = argument("[AGENT]", "The agent; --list lists them", values=f"{__name__}:list_agents")
     project: bool = option("--project", "Write into this repository, for everyone who works on it")
     remove: bool = option("--remove", "Remove what was written")
@@ -175,10 +173,8 @@ def _make_entry(row: Row, flags: InstallFlags) -> dict[str, Any]:
 
 
 def _plan_edits(site: Site, entry: dict[str, Any], block: str, others: list[Site] | None) -> Iterator[Edit]:
-    """Plan the edits that add the entry and the block; with `others`, those that remove them. Raises ValueError.
-
-    The block stays as long as another configured agent reads the file.
-    """
+    """Plan the edits that add the entry and the block; with `others`, those that remove them. Raises ValueError. The
+    block stays as long as another configured agent reads the file."""
     removes = others is not None
     in_use = {path for other in others or () if other.is_configured() for path in other.list_instruction_files()}
     for path in site.list_settings_files() if removes else site.list_settings_files()[:1]:

@@ -37,33 +37,25 @@ def wants_lines(flags: SearchFlags, query: Query) -> bool:
 
     asked = list(filter(is_given, ASKING))
     alone = [name for name in asked if name in ONLY_LINES]
-    flags_alone = {name: str(getattr(SearchFlags, name).names[0]) for name in alone}
+    spelling = {name: str(getattr(SearchFlags, name).names[0]) for name in alone}
     if flags.like is not None or flags.files_only:
-        wrong = next(
-            (flag for name, flag in flags_alone.items() if name in ("only_matching", "invert", "whole_line")), ""
-        )
-        if wrong:
+        if wrong := [spelling[name] for name in alone if name in ("only_matching", "invert", "whole_line")]:
             what = "--like" if flags.like is not None else "a search for files"
-            raise UsageError(f"{wrong} is about matching lines, and {what} has none", f"leave {wrong} out")
+            raise UsageError(f"{wrong[0]} is about matching lines, and {what} has none", f"leave {wrong[0]} out")
         return False
-    ranking = (row.spelling for name, row in OPTIONS.items() if LINES not in row.applies and is_given(name))
-    ranked = next(
-        ranking, "--sort score" if flags.sort == "score" else ""
-    )  # An option that only applies to ranked places
+    # Options that apply to ranked places alone
+    ranked = [row.spelling for name, row in OPTIONS.items() if LINES not in row.applies and is_given(name)]
+    ranked += ["--sort score"] * (flags.sort == "score")
     of_hits = query.is_question and set(alone) <= {*OF_HITS}
     if alone and ranked and not of_hits:
-        raise UsageError(
-            f"{flags_alone[alone[0]]} is about matching lines, which {ranked} does not rank",
-            "for the paths of ranked hits: --format '{path}'",
-        )
+        text = f"{spelling[alone[0]]} is about matching lines, which {ranked[0]} does not rank"
+        raise UsageError(text, "for the paths of ranked hits: --format '{path}'")
     if flags.whole_line and not query.asks_for_lines and len(query.text.split()) > 1:
         raise UsageError("-x matches whole lines, and this query has several words", "quote them, or add -F or --regex")
     answers = query.asks_for_lines and not ranked
     if flags.invert and not answers and (query.is_question or asked == ["invert"]):
-        raise UsageError(
-            "-v excludes matching lines, but words alone are ranked",
-            "add -F for lines; a query excludes a word as in 'cache -test'; --verbose says more on stderr",
-        )
+        hint = "add -F for lines; a query excludes a word as in 'cache -test'; --verbose says more on stderr"
+        raise UsageError("-v excludes matching lines, but words alone are ranked", hint)
     return answers or (bool(asked) and not ranked and not of_hits)
 
 

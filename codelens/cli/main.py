@@ -9,15 +9,16 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from types import FrameType
 from typing import NoReturn
 
-from codelens.cli.arguments import read
-from codelens.cli.declare import ASKING, FINISHED, Command, import_object, perform
+from codelens.cli.arguments import read_arguments
+from codelens.cli.declare import COMPLETION_VARIABLE, Command, bind_flags, import_object
 from codelens.cli.help import PLACES, find_place, find_unlisted
-from codelens.cli.streams import report, say, say_without_prefix, show_long, write
+from codelens.cli.streams import page_long_output, report_error, say, say_without_prefix
 from codelens.cli.warm import Answer
 from codelens.errors import CodelensError
 
@@ -34,7 +35,7 @@ def run(answer: Answer | None = None) -> NoReturn:
     for name, mode, access in (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_WRONLY), ("stderr", "w", os.O_WRONLY)):
         if getattr(sys, name) is None:  # it was closed, and the next file opened would take its number
             setattr(sys, name, os.fdopen(os.open(os.devnull, access), mode, encoding="utf-8"))
-    signal.signal(signal.SIGTERM, _raise_terminated)
+    signal.signal(signal.SIGTERM, _raise_termination)
     code = INTERRUPTED
     with suppress(KeyboardInterrupt):  # a second Ctrl-C, while the first is being reported
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
@@ -53,22 +54,23 @@ def run(answer: Answer | None = None) -> NoReturn:
     sys.exit(code)
 
 
-def _raise_terminated(number: int, frame: FrameType | None) -> None:
+def _raise_termination(number: int, frame: FrameType | None) -> None:
     """Raise Termination once; a second signal ends the process immediately."""
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     raise Termination
 
 
 def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
-    """Run one command line, or print the `answer` that another process computed; returns the exit code.
-
-    An interrupt after the command has finished its work does not change the code.
-    """
-    FINISHED.clear()
+    """Run one command line, or print the `answer` that another process computed; returns the exit code. An interrupt
+    after the command has finished its work does not change the code."""
+    code: int | None = None  # None until the command has finished
     try:
         if answer:
-            answer.write(show_long)
-        code = answer.code if answer else _dispatch(list(arguments) or ["--help"])
+            answer.write(page_long_output)
+            code = answer.code
+        else:
+            run_command = _find_command(list(arguments) or ["--help"])
+            code = run_command()
         sys.stdout.flush()
     except BrokenPipeError:  # the reader went away: write nothing more, not even at exit
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -76,10 +78,10 @@ def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
         os.close(nowhere)
         return 0
     except KeyboardInterrupt as ending:
-        return _report_interrupt(ending)
+        return _report_interrupt(ending) if code is None else code
     except CodelensError as fault:
-        _trace_if_asked(arguments)
-        report(fault)
+        _print_traceback_if_asked(arguments)
+        report_error(fault)
         return fault.exit_code
     except Exception as fault:
         if typer := sys.modules.get("typer"):
@@ -92,41 +94,38 @@ def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
 
 
 def _report_interrupt(ending: BaseException) -> int:
-    if FINISHED:
-        return FINISHED[0]
     terminated = isinstance(ending, Termination)
     say("; ".join(["terminated" if terminated else "interrupted", *map(str, ending.args)]))
     return TERMINATED if terminated else INTERRUPTED
 
 
-def _dispatch(arguments: list[str]) -> int:
-    """Run a well-formed command line without typer, whose import takes a fifth of a search's CPU; all others with it."""
-    shell = os.environ.get(ASKING)
+def _find_command(arguments: list[str]) -> Callable[[], int]:
+    """Find the command and bind it to its flags: without typer, whose import takes a fifth of a search's CPU, if the
+    command line is well-formed."""
+    shell = os.environ.get(COMPLETION_VARIABLE)
     if arguments[0] == "help" and (len(arguments) == 1 or (len(arguments) == 2 and find_place(arguments[1]))):
         arguments = [*arguments[1:], "--help"]
     if not shell:
         if arguments in (["--version"], ["-V"], ["search", "-V"]):
-            from codelens.cli.doctor import format_versions
+            from codelens.cli.doctor import print_versions
 
-            write(format_versions())
-            return 0
+            return print_versions
         place = find_place(arguments[0])
         command = import_object(place) if place else None
-        if isinstance(command, Command) and (values := read(command, arguments[1:])) is not None:
-            return perform(command.flags, command.run, values)
-    from codelens.cli.typed import build_root_group, complete
+        if isinstance(command, Command) and (values := read_arguments(command, arguments[1:])) is not None:
+            return bind_flags(command, values)
+    from codelens.cli.typed import build_root_group, print_offers
 
     group = build_root_group({**PLACES, "More": find_unlisted(arguments[0])})
     if shell:
-        complete(shell, arguments, group)
-        return 0
+        return partial(print_offers, shell, arguments, group)
     with group.make_context("codelens", arguments) as context:
-        return int(group.invoke(context) or 0)
+        return group.invoke(context)  # type: ignore[no-any-return]
 
 
 def _report_unexpected(fault: Exception, arguments: Sequence[str]) -> int:
     """Report a fault of typer's private click, recognised by its attributes; any other is reported as a bug of codelens."""
-    _trace_if_asked(arguments)
+    _print_traceback_if_asked(arguments)
     if not hasattr(fault, "format_message"):
         what = f"{type(fault).__name__}: {fault}"
         if isinstance(fault, OSError) and fault.strerror:
@@ -151,7 +150,7 @@ def _report_unexpected(fault: Exception, arguments: Sequence[str]) -> int:
     return int(getattr(fault, "exit_code", 2))
 
 
-def _trace_if_asked(arguments: Sequence[str]) -> None:
+def _print_traceback_if_asked(arguments: Sequence[str]) -> None:
     """Print the traceback of the present exception if --debug was given."""
     before_end = arguments[: arguments.index("--")] if "--" in arguments else arguments
     if "--debug" in before_end:

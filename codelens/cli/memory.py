@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from codelens.cli.declare import SYMBOLS, argument, command, group, option, required_argument
-from codelens.cli.flags import NOW, CommonFlags, JsonFlags
+from codelens.cli.declare import SYMBOLS, CommandGroup, argument, command, option, required_argument
+from codelens.cli.flags import NOW, CommonFlags, JsonFlags, Texts
 from codelens.cli.options import parse_time, read_diff
 from codelens.cli.streams import inform, say, user_agrees, write, write_answer, write_json
-from codelens.cli.workplace import Workplace, find_reading_place, locate_target
+from codelens.cli.workplace import Workplace, find_workplace, locate_target
 from codelens.errors import MemoryFault, UsageError
 from codelens.index import Index, select_learnable_words
 from codelens.model.code import UnitRow
@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 
 
 class RecordingFlags(CommonFlags):
-    """The time to record."""
-
     now: str | None = NOW
 
 
-def record(
+def record_answer(
     index: Index,
     query: str,
     results: Sequence[tuple[int, UnitRow, int]],
@@ -49,15 +47,13 @@ def record(
 @contextmanager
 def open_notebook(flags: CommonFlags) -> Iterator[tuple[MemoryNotebook, Workplace, Callable[[str], str]]]:
     """Open the memory of the nearest index, with its workplace and a function that resolves a TARGET."""
-    place = find_reading_place(flags)
+    place = find_workplace(flags)
     with place.open() as index:
         notebook = index.open_notebook(now=parse_time(getattr(flags, "now", None)))
         yield notebook, place, lambda target: locate_target(target, place, index)
 
 
 class MemoryShowFlags(CommonFlags, JsonFlags):
-    """Options: the target."""
-
     target: str | None = argument(
         "[TARGET]", "PATH, PATH:LINE or a symbol's name [default: everything]", values=SYMBOLS
     )
@@ -67,7 +63,7 @@ class MemoryShowFlags(CommonFlags, JsonFlags):
 def show(flags: MemoryShowFlags) -> int:
     """List what is recorded. Shows pins, ratings, uses, judgements, results that contained it, and words that lead to it."""
     with open_notebook(flags) as (notebook, place, find_target):
-        known = notebook.recall(find_target(flags.target) if flags.target is not None else None)
+        known = notebook.load_records(find_target(flags.target) if flags.target is not None else None)
         current = notebook.compute_digests(known)
         words: dict[Place, dict[str, int]] = {}  # Place → word → how often the place was used for it
         for row in notebook.export_records()["vocabulary"]:
@@ -127,8 +123,6 @@ def _build_record(place: Place, known: PlaceRecord, current: str, words: dict[st
 
 
 class ForgetFlags(CommonFlags):
-    """Options: what to forget."""
-
     target: str | None = argument(
         "[TARGET]", "PATH, PATH:LINE or a symbol's name, in the index or no more", values=SYMBOLS
     )
@@ -170,8 +164,6 @@ def export(flags: CommonFlags) -> int:
 
 
 class PinFlags(RecordingFlags):
-    """Options: what to pin."""
-
     target: str = required_argument("TARGET", "PATH:LINE or a symbol's name; PATH for all of a file", values=SYMBOLS)
 
 
@@ -194,8 +186,6 @@ def unpin(flags: PinFlags) -> int:
 
 
 class RateFlags(RecordingFlags):
-    """Options: what to rate, and how."""
-
     target: str = required_argument("TARGET", "PATH, PATH:LINE or a symbol's name", values=SYMBOLS)
     rating: float = required_argument("RATING", "0 to 10; 5 changes nothing")
 
@@ -210,8 +200,6 @@ def rate(flags: RateFlags) -> int:
 
 
 class FeedbackFlags(RecordingFlags):
-    """Which hit, and whether it was of use."""
-
     hit: str = required_argument("HIT", "The hit's number in the last answer, PATH:LINE, or a symbol's name")
     verdict: str = required_argument("VERDICT", "useful or useless", choices=("useful", "useless"))
     query: str | None = option(
@@ -234,9 +222,7 @@ def feedback(flags: FeedbackFlags) -> int:
 
 
 class UsedFlags(RecordingFlags):
-    """Options: what was used."""
-
-    targets: list[str] | None = argument(
+    targets: Texts = argument(
         "FILE...", "Files that were read or changed, PATH:LINE, symbols' names, or numbers of hits"
     )
     diff: str | None = option("--diff FILE", "Everything that the changed lines of this diff name; `-` is stdin")
@@ -249,9 +235,8 @@ def used(flags: UsedFlags) -> int:
     Marks these places as useful. The other hits of that answer count as useless once the next search begins.
     """
     if bool(flags.targets) == (flags.diff is not None):
-        raise UsageError(
-            "what was used?", "`codelens memory used FILE...`, or `git diff | codelens memory used --diff -`"
-        )
+        hint = "`codelens memory used FILE...`, or `git diff | codelens memory used --diff -`"
+        raise UsageError("what was used?", hint)
     with open_notebook(flags) as (notebook, workplace, find_target):
         if flags.diff is not None:
             places = notebook.record_use_in_diff(read_diff(flags.diff, workplace.cwd).decode("utf-8", "replace"))
@@ -264,9 +249,9 @@ def used(flags: UsedFlags) -> int:
     return 0 if places else 1
 
 
-memory = group(
+memory = CommandGroup(
     "memory",
-    *(show, pin, unpin, rate, feedback, used, forget, export),
+    (show, pin, unpin, rate, feedback, used, forget, export),
     help="Pin, rate and judge results, and manage what is recorded about them.",
     epilog="Nothing is recorded unless the setting `memory` is on: in your own configuration, or CODELENS_MEMORY=1.",
 )

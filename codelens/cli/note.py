@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from codelens.cli.declare import command, group, option, required_argument
+from codelens.cli.declare import CommandGroup, command, option, required_argument
 from codelens.cli.editor import has_editor, open_editor
-from codelens.cli.flags import CommonFlags, JsonFlags
+from codelens.cli.flags import CommonFlags, JsonFlags, Texts
 from codelens.cli.streams import inform, read_stdin, say, write_answer
 from codelens.cli.workplace import Workplace, find_working_folder, load_settings_at, resolve_named_index, resolve_scope
 from codelens.errors import IndexBusy, TargetError, UsageError
-from codelens.index import Index
 from codelens.notes.note import OPEN, Anchor, NoteFile, NoteFolder, split_line_number
 from codelens.text.frontmatter import Value, replace_fields
 from codelens.worktree.place import INDEX_FOLDER, find_git_top, find_index
 
 if TYPE_CHECKING:
-    from codelens.notes.finder import AnchorPlace
+    from codelens.notes.finder import AnchorFinder, AnchorPlace
 
 
 class NoteTree(NamedTuple):
@@ -31,16 +30,19 @@ class NoteTree(NamedTuple):
     notes: NoteFolder
     place: Workplace | None
 
-    def open(self) -> AbstractContextManager[Index | None]:
-        """Open the index for reading; None if there is no index."""
-        return nullcontext() if self.place is None else self.place.open()
+    @contextmanager
+    def open_finder(self) -> Iterator[AnchorFinder | None]:
+        """Open the index to find anchors in the tree; None if there is no index."""
+        if self.place is None:
+            yield None
+        else:
+            with self.place.open() as index, index.open_anchors(self.root) as finder:
+                yield finder
 
 
 def find_note_tree(flags: CommonFlags) -> NoteTree:
-    """Find the indexed tree around the working directory; without an index the repository's top, else the directory itself.
-
-    Raises UsageError if the index holds several trees and none contains the working directory.
-    """
+    """Find the indexed tree around the working directory; without an index the repository's top, else the directory
+    itself. Raises UsageError if the index holds several trees and none contains the working directory."""
     cwd = find_working_folder()
     path = resolve_named_index(flags) or find_index(cwd)
     if path is None or not path.is_file():
@@ -62,16 +64,13 @@ def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
     from codelens.notes.finder import create_disk_anchor
 
     anchors: list[Anchor] = []
-    with tree.open() as index:
-        for place in places:
-            text = _resolve_below_root(place, tree.root)
-            if index is not None:
-                with index.open_anchors(tree.root) as finder:
-                    anchor, remark = finder.place(text, tree.root)
-                if remark:
-                    say(f"note: {remark}")
-            else:
-                anchor = create_disk_anchor(text, tree.root)
+    with tree.open_finder() as finder:
+        for text in (_resolve_below_root(place, tree.root) for place in places):
+            anchor, remark = (
+                finder.make_anchor(text, tree.root) if finder else (create_disk_anchor(text, tree.root), "")
+            )
+            if remark:
+                say(f"note: {remark}")
             anchors.append(anchor)
     return anchors
 
@@ -90,11 +89,8 @@ def _resolve_below_root(name: str, root: Path) -> str:
 
 def find_places(tree: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[AnchorPlace]]:
     """Find the current places of notes: path of a note → its places; empty without an index."""
-    with tree.open() as index:
-        if index is None:
-            return {}
-        with index.open_anchors(tree.root) as finder:
-            return {n.path: [finder.find(link) for link in n.note.links] for n in notes if n.note.links}
+    with tree.open_finder() as finder:
+        return {n.path: [finder.find_place(link) for link in n.note.links] for n in notes if finder and n.note.links}
 
 
 def warn_of_faults(note: NoteFile, flags: CommonFlags) -> None:
@@ -138,13 +134,11 @@ MOST_LETTERS = 500  # Most characters of a title, status or tag; much longer lin
 
 
 class NoteAddFlags(CommonFlags, JsonFlags):
-    """Options: the contents of the note."""
-
     title: str = required_argument("TITLE", "What it is about, in a few words")
     task: bool = option("--task", "Make it a task, with a status")
     status: str | None = option("--status WORD", "Of a task: open, doing, done … [default: open]")
-    tag: list[str] | None = TAGS
-    at: list[str] | None = PLACES
+    tag: Texts = TAGS
+    at: Texts = PLACES
     message: str | None = MESSAGE
 
 
@@ -162,7 +156,7 @@ def add(flags: NoteAddFlags) -> int:
         "kind": "task" if flags.task else "note",
         "status": _normalize_word(flags.status or OPEN) if flags.task else "",
         "tags": tuple(_normalize_word(tag) for tag in flags.tag or ()),
-        "links": tuple(anchor.to_item() for anchor in anchors),
+        "links": tuple(anchor.build_item() for anchor in anchors),
         "created": date.today().isoformat(),
     }
     note: NoteFile = tree.notes.add(title, replace_fields(f"{(text or '').strip()}\n", fields))
@@ -203,17 +197,13 @@ def _normalize_word(word: str) -> str:
 
 
 class NoteEditFlags(CommonFlags, JsonFlags):
-    """Which note, and what of it is to change."""
-
     id: str = required_argument("ID", "The note's id, or its beginning")
     title: str | None = option("--title TEXT", "Change the title; the id stays")
     status: str | None = option("--status WORD", "open, doing, done …; makes a note a task")
-    tag: list[str] | None = TAGS
-    untag: list[str] | None = option("--untag TAG", "Remove a tag; repeatable")
-    at: list[str] | None = PLACES
-    unlink: list[str] | None = option(
-        "--unlink PLACE", "Remove a link to a place, as `note show` prints it; repeatable"
-    )
+    tag: Texts = TAGS
+    untag: Texts = option("--untag TAG", "Remove a tag; repeatable")
+    at: Texts = PLACES
+    unlink: Texts = option("--unlink PLACE", "Remove a link to a place, as `note show` prints it; repeatable")
     message: str | None = option("-m --message TEXT", "Replace the text; `-` is stdin")
 
 
@@ -249,7 +239,7 @@ def _change_text(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
         tags = [tag for tag in note.note.tags if tag not in (flags.untag or ())]
         fields["tags"] = tuple(dict.fromkeys([*tags, *map(_normalize_word, flags.tag or ())]))
     if note.note.links or flags.at:
-        fields["links"] = tuple(anchor.to_item() for anchor in _change_links(tree, note, flags))
+        fields["links"] = tuple(anchor.build_item() for anchor in _change_links(tree, note, flags))
     try:
         return replace_fields(text, fields)
     except ValueError as fault:
@@ -260,11 +250,10 @@ def _change_links(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> list[
     """Make the new links of a note: renewed ones, without those of --unlink and with those of --at."""
     links = renewed = list(note.note.links)
     now, unlinked = None, flags.unlink or ()
-    with tree.open() as index:
-        if index is not None:
-            with index.open_anchors(tree.root) as finder:
-                now = [finder.find(link) for link in links]
-                renewed = [finder.renew(place) for place in now]
+    with tree.open_finder() as finder:
+        if finder:
+            now = [finder.find_place(link) for link in links]
+            renewed = [finder.renew_anchor(place) for place in now]
     names = [{a.label, a.symbol} | ({f"{now[i].path}:{now[i].line}"} if now else set()) for i, a in enumerate(links)]
     for place in unlinked:
         if not any(place in known for known in names):
@@ -275,11 +264,9 @@ def _change_links(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> list[
 
 
 class NoteListFlags(CommonFlags, JsonFlags):
-    """Which ones."""
-
     task: bool = option("--task", "Only tasks")
     status: str | None = option("--status WORD", "Only with this status")
-    tag: list[str] | None = option("--tag TAG", "Only with all of these tags; repeatable")
+    tag: Texts = option("--tag TAG", "Only with all of these tags; repeatable")
     lost: bool = option("--lost", "Only with a place that is lost")
 
 
@@ -312,8 +299,6 @@ def list_notes(flags: NoteListFlags) -> int:
 
 
 class NoteShowFlags(CommonFlags, JsonFlags):
-    """The note to show."""
-
     id: str = required_argument("ID", "The note's id, or its beginning")
 
 
@@ -335,8 +320,6 @@ def show(flags: NoteShowFlags) -> int:
 
 
 class NoteRemoveFlags(CommonFlags):
-    """Which ones."""
-
     ids: list[str] = required_argument("ID...", "Ids of notes, in full")
 
 
@@ -356,9 +339,9 @@ def remove(flags: NoteRemoveFlags) -> int:
     return 0
 
 
-note = group(
+note = CommandGroup(
     "note",
-    *(add, list_notes, show, edit, remove),
+    (add, list_notes, show, edit, remove),
     help="Keep notes and tasks linked to places in the code.",
     epilog="Notes are Markdown files in .codelens/notes, for git to keep; `codelens search --kind note` finds them.",
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codelens.cli.flags import ChangeFlags, RankingFlags
-from codelens.cli.streams import read_stdin
+from codelens.cli.streams import read_input, read_stdin
 from codelens.cli.workplace import Scope, Workplace, locate_target
 from codelens.config import Settings, load_weights
 from codelens.errors import UsageError
@@ -17,6 +17,7 @@ from codelens.model.context import Change
 from codelens.model.request import OPTIONS, SearchOptions
 
 EVERYTHING = 1_000_000_000  # The limit of hits for -l, -L and -c, which list files: far above any number of candidates
+PIPE_HINT = "pipe the query in: `echo QUERY | codelens search -`"
 LIKENESS = "likeness"  # The profile of --like unless another is named
 MOST_WEIGHT = 1e9  # Largest weight. Only ratios of weights count; sums of larger ones could overflow
 
@@ -35,23 +36,18 @@ class QueryText(NamedTuple):
 
 
 def read_query(positional: str | None, flags: RankingFlags) -> QueryText:
-    """Read QUERY or `-`, every -e, every line of every -f, in this order, without empty lines. Several are alternatives, as in
-    grep. With --like the query may be empty."""
+    """Read QUERY or `-`, every -e, every line of every -f, in this order, without empty lines. Several are
+    alternatives, as in grep. With --like the query may be empty."""
     if flags.like == "-" and "-" in (flags.query_files or ()):
         raise UsageError("--like - and -f - both read stdin", "give the query with -e")
 
-    def read(name: str) -> str:
-        if name == "-":
-            return read_stdin("pipe the query in: `echo QUERY | codelens search -`").decode("utf-8", "replace")
-        try:
-            return Path(name).read_text(encoding="utf-8", errors="replace")
-        except OSError as fault:
-            raise UsageError(f"-f {name}: {fault.strerror}") from None
-
-    queries = [] if positional is None else [read("-").strip() if positional == "-" else positional]
+    queries = [] if positional is None else [positional]
+    if positional == "-":
+        queries = [read_stdin(PIPE_HINT).decode("utf-8", "replace").strip()]
     queries += flags.queries or ()
     for name in flags.query_files or ():
-        queries += [line for line in read(name).splitlines() if line.strip()]
+        text = read_input(name, PIPE_HINT, "-f ").decode("utf-8", "replace")
+        queries += [line for line in text.splitlines() if line.strip()]
     if not queries and flags.like is None:
         name = "why" if hasattr(flags, "targets") else "files" if flags.files_only else "search"
         raise UsageError("no query", f"`codelens {name} QUERY`; `codelens {name} --help` lists the options")
@@ -64,12 +60,6 @@ def read_query(positional: str | None, flags: RankingFlags) -> QueryText:
     if flags.regex:
         return QueryText("|".join(f"(?:{q})" for q in queries), regex=True)
     return QueryText(" OR ".join(f"({q})" for q in queries))
-
-
-def collect_overrides(flags: RankingFlags) -> Mapping[str, Any]:
-    """Collect the settings that flags of `search` and `why` override."""
-    names = ("color", "path_style", "memory", "metadata")
-    return {name: getattr(flags, name) for name in names} | {"allow_network": flags.allow_network or None}
 
 
 def read_likeness(flags: RankingFlags, place: Workplace, index: Index) -> tuple[str, str, str]:
@@ -165,10 +155,8 @@ def find_only_flag(flags: object, names: Sequence[str], spelling: Mapping[str, s
 
 
 def parse_time(text: str | None) -> int | None:
-    """Convert a time as people write it, up to the year 9999, to unix seconds; without an offset it is local time.
-
-    Raises UsageError.
-    """
+    """Convert a time as people write it, up to the year 9999, to unix seconds. Without an offset it is local time.
+    Raises UsageError."""
     if text is None:
         return None
     from datetime import UTC, datetime
@@ -198,9 +186,8 @@ def parse_weights(text: str) -> Mapping[str, float]:
         try:
             weights[name.strip()] = float(number)
         except ValueError:
-            raise UsageError(
-                f"--weights: '{part}' is not CHANNEL=NUMBER", "as in --weights exact=2,fuzzy=0.5"
-            ) from None
+            hint = "as in --weights exact=2,fuzzy=0.5"
+            raise UsageError(f"--weights: '{part}' is not CHANNEL=NUMBER", hint) from None
         if not (equals and 0 <= weights[name.strip()] <= MOST_WEIGHT):
             raise UsageError(f"--weights: {name} must be from 0 to {MOST_WEIGHT:g}, not '{number}'")
     return weights

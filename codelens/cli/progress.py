@@ -1,7 +1,5 @@
 """Shows the progress of an index run on stderr: a bar on a terminal if the work takes a while, or JSON lines for programs."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time
@@ -9,17 +7,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from codelens.model.runs import Progress
+from codelens.model.runs import Progress as Step
 from codelens.render.visible import escape_text
 
 PATIENCE_SECONDS = 0.3  # Seconds before a bar appears
 JSON_SECONDS = 0.1  # Least seconds between two JSON lines of the same phase
 
-Watch = Callable[[Progress], None] | None
+Watch = Callable[[Step], None] | None
 
 
 @contextmanager
-def showing_progress(how: str, quiet: bool) -> Iterator[Watch]:
+def show_progress(how: str, quiet: bool) -> Iterator[Watch]:
     """Provide the callback for each step; None if progress is not shown."""
     if how == "json":
         yield _write_json_lines()
@@ -40,11 +38,11 @@ def write_json_step(**step: Any) -> None:
     sys.stderr.flush()
 
 
-def _write_json_lines() -> Callable[[Progress], None]:
+def _write_json_lines() -> Callable[[Step], None]:
     """Make a callback that writes each change of phase, and a step every JSON_SECONDS in between."""
     phase, next_line = "", 0.0
 
-    def watch(step: Progress) -> None:
+    def watch(step: Step) -> None:
         nonlocal phase, next_line
         now = time.monotonic()
         if step.phase != phase or now >= next_line or step.done == step.total:
@@ -61,21 +59,19 @@ class _Bar:
         self._since = time.monotonic()
         self.progress: Any = None
 
-    def __call__(self, step: Progress) -> None:
+    def __call__(self, step: Step) -> None:
         if self.progress is None:
             if time.monotonic() - self._since < PATIENCE_SECONDS:
                 return
-            self._show_bar()
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+            from rich.table import Column
+
+            path = TextColumn("{task.fields[path]}", markup=False, table_column=Column(ratio=1, no_wrap=True))
+            phase = TextColumn("{task.description:6}")
+            columns = (phase, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), path)
+            self.progress = Progress(*columns, console=Console(stderr=True), transient=True, expand=True)
+            self.progress.add_task("", total=None, path="")  # the task with number 0
+            self.progress.start()
         counts: dict[str, Any] = {"completed": step.done, "total": step.total or None}
         self.progress.update(0, description=step.phase, path=escape_text(step.path), **counts)
-
-    def _show_bar(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-        from rich.table import Column
-
-        path = TextColumn("{task.fields[path]}", markup=False, table_column=Column(ratio=1, no_wrap=True))
-        columns = (TextColumn("{task.description:6}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), path)
-        self.progress = Progress(*columns, console=Console(stderr=True), transient=True, expand=True)
-        self.progress.add_task("", total=None, path="")  # the task with number 0
-        self.progress.start()

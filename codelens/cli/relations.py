@@ -1,7 +1,5 @@
 """Commands on a file's symbols and the symbol graph: symbols, map, refs, callers and the like, test-scope."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +16,7 @@ from codelens.cli.flags import (
     ColorFlags,
     CommonFlags,
     JsonFlags,
+    Paths,
     Texts,
 )
 from codelens.cli.freshness import is_behind, open_current_index
@@ -32,7 +31,7 @@ from codelens.cli.streams import (
     write_json,
     write_record,
 )
-from codelens.cli.workplace import Workplace, find_reading_place, locate_target, resolve_scope
+from codelens.cli.workplace import Workplace, locate_target, resolve_scope
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness
@@ -42,40 +41,29 @@ from codelens.text.counts import quantity
 
 TARGET = "PATH, PATH:LINE or a symbol's name"
 EXIT = "Exit: 0 found, 1 nothing found, 2 unknown or ambiguous target, 3 no index."
-EDGE_KINDS = FILTERS.option(
+EDGE_KINDS = FILTERS(
     "--kinds K,…", "Only these kinds of edges, such as calls,extends", values="codelens.model.graph:KINDS"
 )
-MIN_CONFIDENCE = FILTERS.option(
-    "--min-confidence X", "Only edges with at least this confidence, 0 to 1", least=0, most=1
-)
-FORMAT = OUTPUT.option("--format TEXT", "Template of a line: '{path}:{line} {source}'")
-UNRESOLVED = OUTPUT.option("--unresolved", "List the calls that could not be followed to a definition instead")
+MIN_CONFIDENCE = FILTERS("--min-confidence X", "Only edges with at least this confidence, 0 to 1", least=0, most=1)
+UNRESOLVED = OUTPUT("--unresolved", "List the calls that could not be followed to a definition instead")
+OUTPUT_FORMS = ("json", "jsonl", "dot", "format")
 BELOW = argument("[PATH]...", "Search only in these files and folders")
 
 
 class SymbolsFlags(CommonFlags, JsonFlags):
-    """The file, and the form of its outline."""
-
     file: Path = required_argument("FILE", "The file, relative to the working directory or to its root")
-    changes: bool = OUTPUT.option("--changes", "Show when and by whom each was last changed, and by how many commits")
-    ctags: bool = OUTPUT.option("--ctags", "Print lines for a tags file")
+    changes: bool = OUTPUT("--changes", "Show when and by whom each was last changed, and by how many commits")
+    ctags: bool = OUTPUT("--ctags", "Print lines for a tags file")
 
 
 @command(epilog="Exit: 0 symbols, 1 none, 2 not indexed, 3 no index.")
 def symbols(flags: SymbolsFlags) -> int:
     """List the symbols of a file."""
-    from codelens.render.outline import (
-        build_outline_record,
-        format_ctags,
-        format_outline,
-        format_outline_with_changes,
-        select_symbols,
-    )
+    from codelens.render import outline
     from codelens.worktree.files import escape_path
 
     find_only_flag(flags, ("changes", "ctags"))
-    place = find_reading_place(flags)
-    with open_current_index(place, flags) as index:
+    with open_current_index(flags) as (place, index):
         path = flags.file.as_posix()
         with suppress(UsageError):  # a path outside all roots stays as it was given
             scope = resolve_scope(index.info().repositories, place.cwd, [flags.file])
@@ -83,38 +71,30 @@ def symbols(flags: SymbolsFlags) -> int:
         path = escape_path(path)
         units = index.symbols(path)
         last = index.find_last_changes(units) if flags.changes else None
-    exit_code = 0 if select_symbols(units) else 1
+    exit_code = 0 if outline.select_symbols(units) else 1
 
     def format_lines() -> Iterator[str]:
         if last is not None:
-            return format_outline_with_changes(units, last)
-        return format_ctags(units, str(flags.file)) if flags.ctags else format_outline(units)
+            return outline.format_outline_with_changes(units, last)
+        return outline.format_ctags(units, str(flags.file)) if flags.ctags else outline.format_outline(units)
 
-    write_answer(flags, lambda: build_outline_record(path, units, exit_code, last), format_lines)
+    write_answer(flags, lambda: outline.build_outline_record(path, units, exit_code, last), format_lines)
     return exit_code
 
 
 class FileFlags(CommonFlags):
-    """Options: the scope."""
-
     languages: Texts = TYPES
     languages_not: Texts = TYPES_NOT
     globs: Texts = GLOBS
 
 
 class PlaceFlags(FileFlags, JsonFlags, ColorFlags):
-    """Options: the scope, and the form of the output."""
-
-    dot: bool = OUTPUT.option("--dot", "Print a graph for Graphviz")
+    dot: bool = OUTPUT("--dot", "Print a graph for Graphviz")
 
 
 class MapFlags(PlaceFlags):
-    """How much, and from where it is seen."""
-
-    paths: list[Path] | None = argument("[PATH]...", "Rank symbols by how much these files and folders use them")
-    budget: int = OUTPUT.option(
-        "--budget N", "Token budget, counted as characters ÷ 4 [default: 2000]", default=2000, least=1
-    )
+    paths: Paths = argument("[PATH]...", "Rank symbols by how much these files and folders use them")
+    budget: int = OUTPUT("--budget N", "Token budget, counted as characters ÷ 4 [default: 2000]", default=2000, least=1)
 
 
 @command("map", epilog="Exit: 0 something on the map, 1 nothing, 2 usage error, 3 no index.")
@@ -125,9 +105,9 @@ def show_map(flags: MapFlags) -> int:
     """
     from codelens.render import relations
 
-    place = _open_place(flags)
-    with open_current_index(place, flags) as index:
-        where = read_file_selection(flags, place, index, ())
+    find_only_flag(flags, OUTPUT_FORMS)
+    with open_current_index(flags) as (place, index):
+        where = select_files(flags, place, index, ())
         focus = None
         if flags.paths:
             scope = resolve_scope(index.info().repositories, place.cwd, flags.paths)
@@ -152,52 +132,40 @@ def show_map(flags: MapFlags) -> int:
 
 
 class GraphFlags(PlaceFlags):
-    """Which edges count."""
-
-    jsonl: bool = OUTPUT.option("--jsonl", "Print a JSON object per relation, then an `end`")
+    jsonl: bool = OUTPUT("--jsonl", "Print a JSON object per relation, then an `end`")
     kinds: str | None = EDGE_KINDS
     min_confidence: float | None = MIN_CONFIDENCE
-    limit: int | None = OUTPUT.option("-m --limit N", "Show at most N [default: all]", least=1)
-    format: str | None = FORMAT
+    limit: int | None = OUTPUT("-m --limit N", "Show at most N [default: all]", least=1)
+    format: str | None = OUTPUT("--format TEXT", "Template of a line: '{path}:{line} {source}'")
 
 
 class RefsFlags(GraphFlags):
-    """A name, and where to look for it."""
-
     unresolved: bool = UNRESOLVED
-    sure: bool = FILTERS.option("--sure", "Only resolved places")
-    text: bool = FILTERS.option("--text", "Include comments, strings and documents that contain the name")
+    sure: bool = FILTERS("--sure", "Only resolved places")
+    text: bool = FILTERS("--text", "Include comments, strings and documents that contain the name")
     target: str = required_argument("TARGET", f"{TARGET}, or a library's name such as json.dumps", values=SYMBOLS)
-    paths: list[Path] | None = BELOW
+    paths: Paths = BELOW
 
 
 class DepthFlags(GraphFlags):
-    """How far to go, and whether over guesses."""
-
-    by_name: bool = FILTERS.option("--by-name", "Follow calls that match a definition only by name, too")
-    depth: int | None = FILTERS.option("--depth N", "Hops to follow", least=1)
+    by_name: bool = FILTERS("--by-name", "Follow calls that match a definition only by name, too")
+    depth: int | None = FILTERS("--depth N", "Hops to follow", least=1)
 
 
 class TargetFlags(DepthFlags):
-    """The symbol to start from, and where to look."""
-
     unresolved: bool = UNRESOLVED
     target: str = required_argument("TARGET", TARGET, values=SYMBOLS)
-    paths: list[Path] | None = BELOW
+    paths: Paths = BELOW
 
 
 class HierarchyFlags(TargetFlags):
-    """A type, and whether to list overrides."""
-
-    members: bool = OUTPUT.option("--members", "Show which members override which")
+    members: bool = OUTPUT("--members", "Show which members override which")
 
 
 class PathFlags(DepthFlags):
-    """The two ends of a path, and the files it may go through."""
-
     first: str = required_argument("FROM", f"The start: {TARGET}", values=SYMBOLS)
     second: str = required_argument("TO", "The end", values=SYMBOLS)
-    paths: list[Path] | None = argument("[PATH]...", "Only paths through these files and folders")
+    paths: Paths = argument("[PATH]...", "Only paths through these files and folders")
 
 
 @command(epilog=EXIT)
@@ -262,13 +230,13 @@ OPTIONAL = ("depth", "members", "sure", "text", "unresolved")  # Fields of Relat
 
 def _answer_question(question: str, flags: GraphFlags, *targets: str) -> int:
     """Print the graph's answer to a question about targets; returns the exit code."""
-    place = _open_place(flags)
-    with open_current_index(place, flags) as index:
+    find_only_flag(flags, OUTPUT_FORMS)
+    with open_current_index(flags) as (place, index):
         options = RelationOptions(
             kinds=parse_kinds(flags.kinds or ""),
             min_confidence=0.0 if getattr(flags, "by_name", False) else flags.min_confidence,
             limit=flags.limit,
-            where=read_file_selection(flags, place, index, getattr(flags, "paths", None) or ()),
+            where=select_files(flags, place, index, getattr(flags, "paths", None) or ()),
             **{name: getattr(flags, name) for name in OPTIONAL if hasattr(flags, name)},
         )
         meant = [locate_target(target, place, index) for target in targets]
@@ -286,14 +254,7 @@ def _answer_question(question: str, flags: GraphFlags, *targets: str) -> int:
     return exit_code
 
 
-def _open_place(flags: PlaceFlags) -> Workplace:
-    """Find the workplace. Raises UsageError if more than one output format was given."""
-    find_only_flag(flags, ("json", "jsonl", "dot", "format"))
-    return find_reading_place(flags, {"color": flags.color, "path_style": flags.path_style})
-
-
 def _show_relations(result: RelationAnswer, flags: GraphFlags, place: Workplace, exit_code: int) -> None:
-    """Print relations in the form that the flags choose."""
     from codelens.render import relations
     from codelens.render.records import to_jsonl
 
@@ -325,9 +286,7 @@ def parse_kinds(text: str) -> tuple[str, ...]:
     return named
 
 
-def read_file_selection(
-    flags: FileFlags, place: Workplace, index: Index, below: Sequence[Path]
-) -> SearchOptions | None:
+def select_files(flags: FileFlags, place: Workplace, index: Index, below: Sequence[Path]) -> SearchOptions | None:
     """Read which files -t, -T, -g and PATH select; None, for the whole index, if none of them is given."""
     if not (below or flags.languages or flags.languages_not or flags.globs):
         return None
@@ -335,27 +294,24 @@ def read_file_selection(
         if not each.exists():
             raise UsageError(f"no such file or folder: {each}")
     scope = resolve_scope(index.info().repositories, place.cwd, below, whole=True)
-    return SearchOptions(
-        **collect_given_options(flags, FILE_FILTERS), paths=scope.paths, repositories=scope.repositories
-    )
+    filters = collect_given_options(flags, FILE_FILTERS)
+    return SearchOptions(**filters, paths=scope.paths, repositories=scope.repositories)
 
 
 class ScopeFlags(ChangeFlags, CommonFlags, JsonFlags):
-    """Options: the change, and the form of the output."""
-
-    targets: list[str] | None = argument("[TARGET]...", TARGET, values=SYMBOLS)
-    depth: int | None = FILTERS.option("--depth N", "Hops to follow [default: 6]", least=1)
-    min_confidence: float | None = FILTERS.option(
+    targets: Texts = argument("[TARGET]...", TARGET, values=SYMBOLS)
+    depth: int | None = FILTERS("--depth N", "Hops to follow [default: 6]", least=1)
+    min_confidence: float | None = FILTERS(
         "--min-confidence X", "Only edges with at least this confidence, 0 to 1 [default: 0.5]", least=0, most=1
     )
-    format: str = OUTPUT.option(
+    format: str = OUTPUT(
         "--format HOW",
         "paths, pytest, or a template: '{path}:{line} {name}' [default: paths]",
         default="paths",
         values=("paths", "pytest"),
     )
     unresolved: bool = UNRESOLVED
-    null: bool = OUTPUT.option("-0 --null", "Print a NUL byte after each line")
+    null: bool = OUTPUT("-0 --null", "Print a NUL byte after each line")
     path_style: str | None = PATH_STYLE
 
 
@@ -371,8 +327,7 @@ def test_scope(flags: ScopeFlags) -> int:
     find_only_flag(flags, ("targets", "pr", "diff", "staged"), {"targets": "targets"})
     if not (flags.targets or flags.pr or flags.diff or flags.staged):
         raise UsageError("nothing to find tests for", "name files or symbols, or give --pr, --diff or --staged")
-    place = find_reading_place(flags, {"path_style": flags.path_style})
-    with open_current_index(place, flags) as index:
+    with open_current_index(flags) as (place, index):
         targets = [locate_target(target, place, index) for target in flags.targets or ()]
         request = read_change(flags, place.cwd) or targets
         if flags.unresolved:
@@ -401,7 +356,6 @@ def test_scope(flags: ScopeFlags) -> int:
 
 
 def _show_unresolved(result: RelationAnswer, flags: ScopeFlags, place: Workplace) -> None:
-    """Print the calls that could not be followed."""
     from codelens.render import relations
 
     paths = place.make_path_style(result.index.repositories)

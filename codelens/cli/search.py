@@ -12,20 +12,19 @@ from typing import Any
 
 from codelens.cli.declare import collect_parameters, command, option
 from codelens.cli.flags import BRIEF_QUERY, ColorFlags, CommonFlags, JsonFlags, ProgressFlags, SearchFlags
-from codelens.cli.freshness import build_first_index, is_behind, open_current_index, refresh, require_fresh
+from codelens.cli.freshness import build_first_index, is_behind, open_current_index, refresh_index, require_fresh
 from codelens.cli.lines import build_output_options, search_lines, wants_lines
 from codelens.cli.options import (
     EVERYTHING,
     QueryText,
     build_search_options,
-    collect_overrides,
     find_only_flag,
     has_query_option,
     read_likeness,
     read_query,
 )
 from codelens.cli.streams import is_for_people, say, write, write_json, write_record
-from codelens.cli.workplace import Workplace, find_reading_place, load_settings_at, resolve_scope
+from codelens.cli.workplace import Workplace, find_workplace, load_settings_at, resolve_scope
 from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
@@ -40,9 +39,7 @@ from codelens.text.counts import quantity
 FORMATS = ("json", "jsonl", "vimgrep", "csv", "tsv", "sarif", "markdown", "format", "files", "files_without", "count")
 OPTIONS = {"files": "-l", "files_without": "-L", "count": "-c"}
 ON_SCREEN, WEAK_ON_SCREEN = 10, 3  # Default number of hits on a terminal, for a usual and for a weak answer
-ABOUT_FILES = ("files", "files_without", "count")
-"""Formats without hits, so that no hit can be opened or judged by its number."""
-JSON_FORMATS = ("json", "jsonl", "sarif")
+ABOUT_FILES = ("files", "files_without", "count")  # Formats without hits that could be opened or judged by number
 LINE_FORMATS = ("text", "vimgrep", *ABOUT_FILES)  # Formats that show lines without their units
 
 
@@ -69,8 +66,7 @@ def search(flags: SearchFlags) -> int:
     if (has_query_option(flags) or flags.list_files) and positional is not None:  # then QUERY is a PATH too
         named, positional = [Path(positional), *named], None
     text = QueryText() if flags.list_files else read_query(positional, flags)
-    place = _find_place(flags, named)
-    with open_current_index(place, flags) as index:
+    with open_current_index(flags, _find_place(flags, named)) as (place, index):
         if flags.require_fresh:
             require_fresh(index)
         paths = [_resolve_path(path, index, place, flags) for path in named]
@@ -83,14 +79,14 @@ def search(flags: SearchFlags) -> int:
             return _list_files(index, options, flags, place)
         lines, screen = wants_lines(flags, query), chosen == "text" and flags.heading is not False
         screen = screen and bool(flags.heading or is_for_people(flags))  # Hits are printed below headings
-        options = replace(options, **_choose_display_options(flags, place, query, lines, screen))
+        options = replace(options, **_choose_extent(flags, place, query, lines, screen))
         output = build_output_options(flags, place, index, options)
         if lines and chosen in LINE_FORMATS and flags.open is None:
             code = search_lines(flags, index, query, options, output)
             if flags.stats:
                 say(_format_seconds({"total": time.perf_counter() - started}))
             if code == 1 and not flags.quiet:
-                _say_unindexed(index, paths, place, flags)
+                _explain_unindexed(index, paths, place, flags)
             return code
         result = (index.search_lines if lines else index.search)(query, options)
         if screen and result.weak and flags.limit is None:
@@ -98,7 +94,7 @@ def search(flags: SearchFlags) -> int:
         if flags.open is not None:
             _open_hit(index, result, flags.open)
             return 0
-        stats = _time_steps(result, started) if flags.stats else None
+        stats = _collect_seconds(result, started) if flags.stats else None
         try:
             form = "screen" if screen and not (flags.null or flags.only_matching) else chosen
             is_found, texts = _render_result(index, place.add_notices(result), form, output, stats)
@@ -106,11 +102,11 @@ def search(flags: SearchFlags) -> int:
         finally:  # also after `codelens search x | head -1`
             if options.memory and chosen not in ABOUT_FILES and not lines:
                 _record_answer(index, result, "" if options.literal or options.regex else query.text)
-    _report_remarks(query, result, flags, screen)
+    _print_remarks(query, result, flags, screen)
     if stats and not (flags.json or flags.jsonl):
         say(_format_seconds(stats))
     if not is_found and not flags.quiet:
-        _say_unindexed(index, paths, place, flags)
+        _explain_unindexed(index, paths, place, flags)
     return 2 if result.failed else 0 if is_found else 1
 
 
@@ -126,21 +122,18 @@ def _list_types() -> int:
 
 def _find_place(flags: SearchFlags, named: Sequence[Path]) -> Workplace:
     """Find the index to search. At a terminal the first search in a tree builds it."""
-    overrides = collect_overrides(flags)
     try:
-        place = find_reading_place(flags, overrides, named)
+        place = find_workplace(flags, named)
     except NoIndex:
         if not build_first_index(flags):
             raise
-        place = find_reading_place(flags, overrides, named)
+        place = find_workplace(flags, named)
     if flags.refresh:
-        refresh(place, flags.progress, flags.quiet)
+        refresh_index(place, flags.progress, flags.quiet)
     return place
 
 
-def _choose_display_options(
-    flags: SearchFlags, place: Workplace, query: Query, lines: bool, screen: bool
-) -> dict[str, Any]:
+def _choose_extent(flags: SearchFlags, place: Workplace, query: Query, lines: bool, screen: bool) -> dict[str, Any]:
     """Choose the search options that decide how much of an answer is shown."""
     both = flags.context if flags.context is not None else place.settings.context_lines
     values: dict[str, Any] = {
@@ -156,26 +149,19 @@ def _choose_display_options(
     return values | ({"limit": ON_SCREEN} if screen and place.loaded.origin["limit"] == "default" else {})
 
 
-_GROUPS = (ProgressFlags, CommonFlags, JsonFlags, ColorFlags)
-OF_COMMITS = {"query", "history", "limit", "offset", "no_pager", "refresh", "require_fresh"}.union(
-    name for group in _GROUPS for base in group.__mro__ for name in getattr(base, "__annotations__", ())
-)
-"""Options that apply to a list of commits."""
-
-
 def _list_commits(index: Index, query: Query, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
     """List the past commits whose messages have words of the query, best first."""
-    values = {name: value for name, value in vars(flags).items() if name[0] != "_" and name not in OF_COMMITS}
+    allowed = {"query", "history", "limit", "offset", "no_pager", "refresh", "require_fresh"}
+    allowed.update(*map(collect_parameters, (ProgressFlags, CommonFlags, JsonFlags, ColorFlags)))
     parameters = collect_parameters(SearchFlags)
-    others = [name for name, value in values.items() if value != parameters[name].default]
+    others = [n for n, declared in parameters.items() if n not in allowed and getattr(flags, n) != declared.default]
     if others or place.fleet:
         other = parameters[others[0]].names if others else ("fleets",)
         what = other[-1].partition("/")[0] if other else "PATH"
         raise UsageError(f"--history cannot be combined with {what}", "it searches all commits of an index by words")
     node = query.node
-    if [*find_positive_leaves(node)] != [*list_leaves(node)] or any(
-        isinstance(leaf, Filter | Pattern) for leaf in list_leaves(node)
-    ):
+    leaves = [*list_leaves(node)]
+    if [*find_positive_leaves(node)] != leaves or any(isinstance(leaf, Filter | Pattern) for leaf in leaves):
         raise UsageError("--history takes words alone", "leave out filters, patterns and words after a minus")
     from codelens.render.outline import build_commits_record, format_commit
 
@@ -196,9 +182,8 @@ def _list_commits(index: Index, query: Query, options: SearchOptions, flags: Sea
 def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place: Workplace) -> int:
     """List the paths of all indexed files in scope."""
     if other := next((name for name in FORMATS if name not in ("json", "files") and getattr(flags, name)), ""):
-        raise UsageError(
-            f"a list of files has no --{other.replace('_', '-')}", "--json prints its fields, -0 ends paths by NUL"
-        )
+        hint = "--json prints its fields, -0 ends paths by NUL"
+        raise UsageError(f"a list of files has no --{other.replace('_', '-')}", hint)
     if flags.json:
         from codelens.render.outline import build_files_record
 
@@ -251,7 +236,7 @@ def _resolve_path(path: Path, index: Index, place: Workplace, flags: SearchFlags
     raise UsageError(f"no such file or folder: {path}", hint)
 
 
-def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags: SearchFlags) -> None:
+def _explain_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags: SearchFlags) -> None:
     """Explain why nothing is found below a PATH that the index leaves out."""
     if place.fleet:
         return
@@ -271,7 +256,7 @@ def _say_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags:
             say(f"note: {path} is not indexed: {format_skip(skip)}{remedy}")
 
 
-def _time_steps(result: SearchResult, started: float) -> Mapping[str, float]:
+def _collect_seconds(result: SearchResult, started: float) -> Mapping[str, float]:
     """Collect the seconds of each step, beginning with opening the index and checking the tree, and their total."""
     steps, total = result.trace.seconds, time.perf_counter() - started
     return {**({"open": total - sum(steps.values())} if steps else {}), **steps, "total": total}
@@ -307,23 +292,20 @@ def _render_result(
 
 
 def _write_texts(texts: Iterator[str], form: str, flags: SearchFlags) -> None:
-    if not flags.quiet and form in JSON_FORMATS:
+    if not flags.quiet and form in ("json", "jsonl", "sarif"):
         write_json(texts)
     elif not flags.quiet:
         write(texts, styled=form == "screen", paged=not flags.no_pager)
 
 
 def _record_answer(index: Index, result: SearchResult, words: str) -> None:
-    from codelens.cli.memory import record
+    from codelens.cli.memory import record_answer
 
     hits = [(hit.rank, hit.unit, hit.line) for hit in result.hits]
-    record(index, result.query, hits, result.options.now, result.notices, words)
+    record_answer(index, result.query, hits, result.options.now, result.notices, words)
 
 
-_MARKS = {NOTHING_ASKED: "error", WEAK: "weak"}
-
-
-def _report_remarks(query: Query, result: SearchResult, flags: SearchFlags, screen: bool) -> None:
+def _print_remarks(query: Query, result: SearchResult, flags: SearchFlags, screen: bool) -> None:
     """Print to stderr what a reader of the hits should know: notices, changed files, how many were left out."""
     if flags.quiet:
         return
@@ -332,7 +314,8 @@ def _report_remarks(query: Query, result: SearchResult, flags: SearchFlags, scre
     for notice in result.notices:
         if screen and result.hits and notice.code == WEAK:
             continue  # printed above the hits
-        say(f"{_MARKS.get(notice.code, 'note')}: {notice.text}")
+        kind = {NOTHING_ASKED: "error", WEAK: "weak"}.get(notice.code, "note")
+        say(f"{kind}: {notice.text}")
     old = [hit for hit in result.hits if hit.freshness is not Freshness.FRESH]
     if old and not is_behind(result.index):
         say(f"warning: {len(old)} of {quantity(len(result.hits), 'hit')} in files that changed since they were indexed")
@@ -352,9 +335,7 @@ class FilesFlags(SearchFlags):
     files_only: bool = option("--files-only", "The default", default=True, is_hidden=True)
 
 
-FILES_BRIEF = tuple(name for name in BRIEF if name not in ("only_matching", "invert"))
-
-
+FILES_BRIEF = {*BRIEF} - {"only_matching", "invert"}
 _GLOB = re.compile(r"(?=.*[*?])[^\s/:\"'()][^\s:\"'()]*")
 
 

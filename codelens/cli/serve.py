@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codelens.cli.answerer import answer_searches
-from codelens.cli.declare import command, group, option, required_argument
-from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags, ListFlags
+from codelens.cli.declare import CommandGroup, command, option, required_argument
+from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags, ListFlags, Texts
 from codelens.cli.streams import inform, say_without_prefix, write, write_fields
-from codelens.cli.workplace import Workplace, find_fleet_place, find_reading_place
+from codelens.cli.workplace import Workplace, find_fleet_workplace, find_workplace
 from codelens.config import find_user_place
 from codelens.errors import UsageError, require_packages
 from codelens.model.fast_dataclass import replace
@@ -24,11 +24,8 @@ if TYPE_CHECKING:
 
 
 class ServeFlags(CommonFlags):
-    """Options: the address, access, and the number of processes."""
-
     store: str | None = STORE
     scheduler: str | None = SCHEDULER
-
     host: str = option("--host HOST", "The address to listen on [default: 127.0.0.1]", default="127.0.0.1")
     port: int = option("--port N", "The port; 0 takes a free one [default: 8640]", default=8640, least=0, most=65535)
     require_key: bool = option("--require-key", "Require a key on loopback, too")
@@ -46,12 +43,12 @@ def serve_index(flags: ServeFlags) -> int:
     machine need no key; others do: `codelens serve keys add NAME`.
     """
     if flags.store is None:
-        place = find_reading_place(flags)
+        place = find_workplace(flags)
     elif flags.watch or flags.db:
         flag = "--watch" if flags.watch else "--db"
         raise UsageError(f"{flag} is about one index", "`codelens cluster index` brings a fleet up to date")
     else:
-        place = find_fleet_place(flags, flags.store or "", flags.scheduler)
+        place = find_fleet_workplace(flags)
     require_packages("serve", "jinja2", "pydantic", "starlette", "uvicorn")
     if flags.watch:
         require_watchfiles()
@@ -65,17 +62,13 @@ def serve_index(flags: ServeFlags) -> int:
     keys, rules = find_user_place("keys.json"), make_rules(flags.host, flags.require_key)
     if rules.keys_needed and not read_keys(keys):
         where = f"on {flags.host}" if not flags.require_key else "with --require-key"
-        raise UsageError(
-            f"no client could send requests {where}: there are no keys", "`codelens serve keys add NAME` creates one"
-        )
+        text = f"no client could send requests {where}: there are no keys"
+        raise UsageError(text, "`codelens serve keys add NAME` creates one")
     place.open().close()  # an unreadable index is reported now, not at the first request
     listener = open_listener(flags.host, flags.port)
-    mounted = None if find_spec("mcp") is None else _mount_tools(place)
-    desk = QueryDesk(
-        place.fleet or place.index_path,
-        place.settings,
-        count_default_workers() if flags.workers is None else flags.workers,
-    )
+    mounted = None if find_spec("mcp") is None else _build_tools_app(place)
+    workers = count_default_workers() if flags.workers is None else flags.workers
+    desk = QueryDesk(place.fleet or place.index_path, place.settings, workers)
     write([f"{format_address(listener)}\n"])  # also with -q: for --port 0 nothing else tells the port
     need_key = "requests need a key; " if rules.keys_needed else ""
     inform(flags, f"serving {place.index_path}; {need_key}Ctrl-C stops it")
@@ -96,7 +89,7 @@ def serve_index(flags: ServeFlags) -> int:
     return 0
 
 
-def _mount_tools(place: Workplace) -> MountedApp:
+def _build_tools_app(place: Workplace) -> MountedApp:
     """Build the app of the Model Context Protocol, with the same access checks. It records nothing, as it has many users."""
     from codelens.server.http.app import MountedApp
     from codelens.server.mcp.sdk import make_http_app
@@ -108,17 +101,11 @@ def _mount_tools(place: Workplace) -> MountedApp:
 
 
 class KeyNameFlags(CommonFlags, JsonFlags):
-    """Whose key."""
-
     name: str = required_argument("NAME", "Whose key it is")
 
 
 class KeyAddFlags(KeyNameFlags):
-    """And what it opens."""
-
-    repositories: list[str] | None = option(
-        "--repo GLOB", "Only repositories whose name matches; repeatable [default: all]"
-    )
+    repositories: Texts = option("--repo GLOB", "Only repositories whose name matches; repeatable [default: all]")
 
 
 @command()
@@ -167,5 +154,5 @@ def _find_keys_file() -> Path:
     raise UsageError("there is no home folder for keys", "set XDG_CONFIG_HOME to a folder of yours")
 
 
-keys = group("keys", add, list_keys, revoke, help="Create, list and revoke keys for `codelens serve`.")
-serve = group("serve", keys, alone=serve_index, epilog="Exit: 2 error, 3 no index, 130 interrupted.")
+keys = CommandGroup("keys", (add, list_keys, revoke), "Create, list and revoke keys for `codelens serve`.")
+serve = CommandGroup("serve", (keys,), epilog="Exit: 2 error, 3 no index, 130 interrupted.", alone=serve_index)

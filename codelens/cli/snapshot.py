@@ -13,10 +13,10 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from codelens.cli.declare import argument, command, group, required_argument
+from codelens.cli.declare import CommandGroup, argument, command, required_argument
 from codelens.cli.flags import OUTPUT, CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import inform, write_answer
-from codelens.cli.workplace import Workplace, find_reading_place, find_working_folder
+from codelens.cli.workplace import Workplace, find_working_folder, find_workplace
 from codelens.config import Settings
 from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
@@ -138,7 +138,7 @@ def list_snapshots(flags: ListFlags) -> int:
     """
     from codelens.render.reports import build_log_record, format_log
 
-    with find_reading_place(flags).open() as index:
+    with find_workplace(flags).open() as index:
         log = index.list_snapshots()
     exit_code = 0 if log else 1
     write_answer(flags, lambda: build_log_record(log, exit_code), lambda: format_log(log))
@@ -146,11 +146,9 @@ def list_snapshots(flags: ListFlags) -> int:
 
 
 class DiffFlags(CommonFlags, JsonFlags):
-    """The two states, and the form of the answer."""
-
     old: str = required_argument("OLD", "@{1}, a snapshot's digest, an index file, or a revision of git")
     new: str | None = argument("[NEW]", "The same [default: the current index]")
-    edges: bool = OUTPUT.option("--edges", "Show edges, too; JSON always has them")
+    edges: bool = OUTPUT("--edges", "Show edges, too; JSON always has them")
 
 
 @command(epilog="Exit: 0 something differs, 1 nothing, 2 no such state, 3 no index.")
@@ -164,7 +162,7 @@ def diff(flags: DiffFlags) -> int:
 
     cwd = find_working_folder()
     try:
-        place = find_reading_place(flags)
+        place = find_workplace(flags)
     except NoIndex:
         if flags.db is not None or flags.new is None:
             raise
@@ -183,4 +181,6 @@ def diff(flags: DiffFlags) -> int:
     return exit_code
 
 
-snapshot = group("snapshot", list_snapshots, diff, help="List earlier states of the index, and compare two of them.")
+snapshot = CommandGroup(
+    "snapshot", (list_snapshots, diff), "List earlier states of the index, and compare two of them."
+)

@@ -2,14 +2,12 @@
 
 from codelens.cli.declare import command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
-from codelens.cli.streams import say, write, write_record
-from codelens.cli.workplace import find_reading_place
+from codelens.cli.streams import say_notices, write, write_record
+from codelens.cli.workplace import find_workplace
 from codelens.errors import StaleIndex
 
 
 class StatusFlags(CommonFlags, JsonFlags):
-    """Options of `status`: what to print, and whether to check the trees."""
-
     skipped: bool = option("--skipped", "List every file that was left out or parsed only in part, with the reason")
     no_check: bool = option("--no-check", "Do not walk the trees for new and changed files")
     require_fresh: bool = option("--require-fresh", "Exit with 4 if any file changed since it was indexed")
@@ -20,7 +18,7 @@ def status(flags: StatusFlags) -> int:
     """Show the state of the index. Lists what it holds, what was skipped and why, and which files have changed since."""
     from codelens.render.reports import build_status_record, format_faults, format_skipped, format_status
 
-    place = find_reading_place(flags)
+    place = find_workplace(flags)
     with place.open() as index:
         report = index.status(check=not flags.no_check)
         stale = any(r.is_stale for r in report.repositories)
@@ -28,14 +26,12 @@ def status(flags: StatusFlags) -> int:
         if flags.quiet:
             return exit_code
         if flags.json:
-            write_record(
-                build_status_record(place.add_notices(report), exit_code, index.list_skips() if flags.skipped else None)
-            )
+            skipped = index.list_skips() if flags.skipped else None
+            write_record(build_status_record(place.add_notices(report), exit_code, skipped))
         elif flags.skipped:
             write(format_skipped(index.list_skips(), len(report.repositories) > 1))
             write(format_faults(report))
         else:
             write(format_status(report))
-        for notice in report.notices:
-            say(f"note: {notice.text}")
+        say_notices(report.notices)
     return exit_code

@@ -20,14 +20,10 @@ if TYPE_CHECKING:
 
 
 class StdioFlags(CommonFlags):
-    """Options: whether files may be written for the folders that are served."""
-
     no_index: bool = option("--no-index", "Write nothing: neither make an index that is missing nor update a stale one")
 
 
 class McpFlags(StdioFlags):
-    """The folder to serve, and the tools."""
-
     folder: Path | None = argument("[PATH]", "The project [default: the working directory]")
     watch: bool = option("--watch", "Watch the trees, so that a change is indexed before it is asked for")
     allow_network: bool = ALLOW_NETWORK
@@ -57,7 +53,7 @@ def mcp(flags: McpFlags) -> int:
     if flags.watch:
         require_watchfiles()
     session = accept_session(tools)  # before the slow imports
-    served, upkeep = _serve_folder(folder, flags, "mcp")
+    served, upkeep = _prepare_folder(folder, flags, "mcp")
     if not session.first:
         return 0
 
@@ -82,8 +78,6 @@ def mcp(flags: McpFlags) -> int:
 
 
 class LspFlags(StdioFlags):
-    """Options that clients pass."""
-
     stdio: bool = option("--stdio", "No effect: some clients pass it, and the server has no other transport")
     allow_network: bool = ALLOW_NETWORK
 
@@ -94,11 +88,11 @@ def lsp(flags: LspFlags) -> int:
     require_packages("lsp", "lsprotocol", "pygls")
     from codelens.server.lsp.server import serve_stdio
 
-    serve_stdio(lambda folder: _serve_folder(folder, flags, "lsp"), flags.debug)
+    serve_stdio(lambda folder: _prepare_folder(folder, flags, "lsp"), flags.debug)
     return 0
 
 
-def _serve_folder(folder: Path, flags: McpFlags | LspFlags, command: str) -> tuple[ServedIndex, Upkeep]:
+def _prepare_folder(folder: Path, flags: McpFlags | LspFlags, command: str) -> tuple[ServedIndex, Upkeep]:
     """Make the index of a folder ready to serve, with its upkeep, which writes nothing if that is not allowed."""
     from codelens.cli.workplace import load_settings_at, resolve_named_index
     from codelens.server.upkeep import ServedIndex, Upkeep, WatchedUpkeep

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 from codelens.errors import CodelensError, QueryError, TargetError, UsageError
@@ -22,17 +23,15 @@ PAGER_OPTIONS = {"LESS": "FRX", "LV": "-c"}  # Default options of less and lv, a
 
 
 def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> None:
-    """Write results to stdout. Paths keep their bytes; characters that cannot be encoded are escaped.
-
-    On a terminal control characters become visible, unless the text is `styled`: its renderer did that. If `paged`,
-    output that does not fit on the screen goes through the user's pager.
-    """
+    """Write results to stdout. Paths keep their bytes; characters that cannot be encoded are escaped. On a terminal
+    control characters become visible, unless the text is `styled`: its renderer did that. If `paged`, output that does
+    not fit on the screen goes through the user's pager."""
     encoding = sys.stdout.encoding or "utf-8"
     terminal = sys.stdout.isatty()
     safe = terminal and not styled
     chunks: Iterator[bytes] = (_encode(_make_visible(text) if safe else text, encoding) for text in texts)
     if paged and terminal:
-        chunks = getattr(getattr(sys.stdout.buffer, "raw", None), "page", show_long)(chunks)
+        chunks = getattr(getattr(sys.stdout.buffer, "raw", None), "page", page_long_output)(chunks)
     for chunk in chunks:
         sys.stdout.buffer.write(chunk)
     sys.stdout.buffer.flush()
@@ -52,7 +51,7 @@ def _make_visible(text: str) -> str:
     )
 
 
-def show_long(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def page_long_output(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Send output to the pager once it is longer than the screen. Yields the output that no pager has shown."""
     first: list[bytes] = []
     rows, most = 0, os.get_terminal_size(sys.stdout.fileno()).lines or USUAL_ROWS
@@ -68,9 +67,7 @@ def show_long(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 def _run_pager(chunks: Iterable[bytes]) -> bool:
     """Run CODELENS_PAGER, else PAGER, else less, until the user leaves it; returns False if there is no usable pager.
-
-    The environment alone names a command.
-    """
+    The environment alone names a command."""
     import shlex
     import subprocess  # imported here because most answers fit on the screen
     from shutil import which
@@ -160,7 +157,7 @@ def say_without_prefix(texts: Iterable[str]) -> None:
     sys.stderr.flush()
 
 
-def report(fault: CodelensError) -> None:
+def report_error(fault: CodelensError) -> None:
     """Print an error and its hint, and for an error in a query a caret under its position."""
     say(f"error: {escape_line(str(fault))}")
     if isinstance(fault, QueryError):
@@ -176,6 +173,14 @@ def read_stdin(hint: str) -> bytes:
     if sys.stdin is None or sys.stdin.isatty():
         raise UsageError("stdin is a terminal", hint)
     return sys.stdin.buffer.read()
+
+
+def read_input(name: str, hint: str, fault_prefix: str = "") -> bytes:
+    """Read a file, or stdin for `-`. Raises UsageError, with `hint` if stdin is a terminal."""
+    try:
+        return read_stdin(hint) if name == "-" else Path(name).read_bytes()
+    except OSError as fault:
+        raise UsageError(f"{fault_prefix}{name}: {fault.strerror}") from None
 
 
 def is_for_people(flags: Any) -> bool:

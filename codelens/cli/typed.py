@@ -1,4 +1,5 @@
-"""Makes typer's commands from declared ones. They print help, offer completions, and report faults of a command line.
+"""Makes typer's commands from declared ones. They print help, offer completions, and report faults of a command line. The callback
+of each returns the command bound to its flags, for `main` to run.
 
 Help lists options by section; a command with very many lists only its `brief` ones, and all of them with --help-all.
 
@@ -11,10 +12,10 @@ from __future__ import annotations
 
 import inspect
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast, get_type_hints
+from typing import Any, cast
 
 import typer
 from typer._click.globals import get_current_context
@@ -23,17 +24,16 @@ from typer.models import ParamMeta
 
 from codelens.cli.arguments import mark_queries
 from codelens.cli.declare import (
-    ASKING,
+    COMPLETION_VARIABLE,
     OTHER,
     SYMBOLS,
     Command,
     CommandGroup,
     Parameter,
+    bind_flags,
     collect_parameters,
-    group,
     import_object,
     option,
-    perform,
 )
 from codelens.cli.streams import say, write
 from codelens.errors import UsageError
@@ -45,18 +45,14 @@ SETTINGS: Mapping[str, Any] = {
 }
 HELP_ALL = "codelens.help_all"
 MEANT: Mapping[str, str] = {
-    "uninstall": "remove",
-    "delete": "remove",
-    "rm": "remove",
+    **dict.fromkeys(("uninstall", "delete", "rm"), "remove"),
     "ls": "list",
     "update": "index",
     "grep": "search",
     "find": "search",
     "explain": "why",
-    "references": "refs",
-    "usages": "refs",
-}
-"""Name of a command in other tools → its name here."""
+    **dict.fromkeys(("references", "usages"), "refs"),
+}  # Name of a command in other tools → its name here
 MOVED: Mapping[str, str] = {"tune": "eval tune"}  # Former name of a command of codelens → its name now
 
 
@@ -68,30 +64,22 @@ def make_typer_command(declared: Command | CommandGroup) -> SectionedCommand | L
 
 
 def _make_parameters(flags: type[Any]) -> list[Any]:
-    hints = get_type_hints(flags)
-    return [_make_parameter(name, hints[name], declared) for name, declared in collect_parameters(flags).items()]
+    return [_make_parameter(name, declared) for name, declared in collect_parameters(flags).items()]
 
 
-def _make_parameter(name: str, hint: Any, declared: Parameter, **more: Any) -> Any:
-    settings: dict[str, Any] = {
-        "help": declared.help,
-        "metavar": declared.metavar,
-        "show_default": False,
-        "autocompletion": _find_offer(declared),
-        "hidden": declared.is_hidden,
-        "path_type": Path,
-        **more,
-    }
+def _make_parameter(name: str, declared: Parameter, **more: Any) -> Any:
+    settings: dict[str, Any] = {"help": declared.help, "metavar": declared.metavar, "hidden": declared.is_hidden}
+    settings |= {"show_default": False, "autocompletion": _make_offer(declared), "path_type": Path, **more}
     if declared.names:
         info = typer.Option(declared.default, *declared.names, rich_help_panel=declared.section, **settings)
     else:
         info = typer.Argument(declared.default, **settings)
-    return typer.main.get_click_param(ParamMeta(name=name, default=info, annotation=hint))[0]
+    return typer.main.get_click_param(ParamMeta(name=name, default=info, annotation=declared.type))[0]
 
 
-def _perform(command: Command, values: Mapping[str, Any]) -> int:
+def _bind_flags(command: Command, values: Mapping[str, Any]) -> Callable[[], int]:
     listed = {name: list(value) or None if isinstance(value, tuple) else value for name, value in values.items()}
-    return perform(command.flags, command.run, listed)
+    return bind_flags(command, listed)
 
 
 class SectionedCommand(TyperCommand):
@@ -101,7 +89,7 @@ class SectionedCommand(TyperCommand):
         self.declared = declared
         super().__init__(
             declared.name,
-            callback=lambda **values: _perform(declared, values),
+            callback=lambda **values: _bind_flags(declared, values),
             params=_make_parameters(declared.flags),
             help=inspect.getdoc(declared.run),
             epilog=declared.epilog or None,
@@ -157,19 +145,17 @@ class LazyGroup(TyperGroup):
             commands=cast(Any, dict.fromkeys(self.list_commands(None))),
             suggest_commands=False,  # `resolve_command` suggests only close ones
             invoke_without_command=alone is not None,
-            callback=self._run_alone,
+            callback=self._bind_alone,
             params=_make_parameters(alone.flags) if alone else [*params],
             help=inspect.getdoc(alone.run) if alone else declared.help,
             epilog=declared.epilog or None,
             **SETTINGS,
         )
 
-    def _run_alone(self, **values: Any) -> int:
-        """Run the group's own command, unless a command of the group is named."""
+    def _bind_alone(self, **values: Any) -> Callable[[], int] | None:
+        """Bind the group's own command to its flags; None if a command of the group is named."""
         alone = self.declared.alone
-        if alone is None or get_current_context().invoked_subcommand is not None:
-            return 0
-        return _perform(alone, values)
+        return _bind_flags(alone, values) if alone and get_current_context().invoked_subcommand is None else None
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Make the context; called by typer. A group with a `default` is that command unless one of its commands is named."""
@@ -219,38 +205,31 @@ class LazyGroup(TyperGroup):
 def build_root_group(places: Mapping[str, Mapping[str, str]]) -> LazyGroup:
     """Build the root group from help group → name of a command → its place."""
 
-    def show_version(is_given: bool) -> None:
-        if is_given:
-            from codelens.cli.doctor import format_versions
+    def make_callback(act: Callable[[Any], object]) -> Callable[[Any], None]:
+        """Make a callback that acts on the value of an option, if it is given, and ends the command."""
 
-            write(format_versions())
-            raise typer.Exit
+        def act_and_exit(value: Any) -> None:
+            if value:
+                act(value)
+                raise typer.Exit
 
-    def install(shell: str | None) -> None:
-        if shell:
-            say(f"installed completion for {shell} in {install_script(shell)}; it takes effect in a new shell")
-            raise typer.Exit
+        return act_and_exit
 
-    def show_completion(shell: str | None) -> None:
-        if shell:
-            write([make_completion_script(shell)])
-            raise typer.Exit
-
-    version = option("-V --version", "Print the versions of codelens and its parts")
-    installing = option(
-        "--install-completion SHELL", "Install tab completion for bash, zsh, fish or powershell", values=SHELLS
-    )
-    showing = option("--show-completion SHELL", "Print the completion script of a shell", values=SHELLS)
+    about_shell: dict[str, Any] = {"values": SHELLS, "type": str | None}
+    version = option("-V --version", "Print the versions of codelens and its parts", type=bool)
+    help_of_install = "Install tab completion for bash, zsh, fish or powershell"
+    installing = option("--install-completion SHELL", help_of_install, **about_shell)
+    showing = option("--show-completion SHELL", "Print the completion script of a shell", **about_shell)
     params = [
-        _make_parameter(name, hint, declared, callback=act, is_eager=True)  # its callback runs as soon as it is parsed
-        for name, hint, act, declared in (
-            ("version", bool, show_version, version),
-            ("install_completion", str | None, install, installing),
-            ("show_completion", str | None, show_completion, showing),
+        _make_parameter(name, declared, callback=make_callback(act), is_eager=True)  # runs as soon as it is parsed
+        for name, declared, act in (
+            ("version", version, lambda _: import_object("codelens.cli.doctor:print_versions")()),
+            ("install_completion", installing, install_completion),
+            ("show_completion", showing, lambda shell: write([make_completion_script(shell)])),
         )
     ]
     epilog = "See also `codelens help exit-codes` and `codelens help query`."
-    declared = group("codelens", help="Offline code search that explains every result.", epilog=epilog)
+    declared = CommandGroup("codelens", help="Offline code search that explains every result.", epilog=epilog)
     return LazyGroup(places, declared, params)
 
 
@@ -308,22 +287,22 @@ def make_completion_script(shell: str) -> str:
         return SCRIPTS[shell]
     from typer.completion import get_completion_script  # type: ignore[attr-defined]
 
-    return f"{get_completion_script(prog_name='codelens', complete_var=ASKING, shell=shell)}\n"
+    return f"{get_completion_script(prog_name='codelens', complete_var=COMPLETION_VARIABLE, shell=shell)}\n"
 
 
-def install_script(shell: str) -> Path:
-    """Write the script to where the shell reads it, with a line in its start-up file if it needs one; return its path."""
+def install_completion(shell: str) -> None:
+    """Write the script to where the shell reads it, with a line in its start-up file if it needs one."""
     text = make_completion_script(shell)
     from typer.completion import install  # type: ignore[attr-defined]
 
     _, path = install(shell=shell, prog_name="codelens")
     if shell in SCRIPTS:
         path.write_text(text, encoding="utf-8")
-    return Path(path)
+    say(f"installed completion for {shell} in {path}; it takes effect in a new shell")
 
 
-def complete(shell: str, words: Sequence[str], group: LazyGroup) -> None:
-    """Print the offers for the last of `words`, which is empty if a new word begins. After any error print nothing."""
+def print_offers(shell: str, words: Sequence[str], group: LazyGroup) -> int:
+    """Print the offers for the last of `words`, which is empty if a new word begins; nothing after any error. Returns 0."""
     if shell not in SCRIPTS:
         from typer.completion import completion_init  # type: ignore[attr-defined]
 
@@ -343,9 +322,10 @@ def complete(shell: str, words: Sequence[str], group: LazyGroup) -> None:
             f"{option_name}{value}\t{help}\n" if help and shell != "bash" else f"{option_name}{value}\n"
             for value, help in offers.items()
         )
+    return 0
 
 
-def _find_offer(parameter: Parameter) -> Any:
+def _make_offer(parameter: Parameter) -> Any:
     """Make the function that offers values for a parameter; if its metavar ends in ",…", several separated by commas.
 
     A module that lists the values is imported only when a shell asks.

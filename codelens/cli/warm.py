@@ -1,7 +1,7 @@
 """Asks a running `codelens watch` or `codelens serve` for an answer: it has already opened the index and started Python.
 
     client → answerer    version, arguments, folder, environment, and what the standard streams are
-    answerer → client    a byte at once, and one more each time that it has gone on computing
+    answerer → client    a byte at once, then one more from time to time as long as it computes
     answerer → client    once the command has ended, the exit code and all of its output
 
 Nothing is written before the whole answer has arrived. So if the answerer refuses, ends or is silent for PATIENCE, the
@@ -77,10 +77,8 @@ def locate_socket(index: str) -> str:
     """Locate the socket of an index's answerer, in a folder that only this user may enter; empty without such a folder."""
     real = os.fsencode(os.path.realpath(index))
     name = f"{crc32(real):08x}{crc32(real[::-1]):08x}"
-    folder = os.path.join(
-        os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp", f"codelens-{os.getuid()}"
-    )
-    return os.path.join(folder, name)
+    folder = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or "/tmp"
+    return os.path.join(folder, f"codelens-{os.getuid()}", name)
 
 
 def is_private(folder: str) -> bool:

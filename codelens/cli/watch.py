@@ -1,13 +1,12 @@
 """codelens watch: keep the index fresh until it is stopped."""
 
 import signal
-from pathlib import Path
 from types import FrameType
 
 from codelens.cli.answerer import answer_searches
 from codelens.cli.declare import argument, command, option
-from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, ProgressFlags
-from codelens.cli.progress import showing_progress
+from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, Paths, ProgressFlags
+from codelens.cli.progress import show_progress
 from codelens.cli.streams import inform, say, say_without_prefix
 from codelens.cli.workplace import choose_trees
 from codelens.model.runs import WatchEvent, WatchStep
@@ -19,9 +18,7 @@ from codelens.worktree.place import prepare_index_folder
 
 
 class WatchFlags(ProgressFlags, CommonFlags):
-    """Which trees, and when to look at them."""
-
-    roots: list[Path] | None = argument(
+    roots: Paths = argument(
         "[PATH]...", "Folders to watch [default: those of the index that is there, else the top of the repository]"
     )
     debounce: int = option(
@@ -64,7 +61,7 @@ def watch(flags: WatchFlags) -> int:
         is_stopped = True
         raise KeyboardInterrupt
 
-    with showing_progress(flags.progress, flags.quiet) as progress:
+    with show_progress(flags.progress, flags.quiet) as progress:
         watch = Watch(place.index_path, roots, place.settings, options, report=report, progress=progress)
         with answer_searches(place.index_path, place.settings):
             before = signal.signal(signal.SIGTERM, stop)

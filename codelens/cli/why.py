@@ -8,13 +8,12 @@ from codelens.cli.flags import BRIEF_QUERY, FILTERS, OUTPUT, ColorFlags, CommonF
 from codelens.cli.freshness import open_current_index
 from codelens.cli.options import (
     build_search_options,
-    collect_overrides,
     has_query_option,
     read_likeness,
     read_query,
 )
 from codelens.cli.streams import is_for_people, say, wants_color, write, write_json, write_record
-from codelens.cli.workplace import Workplace, find_reading_place, locate_target, resolve_scope
+from codelens.cli.workplace import Workplace, locate_target, resolve_scope
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import NOTHING_ASKED, WhyResult
 from codelens.render.why import WhyView, quote_for_shell, render_why
@@ -22,18 +21,14 @@ from codelens.text.counts import quantity
 
 
 class WhyFlags(CommonFlags, JsonFlags, ColorFlags, RankingFlags):
-    """The query and the ranking flags of the search, and the targets to explain."""
-
     query: str | None = argument("QUERY", "The query of the search; `-` reads it from stdin", values=SYMBOLS)
     targets: list[str] | None = argument(
         "[TARGET]...", "PATH:LINE or a symbol's name; two are compared [default: all hits]", values=SYMBOLS
     )
-    below: list[Path] | None = FILTERS.option(
-        "--below PATH", "Search only below PATH, like PATH of `search`; repeatable"
-    )
-    check: bool = OUTPUT.option("--check", "Recompute every score from the JSON; exit with 2 if one differs")
-    every_part: bool = OUTPUT.option("--all", "Show every part of each score, not groups of reasons (also: -v)")
-    stats: bool = OUTPUT.option("--stats", "Print how long each step took")
+    below: list[Path] | None = FILTERS("--below PATH", "Search only below PATH, like PATH of `search`; repeatable")
+    check: bool = OUTPUT("--check", "Recompute every score from the JSON; exit with 2 if one differs")
+    every_part: bool = OUTPUT("--all", "Show every part of each score, not groups of reasons (also: -v)")
+    stats: bool = OUTPUT("--stats", "Print how long each step took")
 
 
 BRIEF = (*BRIEF_QUERY, "below", "limit", "mode", "every_part", "check", "stats", "json", "color", "pretty")
@@ -52,8 +47,7 @@ def why(flags: WhyFlags) -> int:
     if has_query_option(flags) and positional is not None:
         names, positional = [positional, *names], None
     text = read_query(positional, flags)
-    place = find_reading_place(flags, collect_overrides(flags))
-    with open_current_index(place, flags) as index:
+    with open_current_index(flags) as (place, index):
         scope = resolve_scope(index.info().repositories, place.cwd, flags.below or (), flags.root_scope)
         like = read_likeness(flags, place, index)
         options = build_search_options(flags, place.settings, scope, text, like)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -82,10 +83,14 @@ def resolve_named_index(flags: CommonFlags) -> Path | None:
     return find_working_folder() / flags.db
 
 
-def find_reading_place(
-    flags: CommonFlags, overrides: Mapping[str, Any] | None = None, paths: Sequence[Path] = ()
-) -> Workplace:
+OVERRIDING = ("color", "path_style", "memory", "metadata")
+"""Flags of commands that read, each of which overrides the setting of the same name."""
+
+
+def find_workplace(flags: CommonFlags, paths: Sequence[Path] = ()) -> Workplace:
     """Find the index that a command reads: --db, else the nearest upwards, else the first path's. Raises NoIndex."""
+    overrides = {name: getattr(flags, name, None) for name in OVERRIDING}
+    overrides["allow_network"] = getattr(flags, "allow_network", None) or None
     if isinstance(flags, FleetFlags):
         for name in ("refresh", "require_fresh"):
             if getattr(flags, name, None):
@@ -93,7 +98,7 @@ def find_reading_place(
                 raise UsageError(f"{flag} is about one index", "`codelens cluster index` brings a fleet up to date")
         if not 0 < flags.timeout < 1e6:
             raise UsageError(f"--timeout must be above 0, not {flags.timeout:g}")
-        place = find_fleet_place(flags, flags.store, flags.scheduler, overrides)
+        place = find_fleet_workplace(flags, overrides)
         assert place.fleet
         fleet = place.fleet._replace(seconds=flags.timeout, require_complete=flags.require_complete)
         return place._replace(fleet=fleet)
@@ -106,32 +111,27 @@ def find_reading_place(
     return Workplace(cwd, index, load_settings_at(cwd, index, flags, overrides))
 
 
-def find_fleet_place(
-    flags: CommonFlags, store: str | None, scheduler: str | None, overrides: Mapping[str, Any] | None = None
-) -> Workplace:
-    """Find the given store of a fleet, else the one in the settings of the working directory. Raises UsageError.
-
-    Memory is off for fleets.
-    """
+def find_fleet_workplace(flags: CommonFlags, overrides: Mapping[str, Any] | None = None) -> Workplace:
+    """Find the store of a fleet that a flag names, else the one in the settings of the working directory. Memory is off for
+    fleets. Raises UsageError."""
     if flags.db is not None:
         raise UsageError("--db is about one index", "a fleet is named with --store")
     cwd = find_working_folder()
-    settings = load_settings_at(cwd, None, flags, {**(overrides or {}), "memory": False, "store": store})
+    named = {"memory": False, "store": getattr(flags, "store", None)}
+    settings = load_settings_at(cwd, None, flags, {**(overrides or {}), **named})
     if not (store := settings.values.store):
         raise UsageError("no store", "--store PLACE or the setting `store`: where `codelens cluster index` writes")
     url = store if "://" in store else str(cwd / store)
     from codelens.fleet.open import FleetPlace
 
-    return Workplace(cwd, Path(url), settings, FleetPlace(url, scheduler or ""))
+    return Workplace(cwd, Path(url), settings, FleetPlace(url, getattr(flags, "scheduler", None) or ""))
 
 
 def load_settings_at(
     cwd: Path, index: Path | None, flags: CommonFlags, overrides: Mapping[str, Any] | None = None
 ) -> LoadedSettings:
-    """Load the settings. Their files are searched for upwards to the folder of the index, else to the top of the work tree.
-
-    If the index belongs to another tree, only `cwd` itself is searched.
-    """
+    """Load the settings. Their files are searched for upwards to the folder of the index, else to the top of the work
+    tree. If the index belongs to another tree, only `cwd` itself is searched."""
     folder = index.parent if index else None
     here = cwd.resolve()
     stop = folder.parent if folder and folder.name == INDEX_FOLDER else find_git_top(cwd)
@@ -160,12 +160,8 @@ def _check_file(key: str, value: Any, source: str) -> None:
     from codelens.search.lexicon import load_aliases
     from codelens.search.profiles import load_all_profiles
 
-    readers: Mapping[str, Callable[[str], object]] = {
-        "aliases": load_aliases,
-        "classes": load_user_classes,
-        "metadata": load_metadata,
-        "weights": load_all_profiles,
-    }
+    readers: dict[str, Callable[[str], object]] = {"aliases": load_aliases, "classes": load_user_classes}
+    readers |= {"metadata": load_metadata, "weights": load_all_profiles}
     try:
         readers[key](value)
     except SettingsError as fault:
@@ -192,19 +188,15 @@ class Scope(NamedTuple):
 def resolve_scope(
     repositories: Sequence[RepositoryInfo], cwd: Path, arguments: Sequence[Path], whole: bool = False
 ) -> Scope:
-    """Resolve PATH arguments, else the working directory, to repositories and paths below their roots.
-
-    A folder above a root, or outside all of them, limits nothing when it is the working directory; a PATH that lies
-    outside all roots is a UsageError.
-    """
+    """Resolve PATH arguments, else the working directory, to repositories and paths below their roots. A folder above a root, or
+    outside all of them, limits nothing when it is the working directory; a PATH that lies outside all roots is a UsageError."""
     if whole and not arguments:
         return Scope()
-    places = [_locate(repositories, cwd / path) for path in arguments] if arguments else [_locate(repositories, cwd)]
+    places = [_find_root_around(repositories, cwd / path) for path in arguments or (cwd,)]
     for path, place in zip(arguments, places, strict=False):
         if place is None:
-            raise UsageError(
-                f"{path} lies outside what is indexed", f"indexed: {', '.join(r.root for r in repositories)}"
-            )
+            hint = f"indexed: {', '.join(r.root for r in repositories)}"
+            raise UsageError(f"{path} lies outside what is indexed", hint)
     located = [place for place in places if place is not None]
     names = {name for inside, _ in located for name in inside}
     everywhere = any(not below for _, below in located)
@@ -212,15 +204,13 @@ def resolve_scope(
     return Scope(() if every_name else tuple(sorted(names)), () if everywhere else tuple(below for _, below in located))
 
 
-def _locate(repositories: Sequence[RepositoryInfo], path: Path) -> tuple[tuple[str, ...], str] | None:
+def _find_root_around(repositories: Sequence[RepositoryInfo], path: Path) -> tuple[tuple[str, ...], str] | None:
     """Find the innermost root around a place on disk: (names of its repositories, path below the root); None outside all."""
     real = os.path.realpath(path)
-    holding = [
-        (r, rest) for r in repositories if (rest := _find_path_below(real, os.path.realpath(r.root))) is not None
-    ]
-    if holding:
-        repository, rest = max(holding, key=lambda pair: len(pair[0].root))
-        return (repository.name,), rest
+    below_roots = [(r, _find_path_below(real, os.path.realpath(r.root))) for r in repositories]
+    if holding := [(len(r.root), r.name, below) for r, below in below_roots if below is not None]:
+        _, name, below = max(holding, key=itemgetter(0))
+        return (name,), below
     inside = tuple(r.name for r in repositories if _find_path_below(os.path.realpath(r.root), real) is not None)
     return (inside, "") if inside else None
 
@@ -234,10 +224,8 @@ def _find_path_below(path: str, root: str) -> str | None:
 
 
 def locate_target(text: str, place: Workplace, index: Index) -> str:
-    """Resolve a target: a path from the working directory if it is on the disk or in the index; else a name in the index.
-
-    The bare name of a folder is taken as a symbol's name first.
-    """
+    """Resolve a target: a path from the working directory if it is on the disk or in the index; else a name in the
+    index. The bare name of a folder is taken as a symbol's name first."""
     path, colon, line = text.rpartition(":")
     if not (colon and line.isdigit()):
         path, colon, line = text, "", ""
@@ -307,5 +295,5 @@ def list_symbol_names(db: Path | None, begun: str) -> list[str]:
     """List the symbol names that begin with a text; after `Class.`, its members. Raises NoIndex and other index errors."""
     flags = make_default_flags(CommonFlags)
     flags.db, flags.quiet = db, True
-    with find_reading_place(flags).open() as index:
+    with find_workplace(flags).open() as index:
         return index.complete_name(begun, MOST_SYMBOLS)

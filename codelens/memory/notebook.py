@@ -4,8 +4,7 @@ Recording needs the setting `memory`; reading and forgetting always work. The in
 for writing, so that a write holds its lock for milliseconds.
 
 A judgement is stored with a digest of the unit and its direct neighbours in the graph, and is valid for this digest only: if
-the unit, its users or what it uses change, the judgement no longer counts. `knowing` hashes the whole package instead;
-with neighbours only, a change elsewhere in the folder does not matter.
+the unit, its users or what it uses change, the judgement no longer counts. A change elsewhere in the package does not matter.
 """
 
 from __future__ import annotations
@@ -31,11 +30,9 @@ from codelens.worktree.place import locate_memory
 WIDEST = 64  # Most edges into a unit whose users are part of its digest
 
 
-def compute_digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId, str]:
-    """Compute digests of units: unit → hash (32 hex digits) of its bytes, its neighbours' bytes and the kinds of their edges.
-
-    Guessed edges are left out, because a namesake elsewhere would change them.
-    """
+def compute_unit_digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId, str]:
+    """Compute digests of units: unit → hash (32 hex digits) of its bytes, its neighbours' bytes and the kinds of their
+    edges. Guessed edges are left out, because a namesake elsewhere would change them."""
     units_by_id = {unit.id: unit for unit in units}
     around: dict[UnitId, set[tuple[str, bool, UnitId]]] = {unit: set() for unit in units_by_id}
     for node, other, kind, tier, outgoing in store.edges.find_neighbours(units_by_id, WIDEST):
@@ -47,9 +44,7 @@ def compute_digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dic
     neighbours = {unit for relations in around.values() for _, _, unit in relations}
     rows = {**units_by_id, **store.units.read_rows(neighbours - units_by_id.keys())}
     documents = {row.id: row for row in store.documents.read_rows({unit.document for unit in rows.values()})}
-    contents = {
-        number: _hash(texts.read(documents[unit.document]).bytes_of(unit.span)) for number, unit in rows.items()
-    }
+    contents = {n: _hash(texts.read(documents[unit.document]).bytes_of(unit.span)) for n, unit in rows.items()}
 
     def describe(kind: str, outgoing: bool, unit: UnitId) -> str:
         """Describe a neighbour by names and content; its row number would depend on the index's history."""
@@ -69,7 +64,6 @@ def _hash(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-NO_ANSWER = ("no answer is recorded", "search first, with memory on; `codelens memory show` lists the records")
 MOST_PLACES = 50  # Most places of an answer that are recorded, best first
 SHORTEST_NAME = 3  # Fewest letters of a name by which a diff shows that a place was used
 
@@ -77,8 +71,9 @@ SHORTEST_NAME = 3  # Fewest letters of a name by which a diff shows that a place
 class MemoryNotebook:
     """The memory of an open index. `now` is in unix seconds; None means the present time."""
 
-    def __init__(self, store: Store, on: bool, session: str = "", now: int | None = None) -> None:
-        self._store, self._on, self._session, self._now = store, on, session, now
+    def __init__(self, store: Store, is_on: bool, session: str = "", now: int | None = None) -> None:
+        self._store, self._on, self._session = store, is_on, session
+        self._now = int(time.time()) if now is None else now
         self.path: Path = locate_memory(store.path)
 
     def pin(self, target: str) -> Place:
@@ -86,7 +81,7 @@ class MemoryNotebook:
         self._require_memory()
         place = self._resolve_place(target)
         with Memory.recording(self.path) as memory:
-            memory.pin(place, self._read_clock())
+            memory.pin(place, self._now)
         return place
 
     def unpin(self, target: str) -> tuple[Place, bool]:
@@ -103,35 +98,32 @@ class MemoryNotebook:
             raise UsageError(f"a rating must be from 0 to 10, not {rating:g}")
         place = self._resolve_place(target)
         with Memory.recording(self.path) as memory:
-            memory.rate(place, rating, self._read_clock())
+            memory.rate(place, rating, self._now)
         return place
 
     def judge(self, hit: str, useful: bool, query: str | None = None, words: Sequence[str] = ()) -> Place:
-        """Record whether a hit was useful. `hit` is its number in the last answer, or a target.
-
-        `words` are those words of `query` to learn for it. Without a query, the last answer's are learned if it contains the hit.
-        """
+        """Record whether a hit was useful. `hit` is its number in the last answer, or a target. `words` are those words
+        of `query` to learn for it. Without a query, the last answer's are learned if it contains the hit."""
         self._require_memory()
         last = self.find_last_answer()
         by_number = hit.isascii() and hit.isdigit()
-        place = self._find_hit(int(hit), last).place if by_number else self._resolve_place(hit)
+        place = self._find_hit(int(hit)).place if by_number else self._resolve_place(hit)
         answered = [shown for shown in last.places if shown.place == place] if last else []
         if query is None and last and answered:
             query, words = last.query, last.words
         digest = self.compute_digests([place]).get(place, "")
         with Memory.recording(self.path) as memory:
-            memory.judge(place, Feedback(useful, digest, query=query or ""), self._read_clock())
+            memory.judge(place, Feedback(useful, digest, query=query or ""), self._now)
             for word in words if useful else ():
-                memory.learn(word, place, self._read_clock())
+                memory.learn(word, place, self._now)
             if last and useful:
                 for shown in answered:
                     memory.set_used(last.number, shown.rank)
         return place
 
-    def record(self, query: str, words: Sequence[str], results: Sequence[tuple[int, UnitRow, int]]) -> None:
+    def record_answer(self, query: str, words: Sequence[str], results: Sequence[tuple[int, UnitRow, int]]) -> None:
         """Record an answer by (rank, unit, line) of its hits. Unused hits of the previous answer are now judged useless."""
         self._require_memory()
-        now = self._read_clock()
         places = tuple(AnsweredPlace(rank, make_place(unit), line) for rank, unit, line in results[:MOST_PLACES])
         with Memory.reading(self.path) as reader:
             answers = reader.find_unsettled(self._session)
@@ -145,22 +137,20 @@ class MemoryNotebook:
         with Memory.recording(self.path) as memory:
             for answer, unused_places in zip(answers, unused, strict=True):
                 for place in (place for place in unused_places if place in known):
-                    memory.judge(place, Feedback(False, known[place], True, answer.query), now)
+                    memory.judge(place, Feedback(False, known[place], True, answer.query), self._now)
                 memory.settle(answer.number)
-            memory.add_answer(RecordedAnswer(query, tuple(words), now, places, self._session))
+            memory.add_answer(RecordedAnswer(query, tuple(words), self._now, places, self._session))
             for place in dict.fromkeys(shown.place for shown in places):
-                memory.stamp(place, now)
+                memory.stamp(place, self._now)
 
     def record_use(self, targets: Sequence[str]) -> list[Place]:
-        """Record which places of the last answer were used, given as PATH, PATH:LINE, name or hit number; returns these places.
-
-        Each place is judged useful and counted once per answer, and the answer's words are learned for it.
-        """
+        """Record which places of the last answer were used, given as PATH, PATH:LINE, name or hit number; returns these
+        places. Each is judged useful and counted once per answer, and the answer's words are learned for it."""
         last = self._require_last_answer()
         meant: list[AnsweredPlace] = []
         for target in targets:
             named = [shown for shown in last.places if self._names_place(target, shown)]
-            meant += named or ([self._find_hit(int(target), last)] if target.isdecimal() else [])
+            meant += named or ([self._find_hit(int(target))] if target.isdecimal() else [])
         return self._record_uses(last, sorted(set(meant)))
 
     def record_use_in_diff(self, diff: str) -> list[Place]:
@@ -173,20 +163,19 @@ class MemoryNotebook:
     def open_hit(self, number: int) -> None:
         """Record a use of the last answer's hit with this number, even if it was used before."""
         last = self._require_last_answer()
-        self._record_uses(last, [self._find_hit(number, last)], again=True)
+        self._record_uses(last, [self._find_hit(number)], again=True)
 
     def _record_uses(self, answer: RecordedAnswer, places: Sequence[AnsweredPlace], again: bool = False) -> list[Place]:
         """Record uses of places of an answer; those used before only with `again`. Returns all the places."""
         opened = [shown for shown in places if again or not shown.used]
         known = self.compute_digests({shown.place for shown in opened})
-        now = self._read_clock()
         with Memory.recording(self.path) as memory:
             for place in dict.fromkeys(shown.place for shown in opened):
-                memory.use(place, now)
+                memory.use(place, self._now)
                 if all(not shown.used for shown in opened if shown.place == place):
-                    memory.judge(place, Feedback(True, known.get(place, ""), True, answer.query), now)
+                    memory.judge(place, Feedback(True, known.get(place, ""), True, answer.query), self._now)
                     for word in answer.words:
-                        memory.learn(word, place, now)
+                        memory.learn(word, place, self._now)
             for shown in opened:
                 memory.set_used(answer.number, shown.rank)
         return list(dict.fromkeys(shown.place for shown in places))
@@ -195,12 +184,12 @@ class MemoryNotebook:
         """Find the last recorded answer of this session. Raises UsageError if there is no answer, and MemoryOff."""
         self._require_memory()
         if (last := self.find_last_answer()) is None:
-            raise UsageError(*NO_ANSWER)
+            hint = "search first, with memory on; `codelens memory show` lists the records"
+            raise UsageError("no answer is recorded", hint)
         return last
 
-    def _find_hit(self, number: int, last: RecordedAnswer | None) -> AnsweredPlace:
-        if last is None:
-            raise UsageError(*NO_ANSWER)
+    def _find_hit(self, number: int) -> AnsweredPlace:
+        last = self._require_last_answer()
         hits = {shown.rank: shown for shown in last.places}
         if number not in hits:
             ranks = f"{min(hits)} to {max(hits)}" if hits else "none"
@@ -217,17 +206,17 @@ class MemoryNotebook:
         with Memory.reading(self.path) as memory:
             return memory.everything()
 
-    def recall(self, target: str | None = None) -> dict[Place, PlaceRecord]:
+    def load_records(self, target: str | None = None) -> dict[Place, PlaceRecord]:
         """Load the records of all places, or of those that a target names: place → its records."""
         with Memory.reading(self.path) as memory:
             recalled = memory.recall({place.path for place in memory.places()})
-        meant = self._find_meant(target, recalled.places) if target is not None else set(recalled.places)
+        meant = self._find_named_places(target, recalled.places) if target is not None else set(recalled.places)
         return {place: recalled.places[place] for place in sorted(meant) if place in recalled.places}
 
     def forget(self, target: str) -> list[Place]:
         """Remove all records about a target. Raises TargetError if nothing is recorded."""
         with Memory.reading(self.path) as memory:
-            places = self._find_meant(target, memory.places())
+            places = self._find_named_places(target, memory.places())
         if not places:
             raise TargetError(f"nothing is recorded about {target}", hint="`codelens memory show` lists what is")
         with Memory.recording(self.path) as memory:
@@ -241,7 +230,7 @@ class MemoryNotebook:
         except OSError as fault:
             raise MemoryFault(f"{self.path} cannot be removed: {fault.strerror}", "remove it yourself") from None
 
-    def _find_meant(self, target: str, among: Iterable[Place]) -> set[Place]:
+    def _find_named_places(self, target: str, among: Iterable[Place]) -> set[Place]:
         """Find the places in `among` that a target names: by their recorded names, else by the index."""
         wanted = target.replace("::", ".").replace("#", ".").removesuffix("()")
         meant = {p for p in among if target in (p.path, f"{p.repository}/{p.path}") or p.format_label() == target}
@@ -280,11 +269,8 @@ class MemoryNotebook:
         """Compute the present digests of places: place → digest; places that are gone are left out."""
         with self._store.reading():
             units = {place: at_place[0] for place, at_place in find_units_at(places, self._store).items()}
-            known = compute_digests(units.values(), self._store, Texts(self._store))
+            known = compute_unit_digests(units.values(), self._store, Texts(self._store))
         return {place: known[unit.id] for place, unit in units.items()}
-
-    def _read_clock(self) -> int:
-        return self._now if self._now is not None else int(time.time())
 
     def _require_memory(self) -> None:
         if not self._on:

@@ -72,7 +72,7 @@ class AnchorFinder:
         self._store, self._repository = store, repository
         self._texts = Texts(store)
 
-    def find(self, anchor: Anchor) -> AnchorPlace:
+    def find_place(self, anchor: Anchor) -> AnchorPlace:
         """Find the current place of an anchor."""
         document = self._find_document(anchor.path)
         unit = self._find_by_symbol(anchor, document) if anchor.symbol else None
@@ -85,7 +85,7 @@ class AnchorFinder:
         unmoved = not anchor.path or (path == anchor.path and line == anchor.line)
         return AnchorPlace(anchor, AnchorState.HERE if unmoved else AnchorState.MOVED, path, line, symbol)
 
-    def renew(self, place: AnchorPlace) -> Anchor:
+    def renew_anchor(self, place: AnchorPlace) -> Anchor:
         """Make an anchor for the current place; a lost anchor stays unchanged."""
         document = self._find_document(place.path)
         if place.state is AnchorState.LOST or document is None:
@@ -115,12 +115,9 @@ class AnchorFinder:
         name = symbol.rpartition(".")[2]
         rows = self._store.units.read_rows(UnitId(unit) for unit, *_ in self._store.units.find_namesakes(name)).values()
         fitting = [u for u in rows if f".{u.qualified_name}".endswith(f".{symbol}") and u.kind not in CHUNK_KINDS]
-        documents = {
-            d.id
-            for d in self._store.documents.read_rows({u.document for u in fitting})
-            if d.repository == self._repository
-        }
-        return sorted((u for u in fitting if u.document in documents), key=UnitRow.content_order)
+        documents = self._store.documents.read_rows({u.document for u in fitting})
+        own = {document.id for document in documents if document.repository == self._repository}
+        return sorted((u for u in fitting if u.document in own), key=UnitRow.content_order)
 
     def _read_lines(self, unit: UnitRow) -> Sequence[str]:
         return self._texts.lines(self._store.documents.read_rows([unit.document])[0])
@@ -185,7 +182,7 @@ class AnchorFinder:
         around = [u for u in units if u.kind not in CHUNK_KINDS and u.start_line <= line <= u.end_line and not u.local]
         return max(around, key=lambda u: (u.start_line, -u.end_line)).qualified_name if around else ""
 
-    def place(self, text: str, root: Path) -> tuple[Anchor, str]:
+    def make_anchor(self, text: str, root: Path) -> tuple[Anchor, str]:
         """Make the anchor of `path:line`, a path or a symbol: (anchor, remark for the user). Raises TargetError."""
         path, line = split_line_number(text)
         if not line and not is_path(path) and not (root / path).is_file():
@@ -196,10 +193,8 @@ class AnchorFinder:
             return _make_anchor(unit.path, unit.name_line, unit.qualified_name, self._texts.lines(document)), ""
         anchor = create_disk_anchor(text, root)
         document = self._find_document(anchor.path)
-        if (
-            document is None
-            or check_freshness(root, document.os_path, document.stamp, document.content_hash) is not Freshness.FRESH
-        ):
+        freshness = document and check_freshness(root, document.os_path, document.stamp, document.content_hash)
+        if document is None or freshness is not Freshness.FRESH:
             return anchor, f"{anchor.path} changed since it was indexed: the place is stored by its lines alone"
         symbol = self._find_enclosing_name(document.id, line) if line else ""
         return _make_anchor(anchor.path, line, symbol, self._texts.lines(document)), ""

@@ -48,7 +48,7 @@ class Anchor:
         """Text for people: 'src/app.py:12', or the symbol's name."""
         return f"{self.path}:{self.line}" if self.line else self.path or self.symbol
 
-    def to_item(self) -> Item:
+    def build_item(self) -> Item:
         """Make the mapping for front matter, with the known fields only."""
         fields = {"path": self.path, "line": self.line, "symbol": self.symbol, "hash": self.digest, "text": self.text}
         return {key: value for key, value in fields.items() if value}
@@ -102,10 +102,7 @@ def normalize_path(path: str) -> str:
 
 
 def compute_digest(lines: Sequence[str], line: int) -> str:
-    """Hash the text at a line (from 1) in 16 hex digits: WINDOW non-blank lines, stripped.
-
-    Empty if the line does not exist.
-    """
+    """Hash the text at a line (from 1) in 16 hex digits: WINDOW non-blank lines, stripped; empty if there is no such line."""
     if not 0 < line <= len(lines):
         return ""
     stripped = (text.strip() for text in lines[line - 1 : line - 1 + WINDOW * 4])
@@ -157,10 +154,8 @@ def classify_path(path: str) -> str:
 def read_note(text: str, path: str) -> Note:
     """Read a note, task or skill; `classify_path` tells which paths are one."""
     front = read_front_matter(text)
-    faults = [
-        *front.faults,
-        *(f"line {n}: the value of `{key}` is not read" for key, n in front.unread.items() if key in FIELDS),
-    ]
+    unread = (f"line {n}: the value of `{key}` is not read" for key, n in front.unread.items() if key in FIELDS)
+    faults = [*front.faults, *unread]
     kind, given = classify_path(path), front.get_text("kind")
     if kind != "skill" and given in KINDS:
         kind = given

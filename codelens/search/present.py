@@ -245,7 +245,7 @@ def _find_moved_places(run: SearchRun, page: Sequence[Candidate]) -> Sequence[No
         if not classify_path(document.path):
             continue
         finder = AnchorFinder(run.store, document.repository)
-        places = map(finder.find, read_note(run.texts.read(document).text, document.path).links)
+        places = map(finder.find_place, read_note(run.texts.read(document).text, document.path).links)
         texts += [f"{document.path}: {place.description}" for place in places if place.state is not AnchorState.HERE]
     if len(texts) > MOST_MOVED:
         more = f"{len(texts) - MOST_MOVED} more places are not where they were: `codelens note list`"

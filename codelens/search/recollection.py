@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import TypeVar
 
 from codelens.errors import MemoryFault
-from codelens.memory.notebook import compute_digests, find_units_at
+from codelens.memory.notebook import compute_unit_digests, find_units_at
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.memory import Feedback, LearnedWord, PlaceRecord, make_place
 from codelens.model.request import SearchOptions
@@ -87,7 +87,7 @@ class Recollection:
         """Add contributions for the candidates' records, in place. Signals without a weight in `weights` are ignored."""
         known = self.find_records([candidate.unit for candidate in candidates])
         judged = [c.unit for c in candidates if c.unit.id in known and known[c.unit.id].feedback]
-        current = compute_digests(judged, self._store, Texts(self._store)) if judged else {}
+        current = compute_unit_digests(judged, self._store, Texts(self._store)) if judged else {}
         words = frozenset(find_learnable_words(terms.texts))
         now = self._now if self._now is not None else int(time.time())
         for candidate in candidates:

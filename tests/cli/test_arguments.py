@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from codelens.cli.arguments import read
-from codelens.cli.declare import Command, import_object, perform
+from codelens.cli.arguments import read_arguments
+from codelens.cli.declare import Command, bind_flags, import_object
 from codelens.cli.help import PLACES
 from codelens.cli.main import main
 from codelens.cli.typed import make_typer_command
@@ -104,7 +104,7 @@ def meant_by_typer(command: Command, line: list[str]) -> dict[str, Any] | None:
     seen.clear()
     try:
         with typed.make_context(command.name, list(line)) as context:
-            context.command.invoke(context)
+            context.command.invoke(context)()
     except UsageError:
         raise
     except (Exception, SystemExit):
@@ -114,10 +114,10 @@ def meant_by_typer(command: Command, line: list[str]) -> dict[str, Any] | None:
 
 def meant_without(command: Command, line: list[str]) -> dict[str, Any] | None:
     seen: list[Any] = []
-    values = read(command, line)
+    values = read_arguments(command, line)
     if values is None:
         return None
-    perform(command.flags, lambda flags: seen.append(vars(flags)) or 0, values)
+    bind_flags(command._replace(run=lambda flags: seen.append(vars(flags)) or 0), values)()
     return dict(seen[0])
 
 
@@ -156,9 +156,9 @@ def test_both_readers_agree(name: str, tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_path_that_may_not_be_read_is_left_to_typer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").mkdir()
-    assert read(COMMANDS["search"], ["word", "here"]) is not None
+    assert read_arguments(COMMANDS["search"], ["word", "here"]) is not None
     monkeypatch.setattr("os.access", lambda path, mode: mode != os.R_OK)
-    assert read(COMMANDS["search"], ["word", "here"]) is None
+    assert read_arguments(COMMANDS["search"], ["word", "here"]) is None
 
 
 @pytest.mark.parametrize("line", [["--version"], ["help", "query"]])

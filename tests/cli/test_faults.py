@@ -89,7 +89,7 @@ def test_an_interrupt_is_one_line(monkeypatch: pytest.MonkeyPatch, indexed: Path
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(codelens.cli.search, "find_reading_place", interrupted)
+    monkeypatch.setattr(codelens.cli.search, "find_workplace", interrupted)
     ran = run("search", "x", cwd=indexed)
     assert (ran.code, ran.err) == (130, "codelens: interrupted\n")
 
@@ -98,7 +98,7 @@ def test_a_bug_is_one_line_and_a_traceback_with_debug(monkeypatch: pytest.Monkey
     def broken(*_: object) -> None:
         raise RuntimeError("the\x1b[31m gears")
 
-    monkeypatch.setattr(codelens.cli.search, "find_reading_place", broken)
+    monkeypatch.setattr(codelens.cli.search, "find_workplace", broken)
     ran = run("search", "x", cwd=indexed)
     assert ran.code == 2
     assert ran.err.splitlines() == [

@@ -56,14 +56,14 @@ def indexed(tree: Tree) -> Iterator[Index]:
 
 def made(tree: Tree, said: str) -> Anchor:
     with Index.open(tree.db) as index, index.open_anchors(tree.root) as finder:
-        anchor, remark = finder.place(said, tree.root)
+        anchor, remark = finder.make_anchor(said, tree.root)
     assert remark == ""
     return anchor
 
 
 def now(tree: Tree, anchor: Anchor) -> AnchorPlace:
     with indexed(tree) as index, index.open_anchors(tree.root) as finder:
-        return finder.find(anchor)
+        return finder.find_place(anchor)
 
 
 def line_of(text: str, part: str) -> int:
@@ -87,7 +87,7 @@ def test_a_place_is_kept_with_what_stands_there(tree: Tree, said: str, line: int
     assert anchor.text == NET.split("\n")[(line or 1) - 1].strip()
     found = now(tree, anchor)
     assert (found.state, found.description) == (AnchorState.HERE, f"src/net.py:{line}" if line else "src/net.py")
-    assert parse_anchor(anchor.to_item()) == anchor
+    assert parse_anchor(anchor.build_item()) == anchor
 
 
 PLACES = ("src/net.py:8", "Client.close", "listen", "src/net.py:15", "src/net.py:20")
@@ -184,7 +184,7 @@ def test_renewing_keeps_what_is_lost(tree: Tree) -> None:
     here, gone = made(tree, "listen"), Anchor("src/gone.py", 3, "gone", "0" * 16, "def gone():")
     tree.write({"src/net.py": "# up\n" + NET})
     with indexed(tree) as index, index.open_anchors(tree.root) as finder:
-        assert [finder.renew(finder.find(anchor)) for anchor in (here, gone)] == [
+        assert [finder.renew_anchor(finder.find_place(anchor)) for anchor in (here, gone)] == [
             Anchor(here.path, here.line + 1, "listen", here.digest, here.text),
             gone,
         ]
@@ -193,7 +193,7 @@ def test_renewing_keeps_what_is_lost(tree: Tree) -> None:
 @pytest.mark.parametrize("said", ["../x.py:1", "/etc/passwd:1", "src/none.py:1", "src/net.py:99", "nobody_knows"])
 def test_an_unknown_place_is_refused(tree: Tree, said: str) -> None:
     with Index.open(tree.db) as index, index.open_anchors(tree.root) as finder, pytest.raises(TargetError):
-        finder.place(said, tree.root)
+        finder.make_anchor(said, tree.root)
 
 
 def test_a_link_out_of_the_tree_is_refused(tree: Tree, tmp_path: Path) -> None:
@@ -201,13 +201,13 @@ def test_a_link_out_of_the_tree_is_refused(tree: Tree, tmp_path: Path) -> None:
     (tree.root / "src/leak.py").symlink_to(tmp_path / "secret.py")
     refused = pytest.raises(TargetError, match="no such file")
     with Index.open(tree.db) as index, index.open_anchors(tree.root) as finder, refused:
-        finder.place("src/leak.py:1", tree.root)
+        finder.make_anchor("src/leak.py:1", tree.root)
 
 
 def test_a_changed_file_is_kept_by_its_lines(tree: Tree) -> None:
     tree.write({"src/net.py": "# up\n" + NET})
     with Index.open(tree.db) as index, index.open_anchors(tree.root) as finder:
-        anchor, remark = finder.place("src/net.py:8", tree.root)
+        anchor, remark = finder.make_anchor("src/net.py:8", tree.root)
     assert (anchor.line, anchor.symbol, anchor.text) == (8, "", "def connect(self, host):")
     assert "src/net.py changed since it was indexed" in remark
     assert now(tree, anchor).description == "src/net.py:8"

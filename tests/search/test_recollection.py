@@ -298,18 +298,20 @@ def test_unused_hits_of_an_answer_with_used_ones_are_judged_useless(index: Index
     assert len(shown) > 2
     index.record_answer(QUERY, shown, now=NOW)
     index.record_answer(QUERY, shown, now=NOW)
-    assert not any(known.feedback for known in notebook.recall().values()), "nothing was used, so nothing is known"
+    assert not any(known.feedback for known in notebook.load_records().values()), (
+        "nothing was used, so nothing is known"
+    )
     assert notebook.record_use(["disk.py"]) == []
     assert notebook.record_use(["ledger.py:8"]) == [POST]
     assert notebook.record_use(["Ledger.post_entry"]) == [POST]
-    assert [known.feedback for known in notebook.recall().values() if known.feedback] == [
+    assert [known.feedback for known in notebook.load_records().values() if known.feedback] == [
         (Feedback(True, notebook.compute_digests([POST])[POST], True, QUERY),)
     ]
     index.record_answer(QUERY, [], now=NOW)
-    judged = {place: [one.useful for one in known.feedback] for place, known in notebook.recall().items()}
+    judged = {place: [one.useful for one in known.feedback] for place, known in notebook.load_records().items()}
     assert judged == {make_place(unit): [make_place(unit) == POST] for _, unit, _ in shown}
     index.record_answer(QUERY, [], now=NOW)
-    assert {place: len(known.feedback) for place, known in notebook.recall().items()} == dict.fromkeys(judged, 1)
+    assert {place: len(known.feedback) for place, known in notebook.load_records().items()} == dict.fromkeys(judged, 1)
 
 
 def test_sessions_do_not_settle_each_others_answers(index: Index) -> None:
@@ -321,7 +323,7 @@ def test_sessions_do_not_settle_each_others_answers(index: Index) -> None:
     assert last is not None and last.query == QUERY
     assert a.record_use(["ledger.py:8"]) == [POST]
     index.record_answer("other", [], session="b", now=NOW)
-    assert not any(False in [f.useful for f in known.feedback] for known in a.recall().values())
+    assert not any(False in [f.useful for f in known.feedback] for known in a.load_records().values())
 
 
 def test_the_same_memory_and_present_give_the_same_bytes(index: Index) -> None:
@@ -371,7 +373,7 @@ def test_forgetting_by_what_the_index_no_longer_has(tree: Tree) -> None:
     with tree.index() as index:
         notebook = index.open_notebook(now=NOW)
         assert notebook.forget("beat_slowly") == [DRUMS]
-        assert list(notebook.recall()) == [make_file_place(POST)]
+        assert list(notebook.load_records()) == [make_file_place(POST)]
 
 
 def test_options_name_no_memory_by_themselves() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from codelens import __version__
-from codelens.cli.arguments import read
+from codelens.cli.arguments import read_arguments
 from codelens.cli.index import index
 from codelens.lang.parser import load_parser
 from tools.manual import SHARE, shared_files
@@ -37,7 +37,7 @@ def test_the_hook_is_a_command() -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     program, name, *arguments = hook["entry"].split()
     assert (program, name) == ("codelens", index.name)
-    assert read(index, arguments) is not None
+    assert read_arguments(index, arguments) is not None
 
 
 def test_the_release_names_targets_and_files_that_exist() -> None:

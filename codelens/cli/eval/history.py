@@ -1,7 +1,5 @@
 """codelens eval make-tasks and eval tune: make tasks from a repository's history, and learn weights from them."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Iterator
@@ -12,7 +10,7 @@ from typing import Any
 from codelens import __version__
 from codelens.cli.declare import Section, argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
-from codelens.cli.progress import showing_progress
+from codelens.cli.progress import show_progress
 from codelens.cli.streams import inform, say, say_without_prefix, write, write_fields
 from codelens.cli.workplace import find_working_folder, load_settings_at
 from codelens.config import Settings
@@ -21,7 +19,7 @@ from codelens.evaluation import make_tasks as tasks_of_history
 from codelens.evaluation.fitting import require_scipy
 from codelens.evaluation.make_tasks import choose_name, find_repository, format_summary
 from codelens.evaluation.metrics import load_ir_measures
-from codelens.evaluation.report import PLACES
+from codelens.evaluation.report import PLACES, Comparison
 from codelens.evaluation.tune import (
     ALL,
     DECIDES,
@@ -40,20 +38,18 @@ MUCH = Section("How much")
 
 
 class MakeTasksFlags(ProgressFlags, JsonFlags, CommonFlags):
-    """Options: the repository, the output folder, and the number of tasks."""
-
     repo: Path | None = argument("[REPO]", "A clone with its history; a bare one too [default: this repository]")
     out: Path | None = option("--out FOLDER", "A new folder, or one that make-tasks wrote")
     name: str = option("--name NAME", "The repository's name in tasks [default: its folder's name]", default="")
     head: str = option("--head REV", "The last commit to use [default: HEAD]", default="HEAD")
-    commits: int = MUCH.option("--commits N", "Tasks of commits [default: 60]", default=60)
-    docs: int = MUCH.option("--docs N", "Tasks of documentation [default: 40]", default=40)
-    identifiers: int = MUCH.option("--identifiers N", "Names to look up [default: 40]", default=40)
-    topics: int = MUCH.option("--topics N", "Tasks of guides [default: 40]", default=40)
-    queries: int = MUCH.option(
+    commits: int = MUCH("--commits N", "Tasks of commits [default: 60]", default=60)
+    docs: int = MUCH("--docs N", "Tasks of documentation [default: 40]", default=40)
+    identifiers: int = MUCH("--identifiers N", "Names to look up [default: 40]", default=40)
+    topics: int = MUCH("--topics N", "Tasks of guides [default: 40]", default=40)
+    queries: int = MUCH(
         "--queries N", "Short queries of each kind: messages, literals, fragments … [default: 15]", default=15
     )
-    max_files: int = MUCH.option(
+    max_files: int = MUCH(
         "--max-files N", "Most files of a tree; a larger one is sampled [default: 3000]", default=3000
     )
 
@@ -78,24 +74,15 @@ def make_tasks(flags: MakeTasksFlags) -> int:
     counts = flags.commits, flags.docs, flags.identifiers, flags.topics, flags.queries
     wanted = tasks_of_history.TaskCounts(*counts, max_files=flags.max_files)
     if min(counts) < 0 or flags.max_files < 1:
-        raise UsageError(
-            "--commits, --docs, --identifiers, --topics and --queries must be at least 0, --max-files at least 1"
-        )
-    with explain_failures(flags.repo or cwd, flags.out), showing_progress(flags.progress, flags.quiet) as progress:
+        names = "--commits, --docs, --identifiers, --topics and --queries"
+        raise UsageError(f"{names} must be at least 0, --max-files at least 1")
+    with explain_failures(flags.repo or cwd, flags.out), show_progress(flags.progress, flags.quiet) as progress:
         made = tasks_of_history.make_tasks(repository, name, cwd / flags.out, wanted, flags.head, progress)
     code = 0 if any(made.tasks.values()) else 1
     if flags.json:
-        write_fields(
-            code,
-            name=name,
-            base=made.base,
-            head=made.head,
-            tasks=made.tasks,
-            files=made.files,
-            files_left_out=made.not_drawn + made.not_written,
-            commits=made.looked_at,
-            commits_left_out=made.left_out,
-        )
+        fields = {"name": name, **{field: getattr(made, field) for field in ("base", "head", "tasks", "files")}}
+        fields |= {"files_left_out": made.not_drawn + made.not_written, "commits": made.looked_at}
+        write_fields(code, **fields, commits_left_out=made.left_out)
     for line in format_summary(name, made):
         inform(flags, line)
     if code and not flags.quiet:
@@ -116,8 +103,6 @@ def explain_failures(source: Path, folder: Path) -> Iterator[None]:
 
 
 class TuneFlags(ProgressFlags, JsonFlags, CommonFlags):
-    """Options: the repository, and the file to keep."""
-
     repo: Path | None = argument("[REPO]", "A clone with its history; a bare one too [default: this repository]")
     keep: Path | None = option("--keep FILE", "Write the weights to FILE if they improve the newest tasks")
     head: str = option("--head REV", "The last commit to use [default: HEAD]", default="HEAD")
@@ -150,7 +135,7 @@ def tune(flags: TuneFlags) -> int:
     with (
         explain_failures(flags.repo or cwd, Path(tempfile.gettempdir())),
         tempfile.TemporaryDirectory() as folder,
-        showing_progress(flags.progress, flags.quiet) as progress,
+        show_progress(flags.progress, flags.quiet) as progress,
     ):
         tuned = tune_weights(repository, name, flags.head, Path(folder), settings, progress)
     written = place if tuned.has_gained else None
@@ -221,6 +206,11 @@ def _tabulate(tuned: TunedWeights) -> Columns:
 
 
 def _build_record(name: str, tuned: TunedWeights, written: Path | None) -> dict[str, Any]:
+    def build_metric_record(comparison: Comparison) -> dict[str, Any]:
+        means = {"before": round(comparison.before, PLACES), "after": round(comparison.after, PLACES)}
+        return {"n": comparison.tasks, **means, **comparison.make_record()}
+
+    groups = (tuned.groups or {}).items()
     return {
         "name": name,
         "head": tuned.tasks.head,
@@ -229,19 +219,7 @@ def _build_record(name: str, tuned: TunedWeights, written: Path | None) -> dict[
         "newest": dict(tuned.newest),
         "loss": round(tuned.fitted.loss, PLACES) if tuned.fitted else None,
         "groups": [
-            {
-                "kind": kind,
-                "metrics": {
-                    metric: {
-                        "n": comparison.tasks,
-                        "before": round(comparison.before, PLACES),
-                        "after": round(comparison.after, PLACES),
-                        **comparison.make_record(),
-                    }
-                    for metric, comparison in metrics.items()
-                },
-            }
-            for kind, metrics in (tuned.groups or {}).items()
+            {"kind": k, "metrics": {m: build_metric_record(c) for m, c in by_metric.items()}} for k, by_metric in groups
         ],
         "gained": tuned.has_gained,
         "path": str(written) if written else None,

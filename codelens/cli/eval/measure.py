@@ -1,7 +1,5 @@
 """codelens eval TASKS...: measure the ranking by tasks, once or in variants, or compare two saved runs."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,10 +9,9 @@ from typing import Any, NamedTuple
 from codelens.cli.declare import Section, argument, command, make_default_flags, option
 from codelens.cli.flags import ALLOW_NETWORK, OUTPUT, CommonFlags, JsonFlags, ProgressFlags, RankingFlags, ScoreFlags
 from codelens.cli.options import build_search_options
-from codelens.cli.progress import showing_progress
+from codelens.cli.progress import show_progress
 from codelens.cli.streams import inform, wants_color, write, write_record
-from codelens.cli.workplace import Scope, find_reading_place, find_working_folder, load_settings_at
-from codelens.config import Settings
+from codelens.cli.workplace import Scope, find_working_folder, find_workplace, load_settings_at
 from codelens.errors import CannotWrite, UsageError
 from codelens.evaluation.ablate import list_ablations
 from codelens.evaluation.metrics import METRICS, compute_metrics, load_ir_measures, same_file, strict
@@ -31,7 +28,7 @@ from codelens.evaluation.report import (
     summarise_results,
 )
 from codelens.evaluation.runner import Setup, TaskBatch, batch_folder, batch_one_index, open_workers, run_tasks
-from codelens.evaluation.tasks import Task, read_tasks, read_trec
+from codelens.evaluation.tasks import read_tasks, read_trec
 from codelens.index import Index
 from codelens.model.fast_dataclass import replace
 from codelens.render.records import to_json
@@ -53,32 +50,26 @@ WAYS = Section("Instead of measuring once")
 
 
 class EvalFlags(ProgressFlags, CommonFlags, JsonFlags, ScoreFlags):
-    """Options: the tasks, the indexes, the judgement, and the output."""
-
     tasks: list[Path] | None = argument(
         "[TASKS]...", "Files of tasks as JSON Lines: id, repo, query, relevant; tier and kind where known"
     )
-    topics: Path | None = TASKS.option("--topics FILE", "TREC topics: number, tab, query; or objects with id and query")
-    qrels: Path | None = TASKS.option(
-        "--qrels FILE", "The judgements for --topics; a document is PATH or PATH:Container.name"
-    )
-    indexes: Path | None = TASKS.option(
-        "--indexes FOLDER", "Folder of indexes: a task of REPO asks REPO.db [default: --db]"
-    )
-    suffix: str = TASKS.option("--suffix TEXT", "Of their names: REPO{TEXT}.db, as in --suffix=-commits", default="")
-    same_file: bool = TASKS.option(
+    topics: Path | None = TASKS("--topics FILE", "TREC topics: number, tab, query; or objects with id and query")
+    qrels: Path | None = TASKS("--qrels FILE", "The judgements for --topics; a document is PATH or PATH:Container.name")
+    indexes: Path | None = TASKS("--indexes FOLDER", "Folder of indexes: a task of REPO asks REPO.db [default: --db]")
+    suffix: str = TASKS("--suffix TEXT", "Of their names: REPO{TEXT}.db, as in --suffix=-commits", default="")
+    same_file: bool = TASKS(
         "--same-file", "Strict metrics compare name and file (as for commits) instead of name and enclosing name"
     )
     jobs: int = option(
         "--jobs N", "Processes that search; more than there are cores distorts latency [default: 1]", default=1
     )
     allow_network: bool = ALLOW_NETWORK
-    out: Path | None = OUTPUT.option("--out FILE", "Write all results to FILE as JSON, task by task")
-    compare: bool = WAYS.option("--compare", "Compare two runs written by --out, B against A, with a paired test")
-    ablate: bool = WAYS.option("--ablate", "Leave out each channel, rule and signal of the profile in turn")
-    rows: str | None = WAYS.option("--rows A,B", "Only these rows of --ablate, as in --rows channel,walk")
-    metrics: str | None = OUTPUT.option("--metrics A,B", "Metrics in the table, such as strict_ndcg@10,candidates")
-    markdown: bool = OUTPUT.option("--markdown", "Print a Markdown table")
+    out: Path | None = OUTPUT("--out FILE", "Write all results to FILE as JSON, task by task")
+    compare: bool = WAYS("--compare", "Compare two runs written by --out, B against A, with a paired test")
+    ablate: bool = WAYS("--ablate", "Leave out each channel, rule and signal of the profile in turn")
+    rows: str | None = WAYS("--rows A,B", "Only these rows of --ablate, as in --rows channel,walk")
+    metrics: str | None = OUTPUT("--metrics A,B", "Metrics in the table, such as strict_ndcg@10,candidates")
+    markdown: bool = OUTPUT("--markdown", "Print a Markdown table")
 
 
 class PreparedRun(NamedTuple):
@@ -103,7 +94,22 @@ def prepare_run(flags: EvalFlags) -> PreparedRun:
             inform(flags, f"note: {note}")
     if not tasks:
         raise UsageError("no tasks", "`codelens eval TASKS...`, files of JSON Lines; or --topics and --qrels")
-    settings, batches, missing = _find_indexes(flags, tasks)
+    missing: dict[str, int] = {}
+    folder, cwd = flags.indexes, find_working_folder()
+    if folder is None:
+        if flags.suffix:
+            raise UsageError("--suffix needs --indexes")
+        place = find_workplace(flags)
+        settings = place.settings
+        with Index.open(place.index_path, settings) as index:
+            batches = batch_one_index(tasks, place.index_path, index.info())
+    else:
+        if flags.db is not None:
+            raise UsageError("use either --indexes or --db, not both")
+        if not folder.is_dir():
+            raise UsageError(f"no such folder: {folder}", "--indexes names the folder of REPO.db")
+        batches, missing = batch_folder(tasks, cwd / folder, flags.suffix)
+        settings = load_settings_at(cwd, None, flags, {"allow_network": flags.allow_network or None}).values
     if missing:
         counts = ", ".join(f"{count} of {name or 'no repository'}" for name, count in missing.items())
         inform(flags, f"warning: skipped because there is no index: {counts}")
@@ -112,24 +118,6 @@ def prepare_run(flags: EvalFlags) -> PreparedRun:
     # Memory is off, because it would measure one user's habits.
     options = build_search_options(ranking, replace(settings, memory=False), Scope())
     return PreparedRun(batches, Setup(options, settings, same_file if flags.same_file else strict), missing)
-
-
-def _find_indexes(flags: EvalFlags, tasks: list[Task]) -> tuple[Settings, list[TaskBatch], dict[str, int]]:
-    """Find the indexes for tasks: (settings, tasks by index, number of tasks without an index by repository)."""
-    overrides: dict[str, Any] = {"allow_network": flags.allow_network or None}
-    folder, cwd = flags.indexes, find_working_folder()
-    if folder is None:
-        if flags.suffix:
-            raise UsageError("--suffix needs --indexes")
-        place = find_reading_place(flags, overrides)
-        with Index.open(place.index_path, place.settings) as index:
-            return place.settings, batch_one_index(tasks, place.index_path, index.info()), {}
-    if flags.db is not None:
-        raise UsageError("use either --indexes or --db, not both")
-    if not folder.is_dir():
-        raise UsageError(f"no such folder: {folder}", "--indexes names the folder of REPO.db")
-    batches, missing = batch_folder(tasks, cwd / folder, flags.suffix)
-    return load_settings_at(cwd, None, flags, overrides).values, batches, missing
 
 
 @command(
@@ -155,7 +143,7 @@ def measure(flags: EvalFlags) -> int:
         return _measure_ablations(flags, command)
     metrics = choose_metrics(flags.metrics)
     run = prepare_run(flags)
-    with showing_progress(flags.progress, flags.quiet) as progress, open_workers(flags.jobs) as pool:
+    with show_progress(flags.progress, flags.quiet) as progress, open_workers(flags.jobs) as pool:
         results = run_tasks(run.batches, run.setup, pool, progress)
     values = compute_metrics({result.task.key: result.judged for result in results})
     failed = [result for result in results if result.fault]
@@ -296,39 +284,29 @@ def tabulate_groups(groups: Sequence[dict[str, Any]], metrics: Sequence[str]) ->
 def tabulate_comparison(record: dict[str, Any], metrics: Sequence[str]) -> Columns:
     """Tabulate a comparison: a row per metric with both means, over tasks and over repositories, and the certainty of B - A."""
     heads = ("metric", "n", "A", "B", "A macro", "B macro", "B - A", "95 %", "p", "better", "worse")
-    rows = (
-        (
-            *(name, str(row["n"]), *(_shorten(row[of]) for of in ("before", "after", "macro_before", "macro_after"))),
-            *(
-                f"{row['difference']:+.4f}",
-                _format_interval(row),
-                f"{row['p']:.4f}",
-                str(row["better"]),
-                str(row["worse"]),
-            ),
-        )
-        for name, row in record["metrics"].items()
-        if name in metrics
-    )
+    rows = []
+    for name in (name for name in record["metrics"] if name in metrics):
+        row = record["metrics"][name]
+        means = (_shorten(row[of]) for of in ("before", "after", "macro_before", "macro_after"))
+        certainty = (*_format_difference(row), f"{row['p']:.4f}", str(row["better"]), str(row["worse"]))
+        rows.append((name, str(row["n"]), *means, *certainty))
     return Columns(heads, tuple(rows), ("metric", "A", "B", "B - A", "95 %", "p"))
 
 
 def tabulate_variants(record: dict[str, Any]) -> Columns:
     """Tabulate ablations: a row for each, with its difference from the first one."""
     heads = ("left out", *record["shown"], f"Δ {record['metric']}", "95 %", "p", "CPU p50")
-    rows = (
-        (
-            *(row["name"], *(_shorten(row["means"].get(metric, 0.0)) for metric in record["shown"])),
-            *((f"{row['difference']:+.4f}", _format_interval(row), f"{row['p']:.3f}") if "p" in row else ("", "", "")),
-            f"{row['cpu_ms']['p50']:.0f}",
-        )
-        for row in record["rows"]
-    )
+    rows = []
+    for row in record["rows"]:
+        means = (_shorten(row["means"].get(metric, 0.0)) for metric in record["shown"])
+        certainty = (*_format_difference(row), f"{row['p']:.3f}") if "p" in row else ("", "", "")
+        rows.append((row["name"], *means, *certainty, f"{row['cpu_ms']['p50']:.0f}"))
     return Columns(heads, tuple(rows), ("left out", record["metric"], f"Δ {record['metric']}", "95 %", "p"))
 
 
-def _format_interval(row: dict[str, Any]) -> str:
-    return f"{row['low']:+.4f} to {row['high']:+.4f}"
+def _format_difference(row: dict[str, Any]) -> tuple[str, str]:
+    """Format the difference of two means, and its 95 % interval."""
+    return f"{row['difference']:+.4f}", f"{row['low']:+.4f} to {row['high']:+.4f}"
 
 
 def _shorten(value: float) -> str:

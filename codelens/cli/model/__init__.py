@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codelens.cli.config import write_setting
-from codelens.cli.declare import argument, command, group, required_argument
+from codelens.cli.declare import CommandGroup, argument, command, required_argument
 from codelens.cli.flags import CommonFlags, JsonFlags, ListFlags
 from codelens.cli.streams import say, say_without_prefix, write, write_fields
 from codelens.cli.workplace import find_working_folder, load_settings_here
@@ -20,7 +20,7 @@ from codelens.errors import SettingsError, UsageError
 from codelens.worktree.place import find_git_top
 
 
-def find_trees(paths: Sequence[Path] | None) -> list[Path]:
+def resolve_trees(paths: Sequence[Path] | None) -> list[Path]:
     """Make paths absolute and drop duplicates. Raises UsageError if one is not a directory."""
     cwd = find_working_folder()
     if not paths:
@@ -48,10 +48,8 @@ class ModelDescription(NamedTuple):
 
 
 def describe_model(setting: str, allow_network: bool = False) -> ModelDescription:
-    """Describe a model. One in a folder or behind an address has no card.
-
-    Raises UsageError if the model does not exist, is damaged, or needs the network although it is not allowed.
-    """
+    """Describe a model. One in a folder or behind an address has no card. Raises UsageError if the model does not
+    exist, is damaged, or needs the network although it is not allowed."""
     embedder, path = open_embedder(setting, allow_network), find_model(setting)
     header: Mapping[str, Any] = {} if path is None or path.is_dir() else ModelFile(path).header
     return ModelDescription(
@@ -75,8 +73,6 @@ def find_model_file(setting: str) -> ModelFile:
 
 
 class ModelInfoFlags(CommonFlags, JsonFlags):
-    """Which model."""
-
     model: str | None = argument("[MODEL]", "A model's name or file [default: the one in use]")
 
 
@@ -149,8 +145,6 @@ def list_models(flags: ListFlags) -> int:
 
 
 class ModelUseFlags(CommonFlags):
-    """Which model."""
-
     model: str = required_argument("MODEL", "codelens, hashing, the name of a model of yours, or a file")
 
 
@@ -176,10 +170,10 @@ def use(flags: ModelUseFlags) -> int:
     return 0
 
 
-model = group(
+model = CommandGroup(
     "model",
-    *(info, list_models, use),
-    places={"train": "codelens.cli.model.learning:train", "eval": "codelens.cli.model.learning:evaluate"},
+    (info, list_models, use),
+    places=(("train", "codelens.cli.model.learning:train"), ("eval", "codelens.cli.model.learning:evaluate")),
     help="Inspect, choose or train an embedding model.",
     epilog="A model is `codelens` (the shipped one), `hashing` (none), the name of one of yours, or a file's path.",
 )

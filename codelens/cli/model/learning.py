@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codelens.cli.declare import argument, command, option
-from codelens.cli.flags import CommonFlags, JsonFlags, ProgressFlags
-from codelens.cli.model import describe_model, find_model_file, find_trees
-from codelens.cli.progress import showing_progress, write_json_step
+from codelens.cli.flags import CommonFlags, JsonFlags, Paths, ProgressFlags, Texts
+from codelens.cli.model import describe_model, find_model_file, resolve_trees
+from codelens.cli.progress import show_progress, write_json_step
 from codelens.cli.streams import inform, say, say_without_prefix, write, write_fields
 from codelens.cli.workplace import load_settings_here
 from codelens.config import MODEL_ENDING, find_user_place
@@ -29,17 +29,15 @@ from codelens.model.fast_dataclass import replace
 if TYPE_CHECKING:
     from codelens.training.finetune import FineTuned, TrainingStep
 
-Figures = Mapping[str, Mapping[str, Mapping[str, Sequence[float]]]]
-"""Tree → model → way of ranking → the reciprocal rank of each question's answer."""
+TreeFigures = Mapping[str, Mapping[str, Sequence[float]]]  # Model → way of ranking → reciprocal ranks of the answers
+Figures = Mapping[str, TreeFigures]  # By tree
 LONGEST_NAME = 60
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 
 
 class ModelEvalFlags(CommonFlags, JsonFlags):
-    """Which trees, and which models."""
-
-    paths: list[Path] | None = argument("[PATH]...", "Folders of documented code [default: this repository]")
-    models: list[str] | None = option(
+    paths: Paths = argument("[PATH]...", "Folders of documented code [default: this repository]")
+    models: Texts = option(
         "--models A,B", "Models to compare, separated by commas or repeated [default: the one in use, and hashing]"
     )
 
@@ -50,7 +48,7 @@ def evaluate(flags: ModelEvalFlags) -> int:
 
     The table shows the mean reciprocal rank of the first ten for words (BM25), vectors, both, and search.
     """
-    trees = find_trees(flags.paths)
+    trees = resolve_trees(flags.paths)
     chosen = load_settings_here(flags).values
     named = [name.strip() for listed in flags.models or () for name in listed.split(",") if name.strip()]
     if flags.models is not None and not named:
@@ -86,10 +84,8 @@ def evaluate(flags: ModelEvalFlags) -> int:
     return 0 if questions else 1
 
 
-def _measure_tree(
-    flags: ModelEvalFlags, tree: Path, models: Sequence[str], folder: Path
-) -> dict[str, dict[str, list[float]]]:
-    """Measure the models on a tree: model → way of ranking → the reciprocal rank of each answer."""
+def _measure_tree(flags: ModelEvalFlags, tree: Path, models: Sequence[str], folder: Path) -> TreeFigures:
+    """Measure the models on a tree, by questions that its documentation answers."""
     from codelens.config import Settings
     from codelens.evaluation.docstrings import ask_questions, write_code_without_documentation
     from codelens.index import Index
@@ -122,11 +118,7 @@ def _tabulate(figures: Figures, models: Sequence[str], ways: Sequence[str]) -> I
 
 
 class TrainFlags(ProgressFlags, JsonFlags, CommonFlags):
-    """Options: the trees to learn from, the effort, and the model's name."""
-
-    paths: list[Path] | None = argument(
-        "[PATH]...", "Folders to learn from, with their histories [default: this repository]"
-    )
+    paths: Paths = argument("[PATH]...", "Folders to learn from, with their histories [default: this repository]")
     name: str | None = option("--name NAME", "The model's name [default: the first folder's name]")
     base: str = option("--from MODEL", "The model to begin with [default: codelens, the shipped one]", default=SHIPPED)
     steps: int | None = option("--steps N", "Batches to learn [default: 120]")
@@ -144,7 +136,7 @@ def train(flags: TrainFlags) -> int:
     """
     from codelens.training.finetune import OWN, fine_tune
 
-    trees = find_trees(flags.paths)
+    trees = resolve_trees(flags.paths)
     base = find_model_file(flags.base)
     place = _choose_place(flags, trees)
     steps = OWN.steps if flags.steps is None else flags.steps
@@ -159,7 +151,7 @@ def train(flags: TrainFlags) -> int:
             text = f"step {step.step} of {step.steps}: loss {step.loss:.3f}, validation {step.validation:.3f}"
             inform(flags, text)
 
-    with showing_progress(flags.progress, flags.quiet) as progress:
+    with show_progress(flags.progress, flags.quiet) as progress:
         tuned = fine_tune(base, trees, replace(OWN, steps=steps, seed=flags.seed), report, progress)
     for note in tuned.notes:
         say(f"note: {note}")
@@ -180,9 +172,8 @@ def _choose_place(flags: TrainFlags, trees: Sequence[Path]) -> Path:
         name = name[:LONGEST_NAME].rstrip(".-") or "own"
         name += "-code" if name in (SHIPPED, HASHING) else ""
     if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME or name.endswith(MODEL_ENDING):
-        raise UsageError(
-            f"'{name}' is not a valid name for a model", "letters, digits, `_`, `-` and `.`, as --name our-code"
-        )
+        hint = "letters, digits, `_`, `-` and `.`, as --name our-code"
+        raise UsageError(f"'{name}' is not a valid name for a model", hint)
     if name in (SHIPPED, HASHING):
         raise UsageError(f"'{name}' is the name of a shipped model", "choose another, as --name our-code")
     place = folder / f"{name}{MODEL_ENDING}"
@@ -191,14 +182,12 @@ def _choose_place(flags: TrainFlags, trees: Sequence[Path]) -> Path:
         with suppress(UsageError):
             learnt_from = ModelFile(place).header.get("repositories")
         if learnt_from != [tree.name for tree in trees]:
-            raise UsageError(
-                f"{place} already exists, trained on other code", "choose another --name, or overwrite it with --force"
-            )
+            hint = "choose another --name, or overwrite it with --force"
+            raise UsageError(f"{place} already exists, trained on other code", hint)
     return place
 
 
 def _write_model(place: Path, tuned: FineTuned, flags: TrainFlags, base: ModelFile, trees: Sequence[Path]) -> None:
-    """Write the model with its card."""
     from codelens.training.model import write_quantised
 
     measured = {m.kind: m for m in tuned.measured}

@@ -43,7 +43,7 @@ def answer_notes(call: ToolCall) -> ToolAnswer:
         root = Path(repository.root)
         with call.index.open_anchors(root) as finder:
             files = NoteFolder(root).read_notes() if root.is_dir() else ()
-            notes += [LinkedNote(f, repository.name, tuple(map(finder.find, f.note.links))) for f in files]
+            notes += [LinkedNote(f, repository.name, tuple(map(finder.find_place, f.note.links))) for f in files]
     if "id" in call.arguments:
         return _answer_one_note(notes, call)
     wanted = [note for note in notes if note.is_wanted(call)]
