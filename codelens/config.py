@@ -121,9 +121,11 @@ def load_settings(
     use_files: bool = True,
     check: Callable[[str, Any, str], None] | None = None,
 ) -> LoadedSettings:
-    """Load the settings for `start`, with the first .codelens.toml from there up to `stop` (the root). None marks an
-    unset flag. `check` is called with each setting of the project's file, its value and that file, and raises
-    SettingsError for one that cannot be used. Raises SettingsError for a fault in any other source."""
+    """Load the settings for `start`, with the first .codelens.toml from there up to `stop` (the root). None marks an unset flag.
+
+    `check` is called with each setting of the project's file, its value and that file, and raises SettingsError for one that
+    cannot be used. Raises SettingsError for a fault in any other source.
+    """
     values, origin = Settings(), dict.fromkeys(list_field_names(Settings), "default")
     faults: list[SettingsError] = []  # of the project's file
     project = _find_project_file(start, stop) if use_files else None

@@ -173,8 +173,10 @@ def _make_entry(row: Row, flags: InstallFlags) -> dict[str, Any]:
 
 
 def _plan_edits(site: Site, entry: dict[str, Any], block: str, others: list[Site] | None) -> Iterator[Edit]:
-    """Plan the edits that add the entry and the block; with `others`, those that remove them. Raises ValueError. The
-    block stays as long as another configured agent reads the file."""
+    """Plan the edits that add the entry and the block; with `others`, those that remove them. Raises ValueError.
+
+    The block stays as long as another configured agent reads the file.
+    """
     removes = others is not None
     in_use = {path for other in others or () if other.is_configured() for path in other.list_instruction_files()}
     for path in site.list_settings_files() if removes else site.list_settings_files()[:1]:

@@ -61,8 +61,10 @@ def _raise_termination(number: int, frame: FrameType | None) -> None:
 
 
 def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
-    """Run one command line, or print the `answer` that another process computed; returns the exit code. An interrupt
-    after the command has finished its work does not change the code."""
+    """Run one command line, or print the `answer` that another process computed; returns the exit code.
+
+    An interrupt after the command has finished its work does not change the code.
+    """
     code: int | None = None  # None until the command has finished
     try:
         if answer:

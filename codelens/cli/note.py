@@ -41,8 +41,10 @@ class NoteTree(NamedTuple):
 
 
 def find_note_tree(flags: CommonFlags) -> NoteTree:
-    """Find the indexed tree around the working directory; without an index the repository's top, else the directory
-    itself. Raises UsageError if the index holds several trees and none contains the working directory."""
+    """Find the indexed tree around the working directory; without an index the repository's top, else the directory itself.
+
+    Raises UsageError if the index holds several trees and none contains the working directory.
+    """
     cwd = find_working_folder()
     path = resolve_named_index(flags) or find_index(cwd)
     if path is None or not path.is_file():

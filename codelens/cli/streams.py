@@ -23,9 +23,11 @@ PAGER_OPTIONS = {"LESS": "FRX", "LV": "-c"}  # Default options of less and lv, a
 
 
 def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> None:
-    """Write results to stdout. Paths keep their bytes; characters that cannot be encoded are escaped. On a terminal
-    control characters become visible, unless the text is `styled`: its renderer did that. If `paged`, output that does
-    not fit on the screen goes through the user's pager."""
+    """Write results to stdout. Paths keep their bytes; characters that cannot be encoded are escaped.
+
+    On a terminal control characters become visible, unless the text is `styled`: its renderer did that. If `paged`,
+    output that does not fit on the screen goes through the user's pager.
+    """
     encoding = sys.stdout.encoding or "utf-8"
     terminal = sys.stdout.isatty()
     safe = terminal and not styled
@@ -67,7 +69,9 @@ def page_long_output(chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 def _run_pager(chunks: Iterable[bytes]) -> bool:
     """Run CODELENS_PAGER, else PAGER, else less, until the user leaves it; returns False if there is no usable pager.
-    The environment alone names a command."""
+
+    The environment alone names a command.
+    """
     import shlex
     import subprocess  # imported here because most answers fit on the screen
     from shutil import which

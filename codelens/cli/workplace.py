@@ -130,8 +130,10 @@ def find_fleet_workplace(flags: CommonFlags, overrides: Mapping[str, Any] | None
 def load_settings_at(
     cwd: Path, index: Path | None, flags: CommonFlags, overrides: Mapping[str, Any] | None = None
 ) -> LoadedSettings:
-    """Load the settings. Their files are searched for upwards to the folder of the index, else to the top of the work
-    tree. If the index belongs to another tree, only `cwd` itself is searched."""
+    """Load the settings. Their files are searched for upwards to the folder of the index, else to the top of the work tree.
+
+    If the index belongs to another tree, only `cwd` itself is searched.
+    """
     folder = index.parent if index else None
     here = cwd.resolve()
     stop = folder.parent if folder and folder.name == INDEX_FOLDER else find_git_top(cwd)
@@ -188,8 +190,11 @@ class Scope(NamedTuple):
 def resolve_scope(
     repositories: Sequence[RepositoryInfo], cwd: Path, arguments: Sequence[Path], whole: bool = False
 ) -> Scope:
-    """Resolve PATH arguments, else the working directory, to repositories and paths below their roots. A folder above a root, or
-    outside all of them, limits nothing when it is the working directory; a PATH that lies outside all roots is a UsageError."""
+    """Resolve PATH arguments, else the working directory, to repositories and paths below their roots.
+
+    A folder above a root, or outside all of them, limits nothing when it is the working directory; a PATH that lies
+    outside all roots is a UsageError.
+    """
     if whole and not arguments:
         return Scope()
     places = [_find_root_around(repositories, cwd / path) for path in arguments or (cwd,)]
@@ -224,8 +229,10 @@ def _find_path_below(path: str, root: str) -> str | None:
 
 
 def locate_target(text: str, place: Workplace, index: Index) -> str:
-    """Resolve a target: a path from the working directory if it is on the disk or in the index; else a name in the
-    index. The bare name of a folder is taken as a symbol's name first."""
+    """Resolve a target: a path from the working directory if it is on the disk or in the index; else a name in the index.
+
+    The bare name of a folder is taken as a symbol's name first.
+    """
     path, colon, line = text.rpartition(":")
     if not (colon and line.isdigit()):
         path, colon, line = text, "", ""

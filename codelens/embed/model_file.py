@@ -1,10 +1,11 @@
 """A static embedding as one file: a card as JSON, then arrays that a query reads a few rows of without loading them.
 
-    magic · length of the header · header (JSON) · padding · keys u64[n], sorted · query weights u16[n] · code weights u16[n]
-    · rows i8[n × dimensions] · words (zstd of names separated by line ends, in the order of the keys)
+magic · length of the header · header (JSON) · padding · keys u64[n], sorted · query weights u16[n] · code weights u16[n]
+· rows i8[n × dimensions] · words (zstd of names separated by line ends, in the order of the keys)
 
-All numbers are little-endian. A key is the xxh3 of a row's name; names of pieces begin with PIECE. Nothing in the file
-is executed, and a file whose parts do not fit its header is refused."""
+All numbers are little-endian. A key is the xxh3 of a row's name; names of pieces begin with PIECE. Nothing in the file is
+executed, and a file whose parts do not fit its header is refused.
+"""
 
 from __future__ import annotations
 

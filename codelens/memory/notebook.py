@@ -31,8 +31,10 @@ WIDEST = 64  # Most edges into a unit whose users are part of its digest
 
 
 def compute_unit_digests(units: Iterable[UnitRow], store: Store, texts: Texts) -> dict[UnitId, str]:
-    """Compute digests of units: unit → hash (32 hex digits) of its bytes, its neighbours' bytes and the kinds of their
-    edges. Guessed edges are left out, because a namesake elsewhere would change them."""
+    """Compute digests of units: unit → hash (32 hex digits) of its bytes, its neighbours' bytes and the kinds of their edges.
+
+    Guessed edges are left out, because a namesake elsewhere would change them.
+    """
     units_by_id = {unit.id: unit for unit in units}
     around: dict[UnitId, set[tuple[str, bool, UnitId]]] = {unit: set() for unit in units_by_id}
     for node, other, kind, tier, outgoing in store.edges.find_neighbours(units_by_id, WIDEST):
@@ -102,8 +104,10 @@ class MemoryNotebook:
         return place
 
     def judge(self, hit: str, useful: bool, query: str | None = None, words: Sequence[str] = ()) -> Place:
-        """Record whether a hit was useful. `hit` is its number in the last answer, or a target. `words` are those words
-        of `query` to learn for it. Without a query, the last answer's are learned if it contains the hit."""
+        """Record whether a hit was useful. `hit` is its number in the last answer, or a target.
+
+        `words` are those words of `query` to learn for it. Without a query, the last answer's are learned if it contains the hit.
+        """
         self._require_memory()
         last = self.find_last_answer()
         by_number = hit.isascii() and hit.isdigit()

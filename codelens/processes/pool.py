@@ -1,8 +1,9 @@
 """A pool of worker processes that call functions. Workers start when they are needed and are replaced when they die.
 
 Calls and results are pickled. A process that runs grammars is not trusted: of its results, only data is read.
-ProcessPoolExecutor puts the current folder, which is somebody's repository, on the import path, its processes outlive a
-parent that is killed, and one that dies ends its whole pool."""
+ProcessPoolExecutor puts the current folder, which is somebody's repository, on the import path, its processes outlive a parent
+that is killed, and one that dies ends its whole pool.
+"""
 
 from __future__ import annotations
 

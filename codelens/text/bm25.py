@@ -1,6 +1,7 @@
 """BM25 (Robertson and Zaragoza, 2009) with the caller's statistics, which are numbers or numpy arrays.
 
-`score_term` computes in the same order as FTS5's function, so that scores are equal to the last bit."""
+`score_term` computes in the same order as FTS5's function, so that scores are equal to the last bit.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Adds one entry to a hand-written settings file, or removes it, and leaves the rest of the text unchanged.
 
 An entry is a table named NAME below one key: `{"mcpServers": {"codelens": {…}}}` in JSON, with or without comments, and
-`[mcp_servers.codelens]` in TOML. A block is text between two marker lines of a Markdown file. Each edit is parsed and
-compared with the intended result. A text that cannot be parsed or edited raises ValueError."""
+`[mcp_servers.codelens]` in TOML. A block is text between two marker lines of a Markdown file. Each edit
+is parsed and compared with the intended result. A text that cannot be parsed or edited raises ValueError.
+"""
 
 from __future__ import annotations
 

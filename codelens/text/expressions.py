@@ -1,7 +1,8 @@
 """Parses expressions and types of any language: indexing shortens them, and linking splits them into steps.
 
-One small parser serves all languages: `.`, `->`, `::` and `?.` select a member, parentheses call, brackets select an
-element. An expression that it cannot parse has no steps."""
+One small parser serves all languages: `.`, `->`, `::` and `?.` select a member, parentheses call, brackets select an element. An
+expression that it cannot parse has no steps.
+"""
 
 from __future__ import annotations
 

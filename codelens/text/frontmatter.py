@@ -1,8 +1,9 @@
 """Reads and replaces fields of the YAML front matter between `---` lines at the start of a Markdown file.
 
-PyYAML parses each field separately, so that a mistake affects only one. A field is a text or a list; numbers, dates and
-`yes` stay text. Because the files may be hostile, tags build no objects, aliases are refused, and size, depth and
-number of nodes are limited."""
+PyYAML parses each field separately, so that a mistake affects only one. A field is a text or a list; numbers, dates and `yes`
+stay text. Because the files may be hostile, tags build no objects, aliases are refused, and size, depth and number of nodes
+are limited.
+"""
 
 from __future__ import annotations
 

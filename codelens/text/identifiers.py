@@ -1,7 +1,8 @@
 """Splits identifiers into words (getHTTPResponse → get http response), and corrects mistyped names.
 
-Indexing and searching share this code, so that their terms match. Joined again, the words are the identifier without
-its underscores."""
+Indexing and searching share this code, so that their terms match. Joined again, the words are the identifier without its
+underscores.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +76,8 @@ def is_short_for(short: str, name: str) -> bool:
 def split_qualified(text: str) -> tuple[str, str]:
     """Split a qualified name into (holder, name): Class.method, a::b, A#b, a->b, each also with `()` at the end.
 
-    Dots separate the parts of the holder. Any other text is a name with an empty holder."""
+    Dots separate the parts of the holder. Any other text is a name with an empty holder.
+    """
     dotted = text.strip("` \t\n").removesuffix("()")
     for mark in ("::", "->", "#"):
         dotted = dotted.replace(mark, ".")

@@ -230,7 +230,8 @@ _SPREAD = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, a multiplier t
 class TextFilters:
     """Bloom filters of the six-byte runs in texts, which show that a text lacks a phrase without reading it again.
 
-    Trigrams cannot show this: a long text has all trigrams of many phrases that it lacks."""
+    Trigrams cannot show this: a long text has all trigrams of many phrases that it lacks.
+    """
 
     def __init__(self) -> None:
         self._read, self._bytes, self._kept = 0, 0, dict[int, bytes]()

@@ -1,7 +1,8 @@
 """Parses unified diffs: git's format, and the plain one of `diff -u`. Text around a diff, such as a mail, is skipped.
 
-Text stays bytes, since a diff can hold files of any encoding. Hunks are read by the counts in their headers, so a
-removed line that looks like a header stays a removed line."""
+Text stays bytes, since a diff can hold files of any encoding. Hunks are read by the counts in their headers, so a removed line
+that looks like a header stays a removed line.
+"""
 
 from __future__ import annotations
 

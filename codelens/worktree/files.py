@@ -1,7 +1,8 @@
 """Files on disk: the forms of their paths, and whether they still have the content that was indexed.
 
-A path has bytes, the form that opens the file, and the text that people read. The three are one-to-one, so that an
-index that stores only the text can open the file. Separators are '/' everywhere."""
+A path has bytes, the form that opens the file, and the text that people read. The three are one-to-one, so that an index that
+stores only the text can open the file. Separators are '/' everywhere.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """git repositories: where their files are and how they are configured, read from files; and the only way to run git.
 
-git runs plumbing commands only, in a way that executes nothing that an indexed repository configures: indexing a
-hostile clone must be as safe as listing its files."""
+git runs plumbing commands only, in a way that executes nothing that an indexed repository configures: indexing a hostile clone
+must be as safe as listing its files.
+"""
 
 from __future__ import annotations
 

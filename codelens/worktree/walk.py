@@ -1,7 +1,8 @@
 """Walks a tree: every file below a folder, to be read or skipped with a reason, in the order of the paths' bytes.
 
-The walk, `--explain-path` and `WalkFilter`, which checks names of changed files, share one set of decisions. Links are
-not followed, so there are no loops. git's own folder is not part of the tree."""
+The walk, `--explain-path` and `WalkFilter`, which checks names of changed files, share one set of decisions. Links are not
+followed, so there are no loops. git's own folder is not part of the tree.
+"""
 
 from __future__ import annotations
 

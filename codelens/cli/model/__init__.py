@@ -48,8 +48,10 @@ class ModelDescription(NamedTuple):
 
 
 def describe_model(setting: str, allow_network: bool = False) -> ModelDescription:
-    """Describe a model. One in a folder or behind an address has no card. Raises UsageError if the model does not
-    exist, is damaged, or needs the network although it is not allowed."""
+    """Describe a model. One in a folder or behind an address has no card.
+
+    Raises UsageError if the model does not exist, is damaged, or needs the network although it is not allowed.
+    """
     embedder, path = open_embedder(setting, allow_network), find_model(setting)
     header: Mapping[str, Any] = {} if path is None or path.is_dir() else ModelFile(path).header
     return ModelDescription(
