@@ -151,10 +151,8 @@ class Documents(Tables):
             self._run("UPDATE repositories SET name = '/' || id WHERE id = ?", row.id)
         for row, name in renamed:
             self._run("UPDATE repositories SET name = ? WHERE id = ?", name, row.id)
-            sql = (
-                "UPDATE OR REPLACE meta SET key = substr(key, 1, instr(key, ':')) || ?2 "
-                "WHERE instr(key, ':') AND substr(key, instr(key, ':') + 1) = ?1"
-            )
+            sql = """UPDATE OR REPLACE meta SET key = substr(key, 1, instr(key, ':')) || ?2
+                WHERE instr(key, ':') AND substr(key, instr(key, ':') + 1) = ?1"""
             self._run(sql, row.name, name)
         sign(self._connection, self.index)  # the signature covers names and roots
         return self.list_repositories()
@@ -257,10 +255,8 @@ class Documents(Tables):
 
     def read_times(self, repository: RepositoryId) -> dict[str, int]:
         """Map paths to change times, or to modification times if unknown, in ns; the files modified last come first."""
-        sql = (
-            "SELECT path, coalesce(nullif(ctime_ns, 0), mtime_ns) FROM documents WHERE repository_id = ? "
-            "ORDER BY mtime_ns DESC, path"
-        )
+        sql = """SELECT path, coalesce(nullif(ctime_ns, 0), mtime_ns) FROM documents WHERE repository_id = ?
+            ORDER BY mtime_ns DESC, path"""
         return dict(self._rows(sql, repository))
 
     @set_merge_rule(order_by(lambda document: (len(document.path), document.path, document.repository), limit=1))
@@ -299,16 +295,12 @@ class Documents(Tables):
     def compute_content_id(self) -> str:
         """Hash the content of the index: documents, recipes, embedders and heads of histories. It does not depend on past runs."""
         digest = xxhash.xxh3_64()
-        sql = (
-            "SELECT r.name, d.path, d.content_hash, d.recipe, d.embedder "
-            "FROM documents d JOIN repositories r ON r.id = d.repository_id ORDER BY r.name, d.path"
-        )
+        sql = """SELECT r.name, d.path, d.content_hash, d.recipe, d.embedder FROM documents d
+            JOIN repositories r ON r.id = d.repository_id ORDER BY r.name, d.path"""
         for name, path, content_hash, recipe, embedder in self._rows(sql):
             digest.update(f"{name}\0{path}\0{recipe}\0{embedder}\0".encode() + content_hash)
-        sql = (
-            "SELECT r.name, h.head, h.terms FROM histories h JOIN repositories r ON r.id = h.repository_id "
-            "WHERE h.fault = '' ORDER BY r.name"
-        )
+        sql = """SELECT r.name, h.head, h.terms FROM histories h JOIN repositories r ON r.id = h.repository_id
+            WHERE h.fault = '' ORDER BY r.name"""
         for name, head, terms in self._rows(sql):
             digest.update(f"{name}\0{head}\0{terms}\0".encode())
         return digest.hexdigest()

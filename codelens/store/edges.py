@@ -50,12 +50,10 @@ def _list_kinds(kinds: Iterable[str]) -> str:
     return ", ".join(str(KINDS[kind]) for kind in sorted(kinds) if kind in KINDS)
 
 
-_COUNTED = (
-    "INSERT INTO uses SELECT e.target, count(DISTINCT d.id) FROM edges e JOIN units t ON t.id = e.target "
-    "LEFT JOIN units s ON s.id = e.source JOIN documents d ON d.id = coalesce(s.document_id, -e.source) "
-    f"WHERE e.kind NOT IN ({_list_kinds(('inherits', 'overrides', 'member_of'))}) "
-    "AND d.id <> t.document_id AND d.roles NOT LIKE '%test%'"
-)
+_COUNTED = f"""INSERT INTO uses SELECT e.target, count(DISTINCT d.id) FROM edges e JOIN units t ON t.id = e.target
+    LEFT JOIN units s ON s.id = e.source JOIN documents d ON d.id = coalesce(s.document_id, -e.source)
+    WHERE e.kind NOT IN ({_list_kinds(("inherits", "overrides", "member_of"))}) AND d.id <> t.document_id
+    AND d.roles NOT LIKE '%test%'"""
 
 
 def _to_edge(row: tuple[Node, int, Node, int, int]) -> Edge:
@@ -87,10 +85,9 @@ class EdgeTable(Tables):
         if (add_missing := self.add_missing) is not None:
             self.add_missing = None
             add_missing()
-        sql = (
-            f"SELECT e.source, e.kind, e.target, e.line, e.tier FROM json_each(?1) n CROSS JOIN edges e ON e.{end} = n.value "
-            f"{f'AND e.kind IN ({_list_kinds(kinds)})' if kinds else ''} LIMIT {int(limit)}"
-        )
+        sql = f"""SELECT e.source, e.kind, e.target, e.line, e.tier FROM json_each(?1) n
+            CROSS JOIN edges e ON e.{end} = n.value {f"AND e.kind IN ({_list_kinds(kinds)})" if kinds else ""}
+            LIMIT {int(limit)}"""
         return map(_to_edge, self._rows(sql, _list_ids(nodes)))
 
     def find_neighbours(
@@ -102,14 +99,12 @@ class EdgeTable(Tables):
         are not converted, since a walk reads thousands.
         """
         numbers = _list_ids(nodes)
-        out = (
-            "SELECT e.source, e.target, e.kind, e.tier, 1 FROM json_each(?1) n CROSS JOIN edges e ON e.source = n.value "
-            f"{'' if outside else f'WHERE e.target < {EXTERNAL}'}"
-        )
-        into = (
-            "SELECT e.target, e.source, e.kind, e.tier, 0 FROM json_each(?1) n CROSS JOIN edges e ON e.target = n.value WHERE "
-            f"(SELECT count(*) FROM (SELECT 1 FROM edges t WHERE t.target = n.value LIMIT {widest + 1})) <= {widest}"
-        )
+        out = f"""SELECT e.source, e.target, e.kind, e.tier, 1 FROM json_each(?1) n
+            CROSS JOIN edges e ON e.source = n.value {"" if outside else f"WHERE e.target < {EXTERNAL}"}"""
+        into = f"""SELECT e.target, e.source, e.kind, e.tier, 0 FROM json_each(?1) n
+            CROSS JOIN edges e ON e.target = n.value
+            WHERE (SELECT count(*) FROM (SELECT 1 FROM edges t WHERE t.target = n.value
+            LIMIT {widest + 1})) <= {widest}"""
         execute = self._connection.execute
         rows: Any = chain.from_iterable(execute(sql, (numbers,)) for sql in (out, into))
         return iter(rows)
@@ -117,26 +112,20 @@ class EdgeTable(Tables):
     def find_nested(self, nodes: Iterable[NodeNumber]) -> Iterator[tuple[NodeNumber, NodeNumber, bool]]:
         """Find units directly inside or around these nodes, without chunks: (node, unit, True if the node contains it)."""
         numbers = _list_ids(nodes)
-        up = (
-            "SELECT u.id, p.id FROM json_each(?1) n CROSS JOIN units u ON u.id = n.value "
-            "JOIN units p ON p.id = u.parent_id WHERE p.kind NOT IN ('toplevel', 'section', 'text')"
-        )
+        up = """SELECT u.id, p.id FROM json_each(?1) n CROSS JOIN units u ON u.id = n.value
+            JOIN units p ON p.id = u.parent_id WHERE p.kind NOT IN ('toplevel', 'section', 'text')"""
         for unit, parent in self._rows(up, numbers):
             yield unit, parent, False
-        down = (
-            "SELECT p.id, c.id FROM json_each(?1) n CROSS JOIN units p ON p.id = n.value "
-            "JOIN units c ON c.document_id = p.document_id AND c.parent_id = p.id "
-            "WHERE p.kind IN ('class', 'struct', 'interface', 'trait', 'enum', 'type', 'module') AND NOT c.local"
-        )
+        down = """SELECT p.id, c.id FROM json_each(?1) n CROSS JOIN units p ON p.id = n.value
+            JOIN units c ON c.document_id = p.document_id AND c.parent_id = p.id
+            WHERE p.kind IN ('class', 'struct', 'interface', 'trait', 'enum', 'type', 'module') AND NOT c.local"""
         for parent, unit in self._rows(down, numbers):
             yield parent, unit, True
 
     def count_sources(self, nodes: Iterable[NodeNumber], kinds: Collection[str]) -> dict[NodeNumber, int]:
         """Count the distinct sources of each node's incoming edges of these kinds; nodes without such edges are left out."""
-        sql = (
-            f"SELECT e.target, count(DISTINCT e.source) FROM json_each(?1) n CROSS JOIN edges e ON e.target = n.value "
-            f"AND e.kind IN ({_list_kinds(kinds)}) GROUP BY e.target"
-        )
+        sql = f"""SELECT e.target, count(DISTINCT e.source) FROM json_each(?1) n
+            CROSS JOIN edges e ON e.target = n.value AND e.kind IN ({_list_kinds(kinds)}) GROUP BY e.target"""
         return dict(self._rows(sql, _list_ids(nodes)))
 
     @set_merge_rule(take_highest)
@@ -155,11 +144,9 @@ class EdgeTable(Tables):
 
     def list_ends(self, documents: Sequence[DocumentId]) -> Iterator[tuple[int, str, int]]:
         """List (source, kind, target) of all edges that start in these documents, in no particular order."""
-        sql = (
-            "SELECT e.source, e.kind, e.target FROM json_each(?1) n CROSS JOIN units u ON u.document_id = n.value "
-            "CROSS JOIN edges e ON e.source = u.id UNION ALL "
-            "SELECT e.source, e.kind, e.target FROM json_each(?1) n CROSS JOIN edges e ON e.source = -n.value"
-        )
+        sql = """SELECT e.source, e.kind, e.target FROM json_each(?1) n CROSS JOIN units u ON u.document_id = n.value
+            CROSS JOIN edges e ON e.source = u.id UNION ALL SELECT e.source, e.kind, e.target FROM json_each(?1) n
+            CROSS JOIN edges e ON e.source = -n.value"""
         for source, kind, target in self._rows(sql, json.dumps(documents)):
             yield source, NAME_OF_KIND[kind], target
 
@@ -310,10 +297,8 @@ class EdgeTable(Tables):
 
     def find_source_documents(self, nodes: Iterable[NodeNumber]) -> set[DocumentId]:
         """Find the documents that have an edge to any of these nodes."""
-        sql = (
-            "SELECT DISTINCT coalesce(u.document_id, -e.source) FROM json_each(?1) n CROSS JOIN edges e "
-            "ON e.target = n.value LEFT JOIN units u ON u.id = e.source"
-        )
+        sql = """SELECT DISTINCT coalesce(u.document_id, -e.source) FROM json_each(?1) n
+            CROSS JOIN edges e ON e.target = n.value LEFT JOIN units u ON u.id = e.source"""
         return {DocumentId(row[0]) for row in self._rows(sql, json.dumps(sorted(nodes)))}
 
     def set_linked(self, documents: Iterable[DocumentId], recipe: str) -> None:
@@ -327,11 +312,9 @@ class EdgeTable(Tables):
 
     def read_content_keys(self, nodes: Iterable[NodeNumber]) -> Iterator[tuple[NodeNumber, RepositoryName, str]]:
         """Identify documents and externals by content: (node, repository, path or name) for the nodes that exist."""
-        sql = (
-            "SELECT -d.id, r.name, d.path FROM json_each(?1) n CROSS JOIN documents d ON d.id = -n.value "
-            "JOIN repositories r ON r.id = d.repository_id UNION ALL "
-            f"SELECT x.id + {EXTERNAL}, '', x.name FROM json_each(?1) n CROSS JOIN externals x ON x.id = n.value - {EXTERNAL}"
-        )
+        sql = f"""SELECT -d.id, r.name, d.path FROM json_each(?1) n CROSS JOIN documents d ON d.id = -n.value
+            JOIN repositories r ON r.id = d.repository_id UNION ALL SELECT x.id + {EXTERNAL}, '', x.name
+            FROM json_each(?1) n CROSS JOIN externals x ON x.id = n.value - {EXTERNAL}"""
         return iter(self._rows(sql, _list_ids(nodes)))
 
 
@@ -386,9 +369,8 @@ class References(Tables):
 
     def list_imports(self, document: DocumentId) -> tuple[Import, ...]:
         """List a document's imports in order of position."""
-        sql = (
-            "SELECT module, name, alias, start_byte, line FROM imports WHERE document_id = ? ORDER BY start_byte, name"
-        )
+        sql = """SELECT module, name, alias, start_byte, line FROM imports WHERE document_id = ?
+            ORDER BY start_byte, name"""
         return tuple(Import(*row) for row in self._rows(sql, document))
 
     def find_documents(self, names: Iterable[str]) -> list[DocumentId]:

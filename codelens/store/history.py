@@ -49,10 +49,8 @@ class Histories(Tables):
 
     def find_changes(self, documents: Iterable[DocumentId]) -> dict[DocumentId, History]:
         """Find the histories of those documents that a commit has changed: document → history."""
-        sql = (
-            "SELECT c.commits, c.changed_at FROM documents d "
-            "JOIN changes c ON c.repository_id = d.repository_id AND c.path = d.path WHERE d.id = ?"
-        )
+        sql = """SELECT c.commits, c.changed_at FROM documents d
+            JOIN changes c ON c.repository_id = d.repository_id AND c.path = d.path WHERE d.id = ?"""
         wanted = sorted(set(documents))
         return {i: History(int(n), int(at)) for i in wanted for n, at in self._rows(sql, i)}
 
@@ -166,19 +164,15 @@ class Messages(Tables):
     def weigh(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
         """Score documents by the messages about them that have a term; without one they are left out. `rarity`: term → idf."""
         weights, terms_of = dict[int, float](), dict[int, list[str]]()
-        sql = (
-            "SELECT m.id, m.weight FROM message_terms t CROSS JOIN messages m ON m.id = t.rowid "
-            "WHERE message_terms MATCH ? AND m.weight > 0"
-        )
+        sql = """SELECT m.id, m.weight FROM message_terms t CROSS JOIN messages m ON m.id = t.rowid
+            WHERE message_terms MATCH ? AND m.weight > 0"""
         for term in rarity:
             rows = self._rows(sql, self._build_term_match(term))
             for number, weight in rows:
                 weights[number] = weight
                 terms_of.setdefault(number, []).append(term)
-        sql = (
-            "SELECT c.said, c.messages FROM documents d "
-            "JOIN changes c ON c.repository_id = d.repository_id AND c.path = d.path WHERE d.id = ? AND c.said > 0"
-        )
+        sql = """SELECT c.said, c.messages FROM documents d
+            JOIN changes c ON c.repository_id = d.repository_id AND c.path = d.path WHERE d.id = ? AND c.said > 0"""
         by_document: dict[DocumentId, FileMessages] = {}
         for document in sorted(set(documents)) if weights else ():
             rows = self._rows(sql, document)
@@ -199,10 +193,9 @@ class Messages(Tables):
         """Rank messages by their terms: (sum of idf, number), best first. For the best POOL, terms in the subject count twice."""
         total, rarity = self.totals()[0], dict[str, float]()
         messages: dict[int, tuple[tuple[Any, ...], str, list[str]]] = {}
-        sql = (
-            "SELECT m.id, m.time, hex(m.name), r.name, m.subject FROM message_terms t "
-            "CROSS JOIN messages m ON m.id = t.rowid JOIN repositories r ON r.id = m.repository_id WHERE message_terms MATCH ?"
-        )
+        sql = """SELECT m.id, m.time, hex(m.name), r.name, m.subject FROM message_terms t
+            CROSS JOIN messages m ON m.id = t.rowid JOIN repositories r ON r.id = m.repository_id
+            WHERE message_terms MATCH ?"""
         for term in dict.fromkeys(terms):
             rows = self._rows(sql, self._build_term_match(term))
             rarity[term] = math.log(1.0 + (total - len(rows) + 0.5) / (len(rows) + 0.5))
@@ -224,10 +217,8 @@ class Messages(Tables):
 
     def commit(self, number: MessageId) -> tuple[str, PastCommit]:
         """Read a message's repository and commit: (name of the repository, commit)."""
-        sql = (
-            "SELECT r.name, lower(hex(m.name)), m.time, m.subject, m.body, m.changes FROM messages m "
-            "JOIN repositories r ON r.id = m.repository_id WHERE m.id = ?"
-        )
+        sql = """SELECT r.name, lower(hex(m.name)), m.time, m.subject, m.body, m.changes FROM messages m
+            JOIN repositories r ON r.id = m.repository_id WHERE m.id = ?"""
         (row,) = self._rows(sql, number)
         repository, name, time, subject, body, packed = row  # type: Any, Any, Any, Any, Any, Any
         return repository, PastCommit(name, time, subject, body, *unpack_changes(packed))

@@ -198,10 +198,9 @@ class Postings(Tables):
     def remove(self, document: DocumentId, units: Sequence[UnitId]) -> None:
         """Delete a document from all full-text tables except that of references. Call it before the units' rows are deleted."""
         self._run_many("DELETE FROM unit_terms WHERE rowid = ?", [(u,) for u in units])
-        sql = (
-            "INSERT INTO name_trigrams (name_trigrams, rowid, name) SELECT 'delete', id, folded FROM units "
-            f"WHERE document_id = ? AND kind <> '{TODO}' AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'fuzzy' AND value = '0')"
-        )
+        sql = f"""INSERT INTO name_trigrams (name_trigrams, rowid, name) SELECT 'delete', id, folded FROM units
+            WHERE document_id = ? AND kind <> '{TODO}'
+            AND NOT EXISTS (SELECT 1 FROM meta WHERE key = 'fuzzy' AND value = '0')"""
         self._run(sql, document)
         self._run("DELETE FROM text_trigrams WHERE rowid = ?", document)
 
@@ -230,10 +229,8 @@ class Postings(Tables):
     def list_vocabulary(self, prefix: str, shortest: int, longest: int) -> list[tuple[str, int]]:
         """List stemmed terms with this prefix, of `shortest` to `longest` characters: pairs (term, number of units)."""
         self._run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab('main', 'unit_terms', 'row')")
-        sql = (
-            "SELECT term, doc FROM temp.vocabulary WHERE term >= ?1 AND term < ?1 || char(0x10ffff) "
-            "AND length(term) BETWEEN ?2 AND ?3"
-        )
+        sql = """SELECT term, doc FROM temp.vocabulary
+            WHERE term >= ?1 AND term < ?1 || char(0x10ffff) AND length(term) BETWEEN ?2 AND ?3"""
         return self._rows(sql, prefix, shortest, longest)
 
     def bm25(
@@ -312,10 +309,8 @@ class Postings(Tables):
     def _select_best(self, scoring: str, matches: Sequence[str], within: UnitSet | None) -> str:
         """Make an SQL query for the best units, up to its LIMIT; `matches`: result of `Phrases.expressions`."""
         proposed = "AND +rowid IN (SELECT rowid FROM unit_terms WHERE unit_terms MATCH ?2)" if len(matches) > 1 else ""
-        return (
-            f"SELECT rowid, {scoring} AS score FROM unit_terms WHERE unit_terms MATCH ?1 "
-            f"{self._sets.within('rowid', within)} {proposed} ORDER BY score DESC LIMIT"
-        )
+        return f"""SELECT rowid, {scoring} AS score FROM unit_terms
+            WHERE unit_terms MATCH ?1 {self._sets.within("rowid", within)} {proposed} ORDER BY score DESC LIMIT"""
 
     def _order_rows(self, rows: list[tuple[Any, float]], limit: int) -> InOrder[Any]:
         """Order ties by content in rows that are ordered by score; returns the first `limit` rows."""
@@ -326,10 +321,8 @@ class Postings(Tables):
 
     def _read_content_keys(self, units: Sequence[int]) -> dict[int, tuple[Any, ...]]:
         """Read the keys that order units by content: unit → key."""
-        sql = (
-            f"SELECT u.id, {CONTENT_ORDER} FROM json_each(?) n CROSS JOIN units u ON u.id = n.value "
-            "JOIN documents d ON d.id = u.document_id"
-        )
+        sql = f"""SELECT u.id, {CONTENT_ORDER} FROM json_each(?) n CROSS JOIN units u ON u.id = n.value
+            JOIN documents d ON d.id = u.document_id"""
         return {row[0]: row[1:] for row in self._rows(sql, json.dumps(units))} if units else {}
 
     # Trigrams
@@ -352,12 +345,10 @@ class Postings(Tables):
     ) -> InOrder[tuple[UnitId, DocumentId, int]]:
         """Like `find_names_containing`, as (unit, document, length of folded name); of equal lengths, names with `typed` lead."""
         order = f"length(u.folded), u.kind IN ({CHUNKS}), NOT instr(u.name, ?3), u.local, d.roles LIKE '%test%', {CONTENT_ORDER}"
-        sql = (
-            f"SELECT u.id, u.document_id, length(u.folded), {order} "
-            f"FROM name_trigrams t JOIN units u ON u.id = t.rowid JOIN documents d ON d.id = u.document_id "
-            f"WHERE t.name_trigrams MATCH ?1 AND instr(u.folded, ?2) {self._sets.within('u.id', within)} "
-            f"ORDER BY {order} LIMIT {int(limit)}"
-        )
+        sql = f"""SELECT u.id, u.document_id, length(u.folded), {order} FROM name_trigrams t
+            JOIN units u ON u.id = t.rowid JOIN documents d ON d.id = u.document_id
+            WHERE t.name_trigrams MATCH ?1 AND instr(u.folded, ?2) {self._sets.within("u.id", within)} ORDER BY {order}
+            LIMIT {int(limit)}"""
         rows = self._rows(sql, build_trigram_query(folded), folded, typed)
         return InOrder([row[:3] for row in rows], [row[3:] for row in rows])
 
@@ -369,11 +360,9 @@ class Postings(Tables):
         parts = " UNION ALL ".join("SELECT rowid AS id FROM name_trigrams WHERE name_trigrams MATCH ?" for _ in grams)
         order = f"-shared, abs(length(u.folded) - {len(folded)}), u.local, {CONTENT_ORDER}"
         alike = f"SELECT id, count(*) AS shared FROM ({parts}) GROUP BY id HAVING shared * 3 >= {len(grams)}"
-        sql = (
-            f"SELECT u.id, u.folded, {order} FROM ({alike}) g CROSS JOIN units u ON u.id = g.id "
-            f"JOIN documents d ON d.id = u.document_id WHERE true {self._sets.within('u.id', within)} "
-            f"ORDER BY {order} LIMIT {int(limit)}"
-        )
+        sql = f"""SELECT u.id, u.folded, {order} FROM ({alike}) g CROSS JOIN units u ON u.id = g.id
+            JOIN documents d ON d.id = u.document_id WHERE true {self._sets.within("u.id", within)} ORDER BY {order}
+            LIMIT {int(limit)}"""
         rows = self._rows(sql, *map(quote_term, grams))
         return InOrder([row[:2] for row in rows], [row[2:] for row in rows])
 
@@ -460,10 +449,8 @@ class OccurrenceCounter(Tables):
         if not self._registered:
             self._connection.register_fts5_function("occurrences", _count_occurrences)
             self._registered = True
-        sql = (
-            "SELECT rowid, occurrences(unit_terms) FROM unit_terms "
-            f"WHERE unit_terms MATCH ? {self._sets.within('rowid', units)}"
-        )
+        sql = f"""SELECT rowid, occurrences(unit_terms) FROM unit_terms
+            WHERE unit_terms MATCH ? {self._sets.within("rowid", units)}"""
         word_of = [place for place, term in enumerate(terms) for _ in self._phrases.make_phrases(term)]
         occurrences = {}
         for row, packed in self._rows(sql, self._phrases.any_of(terms)):
@@ -486,17 +473,13 @@ class OccurrenceCounter(Tables):
         self._run(
             "CREATE TEMP TABLE IF NOT EXISTS unit_documents (id INTEGER PRIMARY KEY, document); DELETE FROM temp.unit_documents"
         )
-        sql = (
-            "INSERT INTO temp.unit_documents SELECT u.id, u.document_id FROM json_each(?) n "
-            "CROSS JOIN units u ON u.document_id = n.value"
-        )
+        sql = """INSERT INTO temp.unit_documents SELECT u.id, u.document_id FROM json_each(?) n
+            CROSS JOIN units u ON u.document_id = n.value"""
         self._run(sql, f"[{','.join(map(str, sorted(documents)))}]")
         rows = self._rows("SELECT document, count(*) FROM temp.unit_documents GROUP BY 1")
         lengths = {DocumentId(d): count for d, n in rows if (count := n - aside.get(d, 0))}
-        sql = (
-            "SELECT u.document, count(*) FROM unit_terms CROSS JOIN temp.unit_documents u ON u.id = unit_terms.rowid "
-            "WHERE unit_terms MATCH ? GROUP BY 1"
-        )
+        sql = """SELECT u.document, count(*) FROM unit_terms CROSS JOIN temp.unit_documents u ON u.id = unit_terms.rowid
+            WHERE unit_terms MATCH ? GROUP BY 1"""
         holding: list[Mapping[DocumentId, int]] = []
         for term in terms:
             check()
@@ -567,26 +550,20 @@ class FileStatistics(Tables):
 
     def count_named(self, term: str) -> dict[DocumentId, int]:
         """Count each document's definitions and headings with the term in their name."""
-        sql = (
-            "SELECT u.document_id, count(*) FROM unit_terms t CROSS JOIN units u ON u.id = t.rowid "
-            f"WHERE unit_terms MATCH ? AND {_NAMED} GROUP BY 1"
-        )
+        sql = f"""SELECT u.document_id, count(*) FROM unit_terms t CROSS JOIN units u ON u.id = t.rowid
+            WHERE unit_terms MATCH ? AND {_NAMED} GROUP BY 1"""
         return dict(self._rows(sql, f"{{name}} : {quote_term(term)}"))
 
     def find_imports(self, term: str) -> list[tuple[DocumentId, str]]:
         """Find imports that contain the term anywhere, ignoring case: pairs (document, module and name)."""
-        sql = (
-            "SELECT document_id, module || ' ' || name FROM imports "
-            "WHERE instr(lower(module), ?1) OR instr(lower(name), ?1)"
-        )
+        sql = """SELECT document_id, module || ' ' || name FROM imports
+            WHERE instr(lower(module), ?1) OR instr(lower(name), ?1)"""
         return self._rows(sql, term)
 
     def count_definitions(self, documents: Iterable[DocumentId]) -> dict[DocumentId, int]:
         """Count each document's definitions and headings; documents without any are left out."""
-        sql = (
-            "SELECT u.document_id, count(*) FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value "
-            f"WHERE {_NAMED} GROUP BY 1"
-        )
+        sql = f"""SELECT u.document_id, count(*) FROM json_each(?) d CROSS JOIN units u ON u.document_id = d.value
+            WHERE {_NAMED} GROUP BY 1"""
         return dict(self._rows(sql, json.dumps(sorted(documents))))
 
     def read_totals(self) -> tuple[int, int]:
@@ -597,10 +574,8 @@ class FileStatistics(Tables):
 
     def read_outline(self, document: DocumentId, most: int) -> list[tuple[str, str]]:
         """Read a document's first `most` top-level definitions and headings, in order of position: pairs (kind, name)."""
-        sql = (
-            f"SELECT u.kind, u.name FROM units u WHERE u.document_id = ? AND u.parent_id IS NULL AND {_NAMED} "
-            "ORDER BY u.start_byte LIMIT ?"
-        )
+        sql = f"""SELECT u.kind, u.name FROM units u WHERE u.document_id = ? AND u.parent_id IS NULL AND {_NAMED}
+            ORDER BY u.start_byte LIMIT ?"""
         return self._rows(sql, document, most)
 
     def read_extent(self, document: DocumentId) -> tuple[int, int]:

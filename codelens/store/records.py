@@ -210,20 +210,17 @@ class Memory(FileBeside):
         self, table: str, columns: str, paths: str, order: str
     ) -> Iterator[tuple[Place, tuple[Any, ...]]]:
         """Find a table's records for places in these paths (JSON): pairs (place, values of the columns)."""
-        sql = (
-            f"SELECT p.repository, p.path, p.name, p.kind, {columns} FROM json_each(?) n CROSS JOIN places p ON p.path = n.value "
-            f"JOIN {table} t ON t.place = p.id ORDER BY p.path, p.repository, p.name, p.kind{order}"
-        )
+        sql = f"""SELECT p.repository, p.path, p.name, p.kind, {columns} FROM json_each(?) n
+            CROSS JOIN places p ON p.path = n.value JOIN {table} t ON t.place = p.id
+            ORDER BY p.path, p.repository, p.name, p.kind{order}"""
         for row in self._rows(sql, paths):
             yield Place(*row[:4]), row[4:]
 
     def find_learned_words(self, words: Collection[str], least: int) -> list[LearnedWord]:
         """Find the places used at least `least` times for one of these words, the most used first, then by content."""
-        sql = (
-            "SELECT v.word, p.repository, p.path, p.name, p.kind, v.count FROM json_each(?) n CROSS JOIN vocabulary v "
-            "ON v.word = n.value JOIN places p ON p.id = v.place WHERE v.count >= ? "
-            "ORDER BY v.count DESC, v.word, p.path, p.repository, p.name, p.kind"
-        )
+        sql = """SELECT v.word, p.repository, p.path, p.name, p.kind, v.count FROM json_each(?) n
+            CROSS JOIN vocabulary v ON v.word = n.value JOIN places p ON p.id = v.place WHERE v.count >= ?
+            ORDER BY v.count DESC, v.word, p.path, p.repository, p.name, p.kind"""
         rows = self._rows(sql, json.dumps(sorted(set(words))), least)
         return [LearnedWord(row[0], Place(*row[1:5]), row[5]) for row in rows]
 
@@ -238,10 +235,8 @@ class Memory(FileBeside):
         return [self._read_answer(row, session) for row in self._rows(sql, session)]
 
     def _read_answer(self, row: tuple[Any, ...], session: str) -> RecordedAnswer:
-        sql = (
-            "SELECT a.rank, p.repository, p.path, p.name, p.kind, a.line, a.used FROM answered a "
-            "JOIN places p ON p.id = a.place WHERE a.answer = ? ORDER BY a.rank"
-        )
+        sql = """SELECT a.rank, p.repository, p.path, p.name, p.kind, a.line, a.used FROM answered a
+            JOIN places p ON p.id = a.place WHERE a.answer = ? ORDER BY a.rank"""
         places = tuple(AnsweredPlace(r[0], Place(*r[1:5]), r[5], bool(r[6])) for r in self._rows(sql, row[0]))
         return RecordedAnswer(str(row[1]), tuple(json.loads(row[2])), row[3], places, session, row[0])
 
@@ -280,10 +275,8 @@ class Memory(FileBeside):
         names = ["repository", "path", "name", "kind", *(c.removeprefix("t.") for c in columns.split(", "))]
         order = "t.word, " if table == "vocabulary" else ""
         last = ", t.id" if table in ("feedback", "stamps") else ""
-        sql = (
-            f"SELECT p.repository, p.path, p.name, p.kind, {columns} FROM {table} t JOIN places p ON p.id = t.place "
-            f"ORDER BY {order}p.path, p.repository, p.name, p.kind{last}"
-        )
+        sql = f"""SELECT p.repository, p.path, p.name, p.kind, {columns} FROM {table} t JOIN places p ON p.id = t.place
+            ORDER BY {order}p.path, p.repository, p.name, p.kind{last}"""
         rows = [dict(zip(names, row, strict=True)) for row in self._rows(sql)]
         flags = {"useful", "implied"}
         return [{key: bool(value) if key in flags else value for key, value in row.items()} for row in rows]
@@ -396,10 +389,8 @@ class Traces(FileBeside):
 
     def find_runs(self, paths: Collection[str]) -> dict[Place, ObservedRuns]:
         """Read the observations of the symbols in these files, in any repository."""
-        sql = (
-            "SELECT o.repository, o.path, o.name, o.kind, o.count, o.last FROM json_each(?) n "
-            "CROSS JOIN observed o ON o.path = n.value"
-        )
+        sql = """SELECT o.repository, o.path, o.name, o.kind, o.count, o.last FROM json_each(?) n
+            CROSS JOIN observed o ON o.path = n.value"""
         return {Place(*row[:4]): ObservedRuns(*row[4:]) for row in self._rows(sql, json.dumps(sorted(set(paths))))}
 
     def has_read(self, digest: str) -> bool:
@@ -419,8 +410,6 @@ class Traces(FileBeside):
 
     def observe(self, place: Place, seen: ObservedRuns) -> None:
         """Add observations of a symbol to the stored ones."""
-        sql = (
-            "INSERT INTO observed VALUES (?, ?, ?, ?, ?5, ?6) "
-            "ON CONFLICT DO UPDATE SET count = count + ?5, last = max(last, ?6)"
-        )
+        sql = """INSERT INTO observed VALUES (?, ?, ?, ?, ?5, ?6)
+            ON CONFLICT DO UPDATE SET count = count + ?5, last = max(last, ?6)"""
         self._run(sql, *place, *seen)

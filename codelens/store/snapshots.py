@@ -46,19 +46,15 @@ class SnapshotLog(Tables):
 
     def rows(self) -> list[LoggedSnapshot]:
         """List all lines of the log, newest first."""
-        sql = (
-            "SELECT number, snapshot, root, time, documents, symbols, edges, facts IS NOT NULL FROM snapshot_log "
-            "ORDER BY number DESC"
-        )
+        sql = """SELECT number, snapshot, root, time, documents, symbols, edges, facts IS NOT NULL FROM snapshot_log
+            ORDER BY number DESC"""
         rows = self._rows(sql)
         return [LoggedSnapshot(n, s, root, at, d, u, e, bool(has_facts)) for n, s, root, at, d, u, e, has_facts in rows]
 
     def counts(self) -> tuple[int, int]:
         """Count the symbols that are not local and the distinct edges of the whole index."""
-        sql = (
-            f"SELECT (SELECT count(*) FROM units WHERE NOT local AND kind NOT IN ({CHUNKS})), "
-            "(SELECT count(*) FROM (SELECT DISTINCT source, kind, target FROM edges))"
-        )
+        sql = f"""SELECT (SELECT count(*) FROM units WHERE NOT local AND kind NOT IN ({CHUNKS})), (SELECT count(*)
+            FROM (SELECT DISTINCT source, kind, target FROM edges))"""
         symbols, edges = self._rows(sql)[0]
         return symbols, edges
 
@@ -103,10 +99,8 @@ class SnapshotLog(Tables):
 
     def forget_facts(self, keep: int) -> None:
         """Delete the facts of all but the `keep` newest lines."""
-        sql = (
-            "UPDATE snapshot_log SET facts = NULL WHERE facts IS NOT NULL AND number NOT IN "
-            "(SELECT number FROM snapshot_log ORDER BY number DESC LIMIT ?)"
-        )
+        sql = """UPDATE snapshot_log SET facts = NULL
+            WHERE facts IS NOT NULL AND number NOT IN (SELECT number FROM snapshot_log ORDER BY number DESC LIMIT ?)"""
         self._run(sql, keep)
 
     def forget_lines(self, keep: int) -> None:
@@ -136,8 +130,6 @@ class SnapshotLog(Tables):
 
     def leaves(self) -> list[tuple[int, str, str, bytes]]:
         """List all documents by repository and path: (document, repository, path, SHA-256; empty if no run has computed it)."""
-        sql = (
-            "SELECT d.id, r.name, d.path, d.digest FROM documents d JOIN repositories r ON r.id = d.repository_id "
-            "ORDER BY r.name, d.path"
-        )
+        sql = """SELECT d.id, r.name, d.path, d.digest FROM documents d JOIN repositories r ON r.id = d.repository_id
+            ORDER BY r.name, d.path"""
         return self._rows(sql)

@@ -364,10 +364,8 @@ class Store(Tables):
 
     def table_bytes(self) -> dict[str, int]:
         """Read the bytes on disk of each table with its indexes, largest first."""
-        sql = (
-            "SELECT coalesce(s.tbl_name, d.name), sum(d.pgsize) FROM dbstat d LEFT JOIN sqlite_schema s ON s.name = d.name "
-            "WHERE d.aggregate = 1 GROUP BY 1 ORDER BY 2 DESC, 1"
-        )
+        sql = """SELECT coalesce(s.tbl_name, d.name), sum(d.pgsize) FROM dbstat d
+            LEFT JOIN sqlite_schema s ON s.name = d.name WHERE d.aggregate = 1 GROUP BY 1 ORDER BY 2 DESC, 1"""
         return dict(self._rows(sql))
 
     def verify(self) -> None:

@@ -142,10 +142,8 @@ def is_owned(path: Path) -> bool:
 
 def _holds_indexed_file(connection: apsw.Connection, place: Path) -> bool:
     """True if one of the first indexed files below the folder has its recorded stamp."""
-    sql = (
-        "SELECT r.root, d.path, d.os_path, d.size, d.mtime_ns, d.inode, d.ctime_ns FROM documents d "
-        "JOIN repositories r ON r.id = d.repository_id ORDER BY d.id LIMIT ?"
-    )
+    sql = """SELECT r.root, d.path, d.os_path, d.size, d.mtime_ns, d.inode, d.ctime_ns FROM documents d
+        JOIN repositories r ON r.id = d.repository_id ORDER BY d.id LIMIT ?"""
     rows: Sequence[Any] = connection.execute(sql, (MOST_COMPARED,)).fetchall()
     for root, path, raw, *stamp in rows:
         with suppress(OSError, TypeError, ValueError):

@@ -63,10 +63,8 @@ Identity = tuple[str, str, str]  # (kind, container, name), by which a unit is r
 Brief = tuple[UnitId, DocumentId, str, str, str, int, int]  # (id, document, kind, name, container, start, end)
 MOST_ROWS = 10_000  # Limit on cached rows of about 1 kB each; a search reads some 1,000, most of them several times
 PLACE_ORDER = "start_byte, end_byte DESC, name_start, id"  # References and bindings refer to positions in this order
-_IN_ORDER_OF_DOCUMENTS = (
-    "WITH found AS MATERIALIZED (SELECT n.key AS place, u.id, u.document_id, u.name, u.container, u.start_byte, u.end_byte, "
-    "u.name_start FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value"
-)
+_IN_ORDER_OF_DOCUMENTS = """WITH found AS MATERIALIZED (SELECT n.key AS place, u.id, u.document_id, u.name, u.container,
+    u.start_byte, u.end_byte, u.name_start FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value"""
 """Start of a query that is sorted afterwards, since sorting by two tables would read all of a view (store/overlay.py)."""
 
 
@@ -201,10 +199,8 @@ class Units(Tables):
 
     def read_extracted(self, document: DocumentId) -> tuple[Unit, ...]:
         """Read the units of a document as they were extracted, in the same order."""
-        sql = (
-            f"SELECT id, parent_id, start_byte, end_byte, name_start, name_end, decorators, {', '.join(_SAME)} "
-            f"FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"
-        )
+        sql = f"""SELECT id, parent_id, start_byte, end_byte, name_start, name_end, decorators, {", ".join(_SAME)}
+            FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}"""
         rows = self._rows(sql, document)
         place = {row[0]: i for i, row in enumerate(rows)}
         units = []
@@ -219,21 +215,17 @@ class Units(Tables):
         self, document: DocumentId
     ) -> list[tuple[UnitNumber, UnitNumber | None, str, str, str, bool, int, int]]:
         """List (id, parent's id, kind, name, container, local, start, end) of a document's units, in order of position."""
-        sql = (
-            "SELECT id, parent_id, kind, name, container, local, start_byte, end_byte FROM units WHERE document_id = ? "
-            f"ORDER BY {PLACE_ORDER}"
-        )
+        sql = f"""SELECT id, parent_id, kind, name, container, local, start_byte, end_byte FROM units
+            WHERE document_id = ? ORDER BY {PLACE_ORDER}"""
         return self._rows(sql, document)
 
     def read_content_keys(
         self, ids: Iterable[UnitId]
     ) -> Iterator[tuple[UnitId, RepositoryName, str, int, int, str, str]]:
         """Identify units by content: (id, repository, path, start, end, kind, name) for the ids that exist."""
-        sql = (
-            "SELECT u.id, r.name, d.path, u.start_byte, u.end_byte, u.kind, u.name FROM json_each(?) n "
-            "CROSS JOIN units u ON u.id = n.value JOIN documents d ON d.id = u.document_id "
-            "JOIN repositories r ON r.id = d.repository_id"
-        )
+        sql = """SELECT u.id, r.name, d.path, u.start_byte, u.end_byte, u.kind, u.name FROM json_each(?) n
+            CROSS JOIN units u ON u.id = n.value JOIN documents d ON d.id = u.document_id
+            JOIN repositories r ON r.id = d.repository_id"""
         return iter(self._rows(sql, f"[{','.join(map(str, ids))}]"))
 
     def read_signature(self, unit: UnitId) -> str:
@@ -243,10 +235,8 @@ class Units(Tables):
 
     def find_namesakes(self, name: SymbolName) -> list[tuple[UnitNumber, DocumentNumber, str, str]]:
         """Find symbols with exactly this name that are not local: (unit, document, kind, container)."""
-        sql = (
-            "SELECT id, document_id, kind, container FROM units "
-            f"WHERE folded = ?1 AND name = ?2 AND NOT local AND kind NOT IN ({CHUNKS})"
-        )
+        sql = f"""SELECT id, document_id, kind, container FROM units
+            WHERE folded = ?1 AND name = ?2 AND NOT local AND kind NOT IN ({CHUNKS})"""
         return self._rows(sql, fold_identifier(name), name)
 
     def list_top_definitions(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, UnitNumber, DocumentNumber]]:
@@ -265,10 +255,8 @@ class Units(Tables):
         return self._select_in_documents(columns, documents, f"NOT u.local AND u.kind NOT IN ({CHUNKS})")
 
     def _select_in_documents(self, columns: str, documents: Sequence[DocumentId], where: str) -> Iterator[Any]:
-        sql = (
-            f"SELECT {columns} FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value WHERE {where} "
-            "ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"
-        )
+        sql = f"""SELECT {columns} FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value WHERE {where}
+            ORDER BY n.key, u.start_byte, u.end_byte DESC, u.name_start, u.id"""
         return iter(self._rows(sql, json.dumps(documents)))
 
     def list_todos(self, document: DocumentId) -> list[UnitRow]:
@@ -278,10 +266,8 @@ class Units(Tables):
     def select_todos(self, within: Iterable[UnitId] | None, limit: int) -> InOrder[UnitId]:
         """Select TODO comments among these units, or among all; at most `limit`, by path and position."""
         among = "json_each(?1) n CROSS JOIN units u ON u.id = n.value" if within is not None else "units u"
-        sql = (
-            f"SELECT u.id, {CONTENT_ORDER} FROM {among} JOIN documents d ON d.id = u.document_id "
-            f"WHERE u.kind = '{TODO}' AND u.folded = '' ORDER BY {CONTENT_ORDER} LIMIT {int(limit)}"
-        )
+        sql = f"""SELECT u.id, {CONTENT_ORDER} FROM {among} JOIN documents d ON d.id = u.document_id
+            WHERE u.kind = '{TODO}' AND u.folded = '' ORDER BY {CONTENT_ORDER} LIMIT {int(limit)}"""
         values = () if within is None else (f"[{','.join(map(str, within))}]",)
         return InOrder.of_rows(self._rows(sql, *values))
 
@@ -297,10 +283,8 @@ class Units(Tables):
 
     def find_inner(self, units: Iterable[UnitNumber]) -> list[tuple[UnitId, UnitId]]:
         """Find the units directly inside these: pairs (outer, inner)."""
-        sql = (
-            "SELECT p.id, c.id FROM json_each(?) n CROSS JOIN units p ON p.id = n.value "
-            "CROSS JOIN units c ON c.document_id = p.document_id AND +c.parent_id = p.id"
-        )
+        sql = """SELECT p.id, c.id FROM json_each(?) n CROSS JOIN units p ON p.id = n.value
+            CROSS JOIN units c ON c.document_id = p.document_id AND +c.parent_id = p.id"""
         return self._rows(sql, json.dumps(sorted(set(units))))
 
     def find_outer(self, units: Iterable[UnitNumber]) -> dict[UnitId, UnitId]:
@@ -310,10 +294,8 @@ class Units(Tables):
 
     def list_spans(self, document: DocumentId) -> list[tuple[UnitId, int, int, int, int]]:
         """List (unit, start, end, number of lines, 1 if local) of a document's units, outermost first, without TODO comments."""
-        sql = (
-            "SELECT u.id, u.start_byte, u.end_byte, u.end_line - u.start_line + 1, u.local FROM units u "
-            f"WHERE u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.id"
-        )
+        sql = f"""SELECT u.id, u.start_byte, u.end_byte, u.end_line - u.start_line + 1, u.local FROM units u
+            WHERE u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.id"""
         return self._rows(sql, document)
 
     def read_decorators(self, units: Iterable[UnitNumber]) -> dict[UnitId, tuple[str, ...]]:
@@ -324,10 +306,8 @@ class Units(Tables):
 
     def list_top_units(self, documents: Iterable[DocumentNumber]) -> list[tuple[DocumentId, UnitId]]:
         """List the top-level units of these documents: pairs (document, unit)."""
-        sql = (
-            "SELECT u.document_id, u.id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value "
-            f"WHERE u.parent_id IS NULL AND {_NOT_ASIDE}"
-        )
+        sql = f"""SELECT u.document_id, u.id FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value
+            WHERE u.parent_id IS NULL AND {_NOT_ASIDE}"""
         return self._rows(sql, json.dumps(sorted(set(documents))))
 
     @set_merge_rule(order_as_asked)
@@ -337,10 +317,8 @@ class Units(Tables):
         """List units of these kinds (default: all), in the order of the documents; `aside` includes TODO comments."""
         wanted = f"WHERE {'true' if aside else _NOT_ASIDE}"
         wanted += "" if kinds is None else " AND u.kind IN (SELECT value FROM json_each(?2))"
-        sql = (
-            "SELECT u.id, u.document_id, u.kind, u.name, u.container, u.start_byte, u.end_byte "
-            f"FROM json_each(?1) d CROSS JOIN units u ON u.document_id = d.value {wanted}"
-        )
+        sql = f"""SELECT u.id, u.document_id, u.kind, u.name, u.container, u.start_byte, u.end_byte FROM json_each(?1) d
+            CROSS JOIN units u ON u.document_id = d.value {wanted}"""
         values = (json.dumps(documents),) if kinds is None else (json.dumps(documents), json.dumps(sorted(kinds)))
         return iter(self._rows(sql, *values))
 
@@ -348,10 +326,8 @@ class Units(Tables):
         self, units: Iterable[UnitNumber]
     ) -> list[tuple[UnitNumber, DocumentNumber, UnitNumber | None, str, str, str, bool]]:
         """Read (id, document, parent, kind, name, container, local) of those units that exist."""
-        sql = (
-            "SELECT id, document_id, parent_id, kind, name, container, local FROM units "
-            "WHERE id IN (SELECT value FROM json_each(?))"
-        )
+        sql = """SELECT id, document_id, parent_id, kind, name, container, local FROM units
+            WHERE id IN (SELECT value FROM json_each(?))"""
         return self._rows(sql, f"[{','.join(map(str, sorted(units)))}]")
 
     def find_by_name(
@@ -400,14 +376,11 @@ class Units(Tables):
         member = "SELECT 1 FROM units c WHERE c.document_id = u.document_id AND c.parent_id = u.id"
         said = "SELECT 1 FROM json_each(?2) w WHERE instr(c.folded, w.value)"
         order = f"held, d.roles LIKE '%test%', {CONTENT_ORDER}"
-        sql = (
-            f"SELECT u.id, CASE WHEN u.kind NOT IN ({_TYPES}) THEN 3 "
-            f"WHEN EXISTS ({member} AND c.kind = 'method' AND EXISTS ({said})) THEN 0 "
-            f"WHEN EXISTS ({member}) THEN 1 ELSE 2 END AS held, d.roles LIKE '%test%', {CONTENT_ORDER} "
-            "FROM json_each(?1) n CROSS JOIN documents d ON d.id = n.value "
-            f"CROSS JOIN units u ON u.document_id = d.id WHERE NOT u.local AND u.kind NOT IN ({CHUNKS}, '{TODO}') "
-            f"ORDER BY {order}"
-        )
+        sql = f"""SELECT u.id, CASE WHEN u.kind NOT IN ({_TYPES}) THEN 3
+            WHEN EXISTS ({member} AND c.kind = 'method' AND EXISTS ({said})) THEN 0 WHEN EXISTS ({member}) THEN 1
+            ELSE 2 END AS held, d.roles LIKE '%test%', {CONTENT_ORDER} FROM json_each(?1) n
+            CROSS JOIN documents d ON d.id = n.value CROSS JOIN units u ON u.document_id = d.id
+            WHERE NOT u.local AND u.kind NOT IN ({CHUNKS}, '{TODO}') ORDER BY {order}"""
         rows = self._rows(sql, json.dumps(documents), json.dumps(list(words)))
         return InOrder([row[:2] for row in rows], [row[1:] for row in rows])
 
@@ -440,18 +413,14 @@ class Units(Tables):
         """Find units that satisfy the SQL condition `where`; units that satisfy the conditions `first` lead."""
         before = "".join(f"NOT coalesce({condition}, 0), " for condition in first)
         order = f"{before}length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER}"
-        sql = (
-            f"SELECT u.id, {order} FROM units u JOIN documents d ON d.id = u.document_id "
-            f"WHERE {where} {self._sets.within('u.id', within)} ORDER BY {order} LIMIT {int(limit)}"
-        )
+        sql = f"""SELECT u.id, {order} FROM units u JOIN documents d ON d.id = u.document_id
+            WHERE {where} {self._sets.within("u.id", within)} ORDER BY {order} LIMIT {int(limit)}"""
         return InOrder.of_rows(self._rows(sql, *values))
 
     def count_kinds(self, repository: RepositoryId) -> dict[str, int]:
         """Count a repository's units by kind, the largest number first."""
-        sql = (
-            "SELECT u.kind, count(*) FROM units u JOIN documents d ON d.id = u.document_id WHERE d.repository_id = ? "
-            "GROUP BY 1 ORDER BY 2 DESC, 1"
-        )
+        sql = """SELECT u.kind, count(*) FROM units u JOIN documents d ON d.id = u.document_id WHERE d.repository_id = ?
+            GROUP BY 1 ORDER BY 2 DESC, 1"""
         return dict(self._rows(sql, repository))
 
     def count(self) -> int:

@@ -112,10 +112,8 @@ class Vectors(Tables):
 
     def measure_files(self, query: bytes, documents: Iterable[DocumentId]) -> dict[DocumentId, float]:
         """Compute the L2 distance of each document's own vector; documents without one are left out."""
-        sql = (
-            "SELECT f.id, vec_distance_l2(vec_int8(f.embedding), vec_int8(?1)) FROM json_each(?2) n "
-            "CROSS JOIN file_vectors f ON f.id = n.value"
-        )
+        sql = """SELECT f.id, vec_distance_l2(vec_int8(f.embedding), vec_int8(?1)) FROM json_each(?2) n
+            CROSS JOIN file_vectors f ON f.id = n.value"""
         return dict(self._rows(sql, query, json.dumps(sorted(documents))))
 
     @set_merge_rule(lambda answers, arguments: select_first_with_ties(join_mappings(answers, ()), arguments[1]))
@@ -162,10 +160,8 @@ class Vectors(Tables):
         """Rank the vectors in the mask `among` by L2 distance: pairs (unit, distance), nearest first."""
         if array := self._load_array(len(query)):
             return array.nearest(among, query, limit)
-        sql = (
-            "SELECT v.id, vec_distance_l2(vec_int8(v.embedding), vec_int8(?1)) AS distance "
-            f"FROM json_each(?2) n CROSS JOIN vectors v ON v.id = n.value ORDER BY distance LIMIT {int(limit)}"
-        )
+        sql = f"""SELECT v.id, vec_distance_l2(vec_int8(v.embedding), vec_int8(?1)) AS distance FROM json_each(?2) n
+            CROSS JOIN vectors v ON v.id = n.value ORDER BY distance LIMIT {int(limit)}"""
         rows = self._rows(sql, query, json.dumps(signs.ids(among)))
         return [(UnitId(i // PIECES), distance) for i, distance in rows]
 
@@ -174,10 +170,8 @@ class Vectors(Tables):
         if array := self._load_array(len(query)):
             return array.least(units, query)
         self._sets.hold(units)
-        sql = (
-            "SELECT p.id, min(vec_distance_l2(vec_int8(v.embedding), vec_int8(?1))) FROM temp.unit_set p "
-            f"CROSS JOIN vectors v ON v.id BETWEEN p.id * {PIECES} AND p.id * {PIECES} + {PIECES - 1} GROUP BY p.id"
-        )
+        sql = f"""SELECT p.id, min(vec_distance_l2(vec_int8(v.embedding), vec_int8(?1))) FROM temp.unit_set p
+            CROSS JOIN vectors v ON v.id BETWEEN p.id * {PIECES} AND p.id * {PIECES} + {PIECES - 1} GROUP BY p.id"""
         return dict(self._rows(sql, query))
 
     def read_vectors(self, units: Sequence[tuple[UnitId, int]]) -> list[bytes]:
