@@ -15,7 +15,7 @@ from itertools import chain
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from codelens.cluster.numbers import Numbers, group_by_shard, join_number, split_number
+from codelens.cluster.numbers import Numbers, group_by_shard, group_pairs, join_number, split_number
 from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, RecordedCall
 from codelens.errors import UsageError
 from codelens.model.code import DocumentId, RepositoryId, RepositoryName, UnitId
@@ -62,24 +62,15 @@ def cut_ids(whole: Numbers, ids: Any) -> Parts | None:
     """Split units or documents (a collection or the keys of a mapping), or the roots of repositories, by shard."""
     if isinstance(ids, RootNames):
         return whole.names_by_root()
-    if not isinstance(ids, dict):
-        return None if ids is None else group_by_shard(ids)
-    parts: dict[int, dict[int, Any]] = {}
-    for number, value in ids.items():
-        shard, local = split_number(number)
-        parts.setdefault(shard, {})[local] = value
-    return parts
+    if isinstance(ids, dict):
+        return {shard: dict(pairs) for shard, pairs in cut_pairs(whole, ids.items()).items()}
+    return None if ids is None else group_by_shard(ids)
 
 
 def cut_further(numbers: Numbers, ids: Iterable[int] | None) -> Parts | None:
     """Split a call's units or documents by shard; a shard may get none."""
     parts = group_by_shard(ids or ())
     return None if ids is None else {shard: parts.get(shard, []) for shard in numbers.shards}
-
-
-def cut_nodes(numbers: Numbers, nodes: Iterable[int]) -> Parts:
-    """Split nodes of the symbol graph by shard."""
-    return numbers.group_nodes(nodes)
 
 
 def cut_id(_: Numbers, number: int | None) -> Parts | None:
@@ -92,22 +83,15 @@ def cut_repository(numbers: Numbers, repository: int) -> Parts:
     return dict([numbers.home(repository)])
 
 
-def cut_pairs(_: Numbers, pairs: Iterable[tuple[int, int]]) -> Parts:
-    """Split pairs that begin with a unit by the unit's shard."""
-    parts: dict[int, list[tuple[int, int]]] = {}
-    for number, other in pairs:
-        shard, local = split_number(number)
-        parts.setdefault(shard, []).append((local, other))
-    return parts
+def cut_pairs(_: Numbers, pairs: Iterable[tuple[int, Any]]) -> Parts:
+    """Split pairs that begin with a unit or document by its shard."""
+    return group_pairs((shard, (local, other)) for n, other in pairs for shard, local in (split_number(n),))
 
 
 def cut_expressions(numbers: Numbers, expressions: Iterable[str]) -> Parts:
     """Give each shard the FTS5 expressions that it may match."""
-    parts: dict[int, list[str]] = {}
-    for expression in expressions:
-        for shard in numbers.routes.find_with_any(expression, numbers.shards):
-            parts.setdefault(shard, []).append(expression)
-    return parts
+    find_shards = numbers.routes.find_with_any
+    return group_pairs((shard, e) for e in expressions for shard in find_shards(e, numbers.shards))
 
 
 CUTS: Mapping[Any, Cut] = {
@@ -119,7 +103,7 @@ CUTS: Mapping[Any, Cut] = {
 }
 """Type of an argument → how to split it by shard; arguments of other types go unchanged to every shard."""
 ELEMENT_CUTS: Mapping[Any, Cut] = {
-    Node: cut_nodes,
+    Node: Numbers.group_nodes,
     _strip(Expression): cut_expressions,
     tuple[UnitId, int]: cut_pairs,
     **dict.fromkeys(ROW_IDS, cut_ids),
@@ -130,9 +114,9 @@ ELEMENT_CUTS: Mapping[Any, Cut] = {
 
 Lift = Callable[[Numbers, int, Any], Any]  # (numbers, shard, its value) → the same value in the whole cluster
 LIFTS: Mapping[Any, Lift] = {
-    RepositoryName: lambda numbers, shard, name: numbers.name(shard, name),
-    RepositoryId: lambda numbers, shard, value: numbers.repository(shard, value),
-    Node: lambda numbers, shard, value: numbers.node(shard, value),
+    RepositoryName: Numbers.name,
+    RepositoryId: Numbers.repository,
+    Node: Numbers.node,
     **dict.fromkeys(ROW_IDS, lambda _, shard, value: join_number(shard, value)),
 }
 
@@ -143,7 +127,7 @@ def make_lift(hint: Any) -> Any:
     if base in (Union, UnionType):
         lift = make_lift(_strip(hint))
         return lift and (lambda numbers, shard, value: None if value is None else lift(numbers, shard, value))
-    if (plain := LIFTS.get(_strip(hint))) is not None:
+    if plain := LIFTS.get(_strip(hint)):
         return plain
     if base is InOrder:
         return _make_ordered_lift(make_lift(arguments[0]))
@@ -290,7 +274,9 @@ def _lift_reads(numbers: Numbers, shard: int, reads: Sequence[RecordedCall]) -> 
         elif cut is not None:
             if not call.elements:
                 continue
-            ids = (numbers.node(shard, i) if cut is cut_nodes else join_number(shard, i) for i in arguments[0])
+            ids = (
+                numbers.node(shard, i) if cut is Numbers.group_nodes else join_number(shard, i) for i in arguments[0]
+            )
             arguments = ([number for number in ids if number < EXTERNAL], *arguments[1:])
         answer = call.lift(numbers, shard, read.answer) if call.lift else read.answer
         lifted.append(RecordedCall(read.method, arguments, answer))
@@ -316,28 +302,13 @@ def _merge_reads(answers: Sequence[Sequence[RecordedCall]], arguments: Sequence[
     return merged
 
 
-class _SameSet:
-    """A dictionary key for a set of units, compared by identity, which is fast."""
-
-    def __init__(self, units: UnitSet) -> None:
-        self.units = units  # a reference also keeps the id from being reused
-
-    def __hash__(self) -> int:
-        return id(self.units)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _SameSet) and other.units is self.units
-
-
 def freeze(value: Any) -> Any:
-    """Make a hashable key from arguments. Sets of units are compared by identity, because they never change."""
+    """Make a hashable key from arguments."""
     match value:
-        case UnitSet():
-            return _SameSet(value)
         case dict():
             return tuple((key, freeze(element)) for key, element in value.items())
-        case list() | tuple():
-            return tuple(map(freeze, value))
-        case set() | frozenset():
+        case set():
             return frozenset(value)
+        case list() | tuple() if not isinstance(value, UnitSet):
+            return tuple(map(freeze, value))
     return value

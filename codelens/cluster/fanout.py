@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 from codelens.cluster.calls import Call, Parts, find_call, freeze
-from codelens.cluster.numbers import Numbers, group_by_shard
-from codelens.cluster.shards import MOST_SETS, REHEARSE, RecordedCall, Request, SetReference, Transport
+from codelens.cluster.numbers import Numbers, group_by_shard, group_pairs
+from codelens.cluster.shards import MOST_SETS, REHEARSE, MethodCall, RecordedCall, SetReference, Transport
 from codelens.model.code import UnitId
 from codelens.store.units import UnitSet
 
 T = TypeVar("T")
 MOST_LASTING = 5_000  # Limit on answers kept between searches, because a server is asked for ever new words
-MethodCall = tuple[str, tuple[Any, ...]]  # A method with its arguments
 
 
 class FanOut:
@@ -68,7 +67,7 @@ class FanOut:
             return task.wait_for(calls)
         pending = set[Any]()
         open_calls = [_OpenCall(self, *call, pending) for call in _join_rehearsals(calls)]
-        messages: dict[int, list[Request]] = {}
+        messages: dict[int, list[MethodCall]] = {}
         for call in open_calls:
             for shard, request in call.build_requests().items():
                 call.places[shard] = len(messages.setdefault(shard, []))
@@ -147,15 +146,10 @@ class FanOut:
 
     def _name_externals(self) -> None:
         """Give an external name one node in the whole cluster, by finding it in all shards."""
-        unknown: dict[int, list[int]] = {}
-        for shard, local in self.numbers.unknown:
-            unknown.setdefault(shard, []).append(local)
-        named = self.transport.ask(
-            {s: [Request("edges.read_external_names", (nodes,))] for s, nodes in unknown.items()}
-        )
+        unknown = group_pairs(self.numbers.unknown)
+        named = self.transport.ask({s: [("edges.read_external_names", (nodes,))] for s, nodes in unknown.items()})
         names = sorted({name for (names_of_shard,) in named.values() for name in names_of_shard.values()})
-        asked = [Request("edges.find_externals", (names,))]
-        answers = self.transport.ask(dict.fromkeys(self.numbers.shards, asked))
+        answers = self.transport.ask({shard: [("edges.find_externals", (names,))] for shard in self.numbers.shards})
         self.numbers.name_externals({shard: nodes for shard, (nodes,) in answers.items()})
 
     def _find_sent_set(self, units: UnitSet) -> _SentSet:
@@ -258,10 +252,10 @@ class _OpenCall:
             self.done = self._key in self._answers or self._key in pending
             pending.add(self._key)
 
-    def build_requests(self) -> dict[int, Request]:
+    def build_requests(self) -> dict[int, MethodCall]:
         """Build the requests for the part that is not cached: shard → request."""
         cut = {} if self.done else self._fan.cut(self.call, self._asked)
-        return {shard: Request(self._method, arguments) for shard, arguments in cut.items()}
+        return {shard: (self._method, arguments) for shard, arguments in cut.items()}
 
     def lift(self, replies: Mapping[int, Sequence[Any]]) -> list[Any]:
         """Translate the shards' answers to ids and names of the whole cluster; `replies`: shard → its answers to this round."""

@@ -4,8 +4,11 @@ Repositories are numbered in the order of a single index, under unique names. Ex
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 from codelens.cluster.sketch import Routes
 from codelens.model.code import RepositoryId, UnitId
@@ -15,7 +18,7 @@ from codelens.store.documents import RepositoryRow, RootNames, name_by_roots
 
 LOCAL_BITS = 25  # Allows 33 million units per shard, and 32,768 shards below the ids of externals
 _LOCAL = (1 << LOCAL_BITS) - 1
-MOST_SHARDS = EXTERNAL >> LOCAL_BITS
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,8 @@ class Numbers:
 
     def group_nodes(self, nodes: Iterable[int]) -> dict[int, list[int]]:
         """Group nodes by shard, in the given order, as ids of the shard; an external may be in several shards."""
-        by_shard: dict[int, list[int]] = {}
-        for node in nodes:
-            for shard, local in self._places_of_external.get(node, ()) if node >= EXTERNAL else (split_number(node),):
-                by_shard.setdefault(shard, []).append(local)
-        return by_shard
+        places = (self._places_of_external.get(n, ()) if n >= EXTERNAL else (split_number(n),) for n in nodes)
+        return group_pairs(chain.from_iterable(places))
 
     def name_externals(self, held: Mapping[int, Mapping[str, int]]) -> None:
         """Assign ids to externals by name. `held`: shard → name → node there, for all shards that have these names."""
@@ -111,8 +111,12 @@ def split_number(number: int) -> tuple[int, int]:
 
 def group_by_shard(numbers: Iterable[int]) -> dict[int, list[int]]:
     """Group ids by shard, in the given order, as ids of the shard."""
-    by_shard: dict[int, list[int]] = {}
-    for number in numbers:
-        shard, local = split_number(number)
-        by_shard.setdefault(shard, []).append(local)
-    return by_shard
+    return group_pairs(map(split_number, numbers))
+
+
+def group_pairs(pairs: Iterable[tuple[int, T]]) -> dict[int, list[T]]:
+    """Group pairs (shard, value) by shard, in the given order: shard → values."""
+    by_shard = defaultdict[int, list[T]](list)
+    for shard, value in pairs:
+        by_shard[shard].append(value)
+    return dict(by_shard)

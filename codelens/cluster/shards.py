@@ -34,16 +34,6 @@ GATEWAYS: Mapping[str, type] = {
 IN_PARTS, REHEARSE = "in_parts", "rehearse"  # Requests to run a function on the shard's store, instead of a method
 
 
-def order_arguments(gateway: str, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Put a method's arguments in order: fill in defaults, turn iterators into lists, and drop functions."""
-    known = getattr(GATEWAYS[gateway], method, None)
-    if known is None:
-        return ()
-    bound = inspect.signature(known).bind(None, *given, **named)
-    bound.apply_defaults()
-    return tuple(list_iterator(value) for value in bound.args[1:] if not callable(value))
-
-
 def list_iterator(value: Any) -> Any:
     """Turn an iterator into a list; other values are returned unchanged."""
     return list(value) if isinstance(value, Iterator) else value
@@ -63,8 +53,10 @@ class Gateway:
         return self._ask(*self._name_call(method, given, named))
 
     def _name_call(self, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
-        """Name a call: ("gateway.method", and its arguments in order)."""
-        return f"{self._name}.{method}", *order_arguments(self._name, method, given, named)
+        """Name a call: ("gateway.method", and its arguments in order, with defaults and lists, without functions)."""
+        bound = inspect.signature(getattr(GATEWAYS[self._name], method)).bind(None, *given, **named)
+        bound.apply_defaults()
+        return f"{self._name}.{method}", *(list_iterator(value) for value in bound.args[1:] if not callable(value))
 
 
 SHARED = ("embedder_fingerprint", "embedder_setting", "embedder", "fuzzy", "vector", "state")
@@ -79,11 +71,7 @@ class SetReference(NamedTuple):
     units: UnitSet | None
 
 
-class Request(NamedTuple):
-    """A method of a gateway with its arguments."""
-
-    method: str
-    arguments: tuple[Any, ...]
+MethodCall = tuple[str, tuple[Any, ...]]  # A method of a gateway with its arguments
 
 
 class ShardFacts(NamedTuple):
@@ -98,7 +86,7 @@ class ShardFacts(NamedTuple):
 class Transport(Protocol):
     """Sends messages to shards."""
 
-    def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
+    def ask(self, messages: Mapping[int, Sequence[MethodCall]]) -> dict[int, list[Any]]:
         """Send each shard its requests; returns shard → its answers, in order."""
         ...
 
@@ -111,26 +99,25 @@ class Shard:
         self.store = store
         self._sets: dict[int, UnitSet] = {}
 
-    def facts(self) -> ShardFacts:
+    def read_facts(self) -> ShardFacts:
         """Read the facts about this shard."""
         meta = {key: value for key in SHARED if (value := self.store.meta(key))}
         rows = sorted(self.store.documents.list_repositories(), key=lambda row: row.id)
         totals = {row.id: self.store.documents.read_totals(row.id) for row in rows}
         return ShardFacts(rows, totals, {**meta, "schema": str(self.store.schema())}, self.store.meta(INDEXED_AT))
 
-    def answers(self, message: Sequence[Request]) -> list[Any]:
+    def answer(self, message: Sequence[MethodCall]) -> list[Any]:
         """Answer several requests, in order."""
-        return list(map(self._answer_request, message))
+        return [self._answer_request(method, tuple(map(self._resolve_set, given))) for method, given in message]
 
-    def _answer_request(self, request: Request) -> Any:
-        arguments = tuple(map(self._resolve_set, request.arguments))
-        if request.method == IN_PARTS:
+    def _answer_request(self, method: str, arguments: tuple[Any, ...]) -> Any:
+        if method == IN_PARTS:
             return self._do_work(self.store, *arguments)
-        if request.method == REHEARSE:
+        if method == REHEARSE:
             rehearsal = Rehearsal(self.store)
             self._do_work(rehearsal, *arguments)
             return rehearsal.record
-        return call_method(self.store, request.method, arguments)
+        return call_method(self.store, method, arguments)
 
     def _do_work(
         self, store: Any, work: Callable[..., Any], numbers: Any, seconds: float, further: Sequence[int] | None = None
@@ -180,9 +167,6 @@ class Rehearsal:
 
     def __getattr__(self, name: str) -> Any:
         return Gateway(name, self._read) if name in GATEWAYS else getattr(self._store, name)
-
-    def foresee(self, *calls: object) -> None:
-        """Do nothing: the shard's data are local."""
 
     def _read(self, method: str, *arguments: Any) -> Any:
         self._store.budget.check()

@@ -16,9 +16,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar, cast
 
-from codelens.cluster.fanout import FanOut, MethodCall
+from codelens.cluster.fanout import FanOut
 from codelens.cluster.numbers import Home, Numbers
-from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, Gateway, ShardFacts, Transport
+from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, Gateway, MethodCall, ShardFacts, Transport
 from codelens.cluster.sketch import Sketch
 from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget

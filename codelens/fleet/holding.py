@@ -9,14 +9,14 @@ from __future__ import annotations
 import gc
 import os
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import gettempdir
 from typing import IO, Any
 from weakref import WeakValueDictionary, finalize
 
-from codelens.cluster.shards import Request, Shard, ShardFacts
+from codelens.cluster.shards import MethodCall, Shard, ShardFacts
 from codelens.config import Settings, find_user_place
 from codelens.errors import CannotWrite, CodelensError, FleetIncomplete, IndexCorrupt, build_write_error
 from codelens.fleet.manifest import ShardEntry
@@ -41,39 +41,39 @@ class OpenShards:
         """`most_bytes`: limit on the size of all copies of shards on one machine."""
         self.lost: dict[int, str] = {}  # Shard that does not answer → reason
         self._entries = dict(enumerate(entries))
-        opened = self._open(url, most_bytes)
-        self.facts: dict[int, ShardFacts] = self._ask_each("facts", dict.fromkeys(opened, ()))
+        opened = self._open_shards(url, most_bytes)
+        self.facts: dict[int, ShardFacts] = self._call_each(Shard.read_facts, dict.fromkeys(opened, ()))
         """Shard → its facts; shards that do not answer are left out."""
 
-    def _open(self, url: str, most_bytes: int) -> Collection[int]:
+    def _open_shards(self, url: str, most_bytes: int) -> Collection[int]:
         """Open the shards; return the numbers of those to ask for their facts."""
         self._held = HeldShards(url, self._entries, most_bytes, shared=False)
         return self._entries
 
-    def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
+    def ask(self, messages: Mapping[int, Sequence[MethodCall]]) -> dict[int, list[Any]]:
         """Send each shard its requests; returns shard → its answers, in order. Raises ShardLostError."""
-        return self._ask_all("answers", {number: (list(message),) for number, message in messages.items()})
+        return self._call_all(Shard.answer, {number: (list(message),) for number, message in messages.items()})
 
-    def statuses(self, shards: Sequence[int], settings: Settings) -> dict[int, list[RepositoryStatus]]:
+    def read_statuses(self, shards: Sequence[int], settings: Settings) -> dict[int, list[RepositoryStatus]]:
         """Read the status of the repositories in these shards: shard → statuses. Raises ShardLostError."""
-        return self._ask_all("statuses", dict.fromkeys(shards, (settings,)))
+        return self._call_all(_read_statuses, dict.fromkeys(shards, (settings,)))
 
-    def _ask_all(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
-        """Call a method of each shard: shard → result. Raises ShardLostError if any shard does not answer."""
-        answers = self._ask_each(method, calls)
+    def _call_all(self, work: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        """Call a function with each shard: shard → result. Raises ShardLostError if any shard does not answer."""
+        answers = self._call_each(work, calls)
         if missing := sorted(calls.keys() - answers.keys()):
             raise ShardLostError("; ".join(f"shard {number + 1}: {self.lost[number]}" for number in missing))
         return answers
 
-    def _ask_each(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
-        """Call a method of each shard: shard → result. Shards without an answer are added to `lost`."""
-        results = {number: result for part in self._call(method, calls) for number, result in part.items()}
+    def _call_each(self, work: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        """Call a function with each shard: shard → result. Shards without an answer are added to `lost`."""
+        results = {number: result for part in self._call_holders(work, calls) for number, result in part.items()}
         self.lost |= {number: fault for number, (_, fault) in results.items() if fault}
         return {number: answer for number, (answer, fault) in results.items() if not fault}
 
-    def _call(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> Iterable[dict[int, tuple[Any, str]]]:
-        """Call a method of each shard, through the `HeldShards` that hold them; yields their answers."""
-        return [self._held.call(method, calls)]
+    def _call_holders(self, work: Any, calls: Mapping[int, tuple[Any, ...]]) -> Iterable[dict[int, tuple[Any, str]]]:
+        """Call a function with each shard, through the `HeldShards` that hold them; returns their answers."""
+        return [self._held.call(work, calls)]
 
     def close(self) -> None:
         """Release the files."""
@@ -94,8 +94,8 @@ class HeldShards:
             except CodelensError as fault:
                 self.faults[number] = str(fault)
 
-    def call(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> dict[int, tuple[Any, str]]:
-        """Call a method of each shard: shard → (result, error message or an empty string)."""
+    def call(self, work: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]]) -> dict[int, tuple[Any, str]]:
+        """Call a function with each shard and the arguments for it: shard → (result, error message or an empty string)."""
         answers: dict[int, tuple[Any, str]] = {}
         for number, given in calls.items():
             if number in self.faults:
@@ -104,8 +104,7 @@ class HeldShards:
             shard = self._shards[number]
             try:
                 with shard.store.reading():
-                    ask = partial(_read_statuses, shard.store) if method == "statuses" else getattr(shard, method)
-                    answers[number] = ask(*given), ""
+                    answers[number] = work(shard, *given), ""
             except Exception as fault:  # in a worker, the other shards still answer
                 if not self._shared and not isinstance(fault, IndexCorrupt):
                     raise
@@ -131,33 +130,29 @@ def _open_shard(url: str, entry: ShardEntry, most_bytes: int, shared: bool) -> S
     return store
 
 
-def _read_statuses(store: Store, settings: Settings) -> list[RepositoryStatus]:
-    """Read the status of a shard's repositories."""
+def _read_statuses(shard: Shard, settings: Settings) -> list[RepositoryStatus]:
     from codelens.index import Index
 
-    return list(Index(store, settings).status().repositories)
+    return list(Index(shard.store, settings).status().repositories)
 
 
 class ShardsOfWorkers(OpenShards):
     """Shards that workers hold. A call sends one message to each worker concerned, and then reads the answers."""
 
-    def __init__(self, client: Any, url: str, entries: Sequence[ShardEntry], seconds: float, most_bytes: int) -> None:
+    def __init__(self, client: Any, seconds: float, url: str, entries: Sequence[ShardEntry], most_bytes: int) -> None:
         """`seconds`: timeout for an answer."""
         self._client, self._seconds = client, seconds
         super().__init__(url, entries, most_bytes)
 
-    def _open(self, url: str, most_bytes: int) -> Collection[int]:
+    def _open_shards(self, url: str, most_bytes: int) -> Collection[int]:
         names = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
         entries, count = list(self._entries.items()), len(names) or 1
         self._workers = [dict(entries[at::count]) for at in range(count)]  # The shards of each worker
-        options = {"actor": True, "pure": False}
-        self._placed = {  # an actor ends when nobody holds its future
-            at: self._client.submit(
-                HeldShards, url, of_worker, most_bytes, workers=names[at : at + 1] or None, **options
-            )
-            for at, of_worker in enumerate(self._workers)
-            if of_worker
-        }
+        self._placed = {}  # an actor ends when nobody holds its future
+        for at, of_worker in enumerate(self._workers):
+            if of_worker:
+                options = {"actor": True, "pure": False, "workers": names[at : at + 1] or None}
+                self._placed[at] = self._client.submit(HeldShards, url, of_worker, most_bytes, **options)
         with self._client.as_current():  # there may be other clients in this process
             self._actors: dict[int, Any] = self._collect_results(self._placed)
         return [number for at in self._actors for number in self._workers[at]]
@@ -168,9 +163,9 @@ class ShardsOfWorkers(OpenShards):
         self._placed.clear()
         self._client.close()
 
-    def _call(self, method: str, calls: Mapping[int, tuple[Any, ...]]) -> Iterable[dict[int, tuple[Any, str]]]:
+    def _call_holders(self, work: Any, calls: Mapping[int, tuple[Any, ...]]) -> Iterable[dict[int, tuple[Any, str]]]:
         wanted = {at: {n: calls[n] for n in self._workers[at] if n in calls} for at in self._actors}
-        futures = {at: self._actors[at].call(method, of_worker) for at, of_worker in wanted.items() if of_worker}
+        futures = {at: self._actors[at].call(work, of_worker) for at, of_worker in wanted.items() if of_worker}
         return self._collect_results(futures).values()
 
     def _collect_results(self, futures: Mapping[int, Any]) -> dict[int, Any]:
@@ -201,7 +196,7 @@ def copy_shard(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: 
     try:
         folder.mkdir(parents=True, exist_ok=True)
         while place not in _locks:
-            lock = _wait_for_lock(place.with_suffix(".lock"), shared=True)
+            lock = _lock_file(place.with_suffix(".lock"), shared=True)
             if place.is_file():
                 _locks[place] = lock
             else:
@@ -221,27 +216,26 @@ def release_copy(place: Path) -> None:
 
 def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> None:
     """Copy a shard, under a lock that keeps other processes from copying it too."""
-    with _wait_for_lock(place.with_suffix(".lock")):
+    with _lock_file(place.with_suffix(".lock")):
         if place.is_file():
             return
         room, copy = place.with_suffix(ROOM), place.with_suffix(PART)
         try:
-            with _wait_for_lock(place.parent / "room.lock"):
+            with _lock_file(place.parent / "room.lock"):
                 room.unlink(missing_ok=True)  # left by a killed process
                 _make_room(place, entry.bytes, limit)
                 with room.open("wb") as file:
                     file.truncate(entry.bytes)
             store.download(entry.file, copy)
             if copy.stat().st_size != entry.bytes or digest_of(copy) != entry.digest:
-                raise StoreFault(
-                    f"{store.url}/{entry.file} has changed since it was stored", "remove it, and index again"
-                )
-            with _wait_for_lock(place.parent / "room.lock"):
+                text = f"{store.url}/{entry.file} has changed since it was stored"
+                raise StoreFault(text, "remove it, and index again")
+            with _lock_file(place.parent / "room.lock"):
                 copy.replace(place)
                 room.unlink()
         finally:
             copy.unlink(missing_ok=True)
-            with _wait_for_lock(place.parent / "room.lock"):
+            with _lock_file(place.parent / "room.lock"):
                 room.unlink(missing_ok=True)
 
 
@@ -252,8 +246,8 @@ def _make_room(place: Path, wanted: int, limit: int) -> None:
     taken = sum(sizes.values()) + wanted
     copies = [file for file in sizes if file.suffix == ".db"]
     for file in sorted(copies, key=lambda file: (used.get(file, 0.0), file.name)):
-        if taken > limit and (lock := _lock(file.with_suffix(".lock"), shared=False, wait=False)):
-            with lock:
+        if taken > limit:
+            with suppress(BlockingIOError), _lock_file(file.with_suffix(".lock"), wait=False):
                 file.unlink()
                 taken -= sizes[file]
     if taken > limit:
@@ -261,23 +255,16 @@ def _make_room(place: Path, wanted: int, limit: int) -> None:
         raise CannotWrite(text, "allow more, or start more workers")
 
 
-def _wait_for_lock(place: Path, shared: bool = False) -> IO[bytes]:
-    """Wait for a lock on a file; closing the returned file releases it. Lock files are empty and are not removed."""
-    lock = _lock(place, shared, wait=True)
-    assert lock is not None
-    return lock
+def _lock_file(place: Path, shared: bool = False, wait: bool = True) -> IO[bytes]:
+    """Lock a file, which is empty and is not removed; closing the returned file releases the lock.
 
-
-def _lock(place: Path, shared: bool, wait: bool) -> IO[bytes] | None:
-    """Lock a file; see `_wait_for_lock`. Without `wait`, returns None if another process holds the lock."""
+    Without `wait`, raises BlockingIOError if another process holds the lock.
+    """
     import fcntl  # not on Windows, where workers need a store that is a folder
 
     file = place.open("ab")
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        file.close()
-        return None
     except BaseException:
         file.close()
         raise

@@ -66,7 +66,8 @@ class FleetPlace(NamedTuple):
                 _RESTING.remove(connection)
             except ValueError:  # another thread has taken it
                 continue
-            if connection.stamp == self.stamp() and (not connection.shards.lost or connection.age() <= RETRY_SECONDS):
+            is_young = time.monotonic() - connection.opened_at <= RETRY_SECONDS
+            if connection.stamp == self.stamp() and (is_young or not connection.shards.lost):
                 return connection
             connection.close()
         return None
@@ -79,15 +80,13 @@ class FleetConnection:
         self.shards_of = place[:3]
         self.stamp = place.stamp()
         self.manifest = FleetManifest.read(open_store(place.store))
-        self._opened_at = time.monotonic()
-        self.shards: OpenShards
+        self.opened_at = time.monotonic()
+        source = place.store, self.manifest.shards, settings.shard_cache
         if place.scheduler:  # answers come directly from the workers
             client = connect(place.scheduler, "--scheduler", timeout=place.seconds, direct_to_workers=True)
-            self.shards = ShardsOfWorkers(
-                client, place.store, self.manifest.shards, place.seconds, settings.shard_cache
-            )
+            self.shards: OpenShards = ShardsOfWorkers(client, place.seconds, *source)
         else:
-            self.shards = OpenShards(place.store, self.manifest.shards, settings.shard_cache)
+            self.shards = OpenShards(*source)
         self._stores: dict[tuple[frozenset[int], tuple[str, ...]], ShardedStore] = {}
         """(numbers of its shards, notices about missing ones) → the store of these shards."""
         self._uses = 0
@@ -97,23 +96,15 @@ class FleetConnection:
         """Release the shards."""
         self.shards.close()
 
-    def age(self) -> float:
-        """Seconds since the shards were opened."""
-        return time.monotonic() - self._opened_at
-
     def store(self, place: FleetPlace) -> ShardedStore:
         """Find or make the store of the shards that answer and that the user may see. Raises NoIndex and FleetIncomplete."""
-        seen, missing = self._find_visible(place)
+        seen, missing = self.find_visible_shards(place)
         lost = {number: why for number, why in self.shards.lost.items() if number in seen}
-        counted = place.visible == EVERY
-        absent = [
-            f"{self._describe_shard(n, counted)} did not answer: {why}; the answer is without it"
-            for n, why in lost.items()
-        ]
+        shards = {number: self._describe_shard(number, counted=place.visible == EVERY) for number in lost}
+        absent = [f"{shards[n]} did not answer: {why}; the answer is without it" for n, why in lost.items()]
         if not seen:
-            raise NoIndex(
-                "no repository of this store can be searched", "`codelens cluster status` lists what it holds"
-            )
+            hint = "`codelens cluster status` lists what it holds"
+            raise NoIndex("no repository of this store can be searched", hint)
         if absent and (place.require_complete or len(lost) == len(seen)):
             raise FleetIncomplete(absent[0].partition(";")[0] + (f", and {len(absent) - 1} more" if absent[1:] else ""))
         answering = frozenset(seen - lost.keys())
@@ -133,15 +124,7 @@ class FleetConnection:
         self._stores[key].route_by(self._sketches)
         return self._stores[key]
 
-    def status(self, place: FleetPlace, settings: Settings, index: Index) -> Status:
-        """Read the status of the shards that the user may see."""
-        seen, _ = self._find_visible(place)
-        statuses = self.shards.statuses(sorted(seen - self.shards.lost.keys()), settings)
-        repositories = [repository for number in sorted(statuses) for repository in statuses[number]]
-        size = sum(self.manifest.shards[number].bytes for number in seen)
-        return Status(index.info(), tuple(repositories), size, {}, "", "")
-
-    def _find_visible(self, place: FleetPlace) -> tuple[set[int], list[str]]:
+    def find_visible_shards(self, place: FleetPlace) -> tuple[set[int], list[str]]:
         """Find shards of which the user may see every repository, since counts affect scores: (their numbers, notices)."""
         seen, cut = set(), 0
         for number, entry in enumerate(self.manifest.shards):
@@ -187,11 +170,15 @@ class FleetConnection:
 _RESTING: list[FleetConnection] = []
 
 
-def _make_retrying(name: str) -> Callable[..., Any]:
-    """Make a method that calls the method of this name of `Index`, and repeats the call without shards that are lost."""
+def _retry_without_lost(method: Callable[..., T]) -> Callable[..., T]:
+    """Make a method of `FleetIndex` that calls a method, and repeats the call without shards that are lost."""
 
-    def ask(self: FleetIndex, *arguments: Any, **options: Any) -> Any:
-        return self._retry_without_lost(lambda: getattr(super(FleetIndex, self), name)(*arguments, **options))
+    def ask(self: FleetIndex, *arguments: Any, **options: Any) -> T:
+        while True:
+            try:
+                return method(self, *arguments, **options)
+            except ShardLostError:
+                self.drop_lost_shards()
 
     return ask
 
@@ -210,17 +197,16 @@ class FleetIndex(Index):
         """Drop lost shards and go on without them. Raises FleetIncomplete."""
         self._store, self._info = self._connection.store(self._place), None
 
+    @_retry_without_lost
     def status(self, check: bool = False) -> Status:
         """Read the status of the shards. Ignores `check`, since the source trees may be on other machines."""
-        return self._retry_without_lost(lambda: self._connection.status(self._place, self._settings, self))
+        connection = self._connection
+        seen, _ = connection.find_visible_shards(self._place)
+        statuses = connection.shards.read_statuses(sorted(seen - connection.shards.lost.keys()), self._settings)
+        repositories = [repository for number in sorted(statuses) for repository in statuses[number]]
+        size = sum(connection.manifest.shards[number].bytes for number in seen)
+        return Status(self.info(), tuple(repositories), size, {}, "", "")
 
-    def _retry_without_lost(self, ask: Callable[[], T]) -> T:
-        """Call `ask`, and repeat the call without the lost shards as long as shards are lost."""
-        while True:
-            try:
-                return ask()
-            except ShardLostError:
-                self.drop_lost_shards()
-
-    search, search_lines, why = _make_retrying("search"), _make_retrying("search_lines"), _make_retrying("why")
-    files, symbols = _make_retrying("files"), _make_retrying("symbols")
+    search, search_lines = _retry_without_lost(Index.search), _retry_without_lost(Index.search_lines)
+    why, files = _retry_without_lost(Index.why), _retry_without_lost(Index.files)
+    symbols = _retry_without_lost(Index.symbols)

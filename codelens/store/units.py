@@ -63,15 +63,16 @@ Identity = tuple[str, str, str]  # (kind, container, name), by which a unit is r
 Brief = tuple[UnitId, DocumentId, str, str, str, int, int]  # (id, document, kind, name, container, start, end)
 MOST_ROWS = 10_000  # Limit on cached rows of about 1 kB each; a search reads some 1,000, most of them several times
 PLACE_ORDER = "start_byte, end_byte DESC, name_start, id"  # References and bindings refer to positions in this order
-_IN_ORDER_OF_DOCUMENTS = """WITH found AS MATERIALIZED (SELECT n.key AS place, u.id, u.document_id, u.name, u.container,
-    u.start_byte, u.end_byte, u.name_start FROM json_each(?) n CROSS JOIN units u ON u.document_id = n.value"""
-"""Start of a query that is sorted afterwards, since sorting by two tables would read all of a view (store/overlay.py)."""
 
 
 class UnitSet(tuple[UnitId, ...]):
-    """An immutable, ordered set of units to which queries are limited: the scope of a search, or a pool of candidates."""
+    """An immutable, ordered set of units to which queries are limited: the scope of a search, or a pool of candidates.
+
+    Sets are compared by identity, which is fast.
+    """
 
     __slots__ = ()
+    __eq__, __ne__, __hash__ = object.__eq__, object.__ne__, object.__hash__
 
 
 def _order_names(answers: Sequence[Sequence[str]], arguments: Sequence[Any]) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codelens.cluster.numbers import Home
-from codelens.cluster.shards import Request, Shard, Transport
+from codelens.cluster.shards import MethodCall, Shard, Transport
 from codelens.cluster.store import ShardedStore
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.store import Store
@@ -29,9 +29,9 @@ class LocalShards:
     def __init__(self, shards: Sequence[Shard]) -> None:
         self._shards = shards
 
-    def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
+    def ask(self, messages: Mapping[int, Sequence[MethodCall]]) -> dict[int, list[Any]]:
         """One after the other."""
-        return {number: self._shards[number].answers(message) for number, message in messages.items()}
+        return {number: self._shards[number].answer(message) for number, message in messages.items()}
 
 
 class Measured:
@@ -43,7 +43,7 @@ class Measured:
         self.log: list[tuple[str, int, int]] = []
         """(method, number of shards, bytes) of each round."""
 
-    def ask(self, messages: Mapping[int, Sequence[Request]]) -> dict[int, list[Any]]:
+    def ask(self, messages: Mapping[int, Sequence[MethodCall]]) -> dict[int, list[Any]]:
         """The answers of the other transport, after all was packed and unpacked."""
         sent = {number: pickle.dumps(message) for number, message in messages.items()}
         answers = self._transport.ask({number: pickle.loads(packed) for number, packed in sent.items()})
@@ -52,7 +52,7 @@ class Measured:
         self.traffic.rounds += 1
         self.traffic.messages += len(sent)
         self.traffic.bytes += size
-        methods = dict.fromkeys(request.method for message in messages.values() for request in message)
+        methods = dict.fromkeys(method for message in messages.values() for method, _ in message)
         self.log.append((" + ".join(methods), len(sent), size))
         return {number: pickle.loads(answer) for number, answer in packed.items()}
 
@@ -62,7 +62,7 @@ def sharded(place: Path, stores: Sequence[Store], transport: Transport, order: S
 
     `order`: the roots as one index would have them, by default shard by shard. Raises UsageError if the shards differ in kind.
     """
-    facts = {number: Shard(store).facts() for number, store in enumerate(stores)}
+    facts = {number: Shard(store).read_facts() for number, store in enumerate(stores)}
     homes = [Home(number, row) for number, of_shard in facts.items() for row in of_shard.repositories]
     homes.sort(key=lambda home: order.index(home.row.root) if order else 0)
     return ShardedStore(place, transport, facts, homes)

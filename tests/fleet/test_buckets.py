@@ -180,7 +180,7 @@ def test_many_processes_share_one_cache(stored: Any, tmp_path: Path) -> None:
     program = f"""
 import random, sys
 from pathlib import Path
-from codelens.fleet.holding import _wait_for_lock, copy_shard, release_copy
+from codelens.fleet.holding import _lock_file, copy_shard, release_copy
 from codelens.fleet.manifest import ShardEntry
 from codelens.fleet.stores import digest_of, open_store
 store = open_store({store.url!r})
@@ -190,7 +190,7 @@ for _ in range(30):
     entry = luck.choice(entries)
     copy = copy_shard(store, entry, Path({str(tmp_path / "cache")!r}), 3500)
     assert digest_of(copy) == entry.digest
-    with _wait_for_lock(copy.parent / "room.lock"):  # copies come and go while a folder is listed
+    with _lock_file(copy.parent / "room.lock"):  # copies come and go while a folder is listed
         copies = {{file.stem for file in copy.parent.iterdir() if file.suffix in (".db", ".room")}}
     assert len(copies) <= 3, copies
     release_copy(copy)
