@@ -11,7 +11,7 @@ import xxhash
 from codelens.config import Settings
 from codelens.errors import CodelensError, NoIndex, UsageError
 from codelens.fleet.manifest import FleetManifest, FleetRepository, Member, ShardEntry, group_into_shards, to_row
-from codelens.fleet.sources import FleetSource, SourceLook, look_at_all
+from codelens.fleet.sources import FleetSource, SourceLook, check_sources
 from codelens.fleet.stores import FleetStore, open_store
 from codelens.fleet.workers import (
     SHARDS,
@@ -103,14 +103,12 @@ class _FleetRun:
         except NoIndex:
             self._before = FleetManifest()
         self._manifest = self._before
-        self._sources: dict[str, FleetSource] = {}
         self._looks: dict[str, SourceLook] = {}
         self._lost: list[str] = []  # Files of shards that are in the manifest but not in the store
 
     def finish(self, fleet: Sequence[FleetSource], most: int | None) -> FleetManifest:
         """Check all repositories, build the shards that changed, and remove files that are no longer needed."""
-        self._sources = {source.name: source for source in fleet}
-        self._looks = dict(zip(self._sources, look_at_all(self._sources.values()), strict=True))
+        self._looks = {seen.source.name: seen for seen in check_sources(fleet)}
         groups = self._plan_groups(most)
         waiting = [group for group in groups if group.chunks]
         self.planned = len(waiting)
@@ -141,10 +139,9 @@ class _FleetRun:
         old = {name: shard for shard in shards for name in shard.repositories}
         known = {r.name: r for r in self._before.repositories}
         members = {}
-        for name in dict.fromkeys((*known, *self._sources)):
-            if name in self._sources and (name in old or not self._looks[name].fault):
-                size = known[name].bytes if name in old else self._looks[name].bytes
-                members[name] = Member(size, self._sources[name].group)
+        for name in dict.fromkeys((*known, *self._looks)):
+            if (seen := self._looks.get(name)) and (name in old or not seen.fault):
+                members[name] = Member(known[name].bytes if name in old else seen.bytes, seen.source.group)
         if most is None:
             workers = len(self._client.scheduler_info(n_workers=-1)["workers"]) or 1
             share = sum(member.bytes for member in members.values()) // (SHARDS_PER_WORKER * workers)
@@ -156,9 +153,7 @@ class _FleetRun:
             used |= {shard.file} if shard else set()
             in_shard = shard.repositories if shard else ()
             base = shard if tuple(names[: len(in_shard)]) == in_shard and self._before.recipe == self._recipe else None
-            unchanged = (
-                {n for n in in_shard if n in known and known[n].is_at(self._sources[n], self._looks[n])} if base else ()
-            )
+            unchanged = {n for n in in_shard if base and n in known and known[n].is_at(self._looks[n])}
             wanted = [name for name in names if name not in unchanged]
             readable = [name for name in wanted if not self._looks[name].fault]
             group = _Group(shard, base, names, [readable] if readable else [])
@@ -226,10 +221,10 @@ class _FleetRun:
             self._store.url,
             self._recipe,
             self._settings,
-            tuple((self._sources[name], self._looks[name]) for name in chunk),
+            tuple(self._looks[name] for name in chunk),
             group.base,
             staying,
-            tuple((self._sources[r.name], self._looks[r.name]) for r in staying if r.name not in chunk),
+            tuple(self._looks[r.name] for r in staying if r.name not in chunk),
             last=group.tries == RETRIES,
         )
         group.place = self._count_threads().keys() - group.tried if group.tried else set()
@@ -289,15 +284,13 @@ class _FleetRun:
             if shard is not None:
                 shards.append(shard)
                 indexed |= {name: replace(group.records[name], shard=shard.file) for name in shard.repositories}
-        names_in_order = dict.fromkeys((*(r.name for r in self._before.repositories), *self._sources))
+        names_in_order = dict.fromkeys((*(r.name for r in self._before.repositories), *self._looks))
         repositories = [
             self._describe_repository(indexed.get(name), name, failures.get(name, ""))
             for name in names_in_order
-            if name in indexed or name in self._sources
+            if name in indexed or name in self._looks
         ]
-        repositories.sort(
-            key=lambda r: bool(r.failure) and not r.shard
-        )  # they come after all others when they are mended
+        repositories.sort(key=lambda r: bool(r.failure) and not r.shard)  # they come last when they are mended, too
         named = {shard.file for shard in shards}
         superseded = {file: at for file, at in self._manifest.superseded.items() if file not in named}
         gone = {shard.file: int(time.time()) for shard in self._manifest.shards if shard.file not in named}
@@ -312,12 +305,11 @@ class _FleetRun:
 
     def _describe_repository(self, held: FleetRepository | None, name: str, failure: str) -> FleetRepository:
         """Make the entry of a repository, which a shard may hold, with its latest failure."""
-        source = self._sources.get(name)
         if held is None:
-            assert source
-            return FleetRepository(**to_row(source), failure=failure)
-        if source is None:
+            return FleetRepository(**to_row(self._looks[name].source), failure=failure)
+        if name not in self._looks:
             return replace(held, failure="not in the fleet any more; its shard must yet be built without it")
+        source = self._looks[name].source
         return replace(held, group=source.group, metadata=source.metadata, failure=failure)
 
     def _remove_unnamed(self) -> None:
@@ -346,11 +338,11 @@ def read_fleet_status(store_url: str, settings: Settings, *, looking: bool = Tru
     store = open_store(store_url)
     manifest = FleetManifest.read(store)
     there = {file.name: file.bytes for file in store.files(SHARDS)}
-    in_folders = [r for r in manifest.repositories if looking and r.path]
-    looks = dict(zip((r.name for r in in_folders), look_at_all(r.source for r in in_folders), strict=True))
+    in_folders = (r for r in manifest.repositories if looking and r.path)
+    looks = {seen.source.name: seen for seen in check_sources(in_folders)}
     shown = tuple(
         FleetRepositoryStatus(
-            *(r.name, r.path or r.url, r.ref, r.commit, r.files, r.bytes, r.shard, r.indexed, r.failure),
+            *(r.name, r.place, r.ref, r.commit, r.files, r.bytes, r.shard, r.indexed, r.failure),
             _find_staleness(r, looks.get(r.name)),
         )
         for r in manifest.repositories

@@ -19,33 +19,22 @@ VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
-class FleetRepository:
+class FleetRepository(FleetSource):
     """A repository of the fleet, in the state in which it was last indexed."""
 
-    name: str
-    path: str = ""
-    url: str = ""
-    ref: str = ""
     root: str = ""  # The folder in which it was indexed, which is its root in the shard; empty if it never was
     commit: str = ""  # The commit that was indexed; empty outside of git
     state: str = ""  # See `SourceLook.state`
     bytes: int = 0  # Bytes of its indexed files
     files: int = 0
-    group: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
     shard: str = ""  # The file of the shard that holds it; empty if it is in no shard
     indexed: str = ""  # Time in UTC
     failure: str = ""  # Why its current state could not be indexed; a shard may hold an earlier state
 
-    @property
-    def source(self) -> FleetSource:
-        """The repository as a source to index."""
-        return FleetSource(self.name, self.path, self.url, self.ref, self.group, self.metadata)
-
-    def is_at(self, source: FleetSource, seen: SourceLook) -> bool:
+    def is_at(self, seen: SourceLook) -> bool:
         """True if a shard holds this source in this state."""
-        origin = (self.path, self.url, self.ref, self.state)
-        return bool(self.shard) and origin == (source.path, source.url, source.ref, seen.state)
+        origin = (seen.source.path, seen.source.url, seen.source.ref, seen.state)
+        return bool(self.shard) and origin == (self.path, self.url, self.ref, self.state)
 
 
 @dataclass(frozen=True, slots=True)

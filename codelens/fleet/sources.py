@@ -62,6 +62,7 @@ class FleetSource:
 class SourceLook:
     """The state of a source when it was checked. The same `state` means the same files."""
 
+    source: FleetSource
     state: str = ""
     commit: str = ""  # The commit of HEAD or of the ref; empty outside of git
     bytes: int = UNKNOWN_BYTES
@@ -71,19 +72,16 @@ class SourceLook:
 def read_fleet(fleet: Path, besides: Path | None = None) -> list[FleetSource]:
     """Read the repositories from a list or a folder of clones, except the store's folder `besides`. Raises UsageError."""
     if fleet.is_dir():
-        store = None if besides is None else besides.resolve()
-        folders = sorted(
-            f for f in fleet.iterdir() if f.is_dir() and not f.name.startswith(".") and f.resolve() != store
-        )
-        sources = [FleetSource(folder.name, str(folder.resolve())) for folder in folders]
+        store = besides and besides.resolve()
+        folders = (f for f in sorted(fleet.iterdir()) if f.is_dir() and not f.name.startswith("."))
+        sources = [FleetSource(f.name, str(f.resolve())) for f in folders if f.resolve() != store]
         empty = f"{fleet} holds no folders"
     else:
         sources = [_parse_source(row, place, fleet) for place, row in _read_rows(fleet)]
         empty = f"{fleet} lists no repositories"
     if not sources:
         raise UsageError(empty, "name a folder of clones, or a file with [[repository]] tables or JSON Lines")
-    names: dict[str, FleetSource] = {}
-    places: set[tuple[str, str]] = set()
+    names, places = dict[str, FleetSource](), set[tuple[str, str]]()
     for source in sources:
         if other := names.get(source.name):
             text = f"{fleet}: {other.place} and {source.place} are both named '{source.name}'"
@@ -146,35 +144,35 @@ def _parse_source(row: Any, place: str, fleet: Path) -> FleetSource:
     parts = name.split("/")
     if len(name) > LONGEST_NAME or not name.isprintable() or any(part in ("", ".", "..") for part in parts):
         raise UsageError(f"{place}: '{name[:LONGEST_NAME]}' cannot be a name", "give it a `name`")
-    metadata = {key: value for key, value in row.items() if key not in OWN_KEYS}
+    metadata = json.dumps({key: value for key, value in row.items() if key not in OWN_KEYS}, default=str)
     return FleetSource(
-        name, path, url, ref, row.get("group", ""), parse_json(json.dumps(metadata, default=str))
+        name, path, url, ref, row.get("group", ""), parse_json(metadata)
     )  # TOML has dates, JSON has none
 
 
-def look(source: FleetSource) -> SourceLook:
+def check_source(source: FleetSource) -> SourceLook:
     """Check a source's state. Reads no content of files, and uses the network only for URLs."""
     try:
         if source.url:
             commit = resolve_remote_commit(source.url, source.ref)
-            return SourceLook(commit, commit)
+            return SourceLook(source, commit, commit)
         if not Path(source.path).is_dir():
-            return SourceLook(fault=f"no such folder: {source.path}")
+            return SourceLook(source, fault=f"no such folder: {source.path}")
         if not source.ref and open_bare_repository(Path(source.path)) is None:
-            return _look_at_files(Path(source.path))
+            return _look_at_files(source)
         repository = _open_repository(source)
         commit = resolve_commit(repository, source.ref or "HEAD")
-        return SourceLook(commit, commit, sum(file.size for file in list_tree_files(repository, commit)))
+        return SourceLook(source, commit, commit, sum(file.size for file in list_tree_files(repository, commit)))
     except (GitError, OSError) as fault:
-        return SourceLook(fault=str(fault))
+        return SourceLook(source, fault=str(fault))
 
 
-def look_at_all(sources: Iterable[FleetSource]) -> list[SourceLook]:
+def check_sources(sources: Iterable[FleetSource]) -> list[SourceLook]:
     """Check the states of several sources in parallel; returns them in order."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
-        return list(threads.map(look, sources))
+        return list(threads.map(check_source, sources))
 
 
 def _open_repository(source: FleetSource) -> Repository:
@@ -185,20 +183,20 @@ def _open_repository(source: FleetSource) -> Repository:
     return repository
 
 
-def _look_at_files(root: Path) -> SourceLook:
+def _look_at_files(source: FleetSource) -> SourceLook:
     """Compute the state of a work tree: a digest over HEAD and its files' paths, sizes and times.
 
     git is not asked whether the tree is clean, because it might run filters that the repository configures.
     """
     try:
-        commit = find_head(root).commit
+        commit = find_head(Path(source.path)).commit
     except GitError:
         commit = ""
     digest, total = xxhash.xxh3_128(commit.encode()), 0
-    for path, stat in _list_files(str(root)):
+    for path, stat in _list_files(source.path):
         digest.update(f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0".encode("utf-8", "surrogateescape"))
         total += stat.st_size
-    return SourceLook(digest.hexdigest(), commit, total)
+    return SourceLook(source, digest.hexdigest(), commit, total)
 
 
 def _list_files(folder: str, below: str = "") -> Iterator[tuple[str, os.stat_result]]:
@@ -217,13 +215,13 @@ def _list_files(folder: str, below: str = "") -> Iterator[tuple[str, os.stat_res
 
 
 @contextmanager
-def lay_out(source: FleetSource, seen: SourceLook, largest: int) -> Iterator[tuple[Path, SourceLook]]:
+def provide_folder(seen: SourceLook, largest: int) -> Iterator[tuple[Path, SourceLook]]:
     """Provide the folder to index, and its state. Files of a commit are written to the user's cache and removed afterwards.
 
     The folder's path depends only on the source, so that a later run can update its index. Raises GitError, OSError, and
     IndexBusy if another process on this machine uses the folder.
     """
-    folder = place_of(source, seen)
+    source, folder = seen.source, find_folder(seen)
     if str(folder) == source.path:
         if not folder.is_dir():
             raise GitError(f"no such folder: {source.path}")
@@ -243,8 +241,9 @@ def lay_out(source: FleetSource, seen: SourceLook, largest: int) -> Iterator[tup
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def place_of(source: FleetSource, seen: SourceLook) -> Path:
+def find_folder(seen: SourceLook) -> Path:
     """Find the folder in which to index a source on this machine: its own, or one in the cache for the files of a commit."""
+    source = seen.source
     if source.path and seen.state != seen.commit:
         return Path(source.path)
     packs = find_user_place("packs")

@@ -18,7 +18,7 @@ import xxhash
 from codelens.config import Settings
 from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError
 from codelens.fleet.manifest import FleetRepository, ShardEntry, to_json, to_row, to_shard
-from codelens.fleet.sources import FleetSource, SourceLook, lay_out, place_of
+from codelens.fleet.sources import SourceLook, find_folder, provide_folder
 from codelens.fleet.stores import FleetStore, digest_of, open_store
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.processes.python import guard_children
@@ -101,10 +101,10 @@ class ShardJob:
     store: str
     recipe: str
     settings: Settings
-    wanted: tuple[tuple[FleetSource, SourceLook], ...]
+    wanted: tuple[SourceLook, ...]
     base: ShardEntry | None = None  # The shard to start from: its repositories are updated, new ones are appended
     kept: tuple[FleetRepository, ...] = ()  # Repositories in the base
-    rest: tuple[tuple[FleetSource, SourceLook], ...] = ()  # Other sources in the base, to index if it cannot be used
+    rest: tuple[SourceLook, ...] = ()  # Other sources in the base, to index if it cannot be used
     last: bool = True  # True to go on without unreachable sources; False to leave the job to another worker
 
 
@@ -162,30 +162,30 @@ def _build(job: ShardJob) -> ShardBuilt:
         disk = _read_worker_fact("local_directory") or None
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="codelens-", dir=disk)))
         if not _take_base(store, job, scratch / "shard.db"):
-            every = {source.name: (source, seen) for source, seen in (*job.wanted, *job.rest)}
+            every = {seen.source.name: seen for seen in (*job.wanted, *job.rest)}
             order = dict.fromkeys((*(r.name for r in job.kept), *every))
             job = replace(job, wanted=tuple(every[name] for name in order), base=None, kept=(), rest=())
-        trees: dict[str, tuple[FleetSource, Path, SourceLook]] = {}
+        trees: dict[str, tuple[Path, SourceLook]] = {}
         failures = {}
-        for source, seen in job.wanted:
+        for seen in job.wanted:
             try:
-                trees[source.name] = source, *stack.enter_context(lay_out(source, seen, job.settings.max_file_size))
+                trees[seen.source.name] = stack.enter_context(provide_folder(seen, job.settings.max_file_size))
             except (GitError, OSError, CodelensError) as fault:
                 if getattr(fault, "errno", 0) in (errno.ENOSPC, errno.EDQUOT):
                     raise
-                failures[source.name] = str(fault)
+                failures[seen.source.name] = str(fault)
         if not trees or (failures and not job.last):
             return ShardBuilt(failures=failures)
-        record = _name_record(job, [(source, seen) for source, _, seen in trees.values()])
+        record = _name_record(job, [seen for _, seen in trees.values()])
         if stored := _find_stored_shard(store, record):
             return replace(stored, failures=failures)
         return replace(_index_repositories(job, store, record, scratch / "shard.db", trees), failures=failures)
 
 
-def _name_record(job: ShardJob, read: Sequence[tuple[FleetSource, SourceLook]]) -> str:
+def _name_record(job: ShardJob, looks: Sequence[SourceLook]) -> str:
     """Make the name of a shard's record from the shard's content, so that an existing shard is not built again."""
-    states = {r.name: (r.path or r.url, r.ref, r.state) for r in job.kept}
-    states |= {source.name: (source.place, source.ref, seen.state) for source, seen in read}
+    states = {r.name: (r.place, r.ref, r.state) for r in job.kept}
+    states |= {seen.source.name: (seen.source.place, seen.source.ref, seen.state) for seen in looks}
     return f"{SHARDS}/{xxhash.xxh3_128_hexdigest(json.dumps([job.recipe, list(states.items())]).encode())}.json"
 
 
@@ -212,22 +212,21 @@ def _find_stored_shard(store: FleetStore, name: str) -> ShardBuilt | None:
 
 
 def _index_repositories(
-    job: ShardJob, store: FleetStore, name: str, index: Path, trees: Mapping[str, tuple[FleetSource, Path, SourceLook]]
+    job: ShardJob, store: FleetStore, name: str, index: Path, trees: Mapping[str, tuple[Path, SourceLook]]
 ) -> ShardBuilt:
     """Index the source trees into the file `index`, then store it as a shard with its sketch and its record."""
     from codelens.cluster.sketch import build_sketch
     from codelens.index import Index
     from codelens.store.store import Store
 
-    roots = [root for _, root, _ in trees.values()]
-    reports = Index.build(index, roots, replace(job.settings, jobs=1))
+    reports = Index.build(index, [root for root, _ in trees.values()], replace(job.settings, jobs=1))
     digest = digest_of(index)
     # If two workers build the same shard, they store two files, so that no file is replaced while it is read.
     file = f"{name.removesuffix('.json')}-{digest[:8]}.db"
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     indexed = tuple(
         FleetRepository(
-            **to_row(source),
+            **to_row(seen.source),
             root=str(root),
             commit=seen.commit,
             state=seen.state,
@@ -236,7 +235,7 @@ def _index_repositories(
             shard=file,
             indexed=now,
         )
-        for (source, root, seen), report in zip(trees.values(), reports, strict=True)
+        for (root, seen), report in zip(trees.values(), reports, strict=True)
     )
     names = tuple(dict.fromkeys((*(r.name for r in job.kept), *trees)))
     entry = ShardEntry(file, names, index.stat().st_size, digest)
@@ -256,7 +255,8 @@ def _take_base(store: FleetStore, job: ShardJob, index: Path) -> bool:
     if job.base is None:
         return False
     before = {r.name: Path(r.root) for r in job.kept}
-    if any(before.get(source.name, place_of(source, seen)) != place_of(source, seen) for source, seen in job.wanted):
+    folders = {seen.source.name: find_folder(seen) for seen in job.wanted}
+    if any(before.get(name, folder) != folder for name, folder in folders.items()):
         return False
     store.download(job.base.file, index)
     if digest_of(index) != job.base.digest:

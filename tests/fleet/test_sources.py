@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from codelens.errors import UsageError
-from codelens.fleet.sources import FleetSource, lay_out, look, read_fleet
+from codelens.fleet.sources import FleetSource, check_source, provide_folder, read_fleet
 from tests.fleet.clones import clone, git
 
 TOML = """
@@ -108,11 +108,11 @@ def test_each_change_of_a_tree_gives_another_state(kind: str, tmp_path: Path) ->
     ]
     if kind == "git":
         changes.append(lambda: git(tmp_path / "a", "commit", "--allow-empty", "-m", "again"))
-    states = [look(source).state]
+    states = [check_source(source).state]
     for change in changes:
-        assert look(source).state == states[-1]
+        assert check_source(source).state == states[-1]
         change()
-        states.append(look(source).state)
+        states.append(check_source(source).state)
     assert len(set(states) - {states[0]}) >= len(changes) - 1  # the file that came and went leaves no trace
     assert all(one != other for one, other in itertools.pairwise(states))
 
@@ -120,11 +120,11 @@ def test_each_change_of_a_tree_gives_another_state(kind: str, tmp_path: Path) ->
 def test_the_files_of_codelens_and_git_are_no_part_of_a_state(tmp_path: Path) -> None:
     clone(tmp_path / "a")
     source = FleetSource("a", str(tmp_path / "a"))
-    before = look(source)
+    before = check_source(source)
     (tmp_path / "a/.codelens").mkdir()
     (tmp_path / "a/.codelens/index.db").write_text("")
     (tmp_path / "a/.git/note").write_text("")
-    assert look(source) == before
+    assert check_source(source) == before
     assert before.commit == git(tmp_path / "a", "rev-parse", "HEAD")
 
 
@@ -138,12 +138,12 @@ def test_a_ref_names_the_files_of_a_commit(tmp_path: Path, monkeypatch: pytest.M
     git(tmp_path, "clone", "--quiet", "--bare", str(tmp_path / "a"), str(tmp_path / "bare.git"))
     for place, ref, files in (("a", "v1", 1), ("bare.git", "v1", 1), ("bare.git", "", 2)):
         source = FleetSource("a", str(tmp_path / place), ref=ref)
-        seen = look(source)
+        seen = check_source(source)
         assert (seen.state, seen.fault) == (git(tmp_path / "a", "rev-parse", ref or "HEAD"), "")
-        with lay_out(source, seen, 2_000_000) as (folder, _):
+        with provide_folder(seen, 2_000_000) as (folder, _):
             assert len(list(folder.glob("*.py"))) == files
         assert not folder.exists()
-    assert "no commit 'v9'" in look(FleetSource("a", str(tmp_path / "a"), ref="v9")).fault
+    assert "no commit 'v9'" in check_source(FleetSource("a", str(tmp_path / "a"), ref="v9")).fault
 
 
 def test_git_runs_nothing_that_the_other_side_configures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,7 +166,7 @@ def test_git_runs_nothing_that_the_other_side_configures(tmp_path: Path, monkeyp
     for path in tmp_path.glob("mark*"):
         path.unlink()
     source = FleetSource("a", url=f"file://{tmp_path}/a")
-    with lay_out(source, look(source), 2_000_000) as (folder, seen):
+    with provide_folder(check_source(source), 2_000_000) as (folder, seen):
         assert (folder / "a.py").read_text() == (tmp_path / "a/a.py").read_text()
         assert seen.commit == git(folder, "rev-parse", "HEAD")
         found = subprocess.run(["git", "-C", str(folder), "ls-files"], capture_output=True, text=True, check=True)
@@ -175,5 +175,5 @@ def test_git_runs_nothing_that_the_other_side_configures(tmp_path: Path, monkeyp
 
 
 def test_a_server_that_does_not_answer_is_a_fault_of_that_repository(tmp_path: Path) -> None:
-    assert "fatal" in look(FleetSource("a", url=f"file://{tmp_path}/missing")).fault
-    assert "no such folder" in look(FleetSource("a", str(tmp_path / "missing"))).fault
+    assert "fatal" in check_source(FleetSource("a", url=f"file://{tmp_path}/missing")).fault
+    assert "no such folder" in check_source(FleetSource("a", str(tmp_path / "missing"))).fault
