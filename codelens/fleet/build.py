@@ -10,7 +10,7 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.errors import CodelensError, NoIndex, UsageError
-from codelens.fleet.manifest import FleetManifest, FleetRepository, Member, ShardEntry, group_into_shards, to_row
+from codelens.fleet.manifest import FleetManifest, FleetRepository, Member, ShardEntry, group_into_shards, map_fields
 from codelens.fleet.sources import FleetSource, SourceLook, check_sources
 from codelens.fleet.stores import FleetStore, open_store
 from codelens.fleet.workers import (
@@ -56,7 +56,7 @@ def index_fleet(
         text = f"{urls[0].name} is fetched from {urls[0].url}, which nobody has allowed"
         raise UsageError(text, "--allow-network lets git fetch the repositories that have a URL")
     store = open_store(store_url)
-    with store.writing_alone():
+    with store.lock_for_writing():
         run = _FleetRun(client, store, settings, report)
         try:
             return run.finish(fleet, most)
@@ -133,7 +133,7 @@ class _FleetRun:
 
     def _plan_groups(self, most: int | None) -> list[_Group]:
         """Plan which repositories each shard will hold, and which of them must be indexed; `most` as in `index_fleet`."""
-        there = {file.name: file.bytes for file in self._store.files(SHARDS)}
+        there = {file.name: file.bytes for file in self._store.list_files(SHARDS)}
         shards = [shard for shard in self._before.shards if there.get(shard.file) == shard.bytes]
         self._lost = [shard.file for shard in self._before.shards if shard not in shards]
         old = {name: shard for shard in shards for name in shard.repositories}
@@ -306,7 +306,7 @@ class _FleetRun:
     def _describe_repository(self, held: FleetRepository | None, name: str, failure: str) -> FleetRepository:
         """Make the entry of a repository, which a shard may hold, with its latest failure."""
         if held is None:
-            return FleetRepository(**to_row(self._looks[name].source), failure=failure)
+            return FleetRepository(**map_fields(self._looks[name].source), failure=failure)
         if name not in self._looks:
             return replace(held, failure="not in the fleet any more; its shard must yet be built without it")
         source = self._looks[name].source
@@ -319,7 +319,7 @@ class _FleetRun:
         left = {beside: at for file, at in self._manifest.superseded.items() for beside in _list_shard_files(file)}
         until = time.time() - GRACE_SECONDS
         removed = set()
-        for file in sorted(self._store.files(SHARDS), key=lambda file: file.name.endswith(".db")):  # records first
+        for file in sorted(self._store.list_files(SHARDS), key=lambda file: file.name.endswith(".db")):  # records first
             if file.name not in needed and max(file.modified, left.get(file.name, 0)) < until:
                 self._store.remove(file.name)
                 removed.add(file.name)
@@ -337,7 +337,7 @@ def read_fleet_status(store_url: str, settings: Settings, *, looking: bool = Tru
     """Report the state of a store. With `looking`, compare folders with their indexed state; never fetches. Raises NoIndex."""
     store = open_store(store_url)
     manifest = FleetManifest.read(store)
-    there = {file.name: file.bytes for file in store.files(SHARDS)}
+    there = {file.name: file.bytes for file in store.list_files(SHARDS)}
     in_folders = (r for r in manifest.repositories if looking and r.path)
     looks = {seen.source.name: seen for seen in check_sources(in_folders)}
     shown = tuple(

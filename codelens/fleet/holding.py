@@ -20,7 +20,7 @@ from codelens.cluster.shards import MethodCall, Shard, ShardFacts
 from codelens.config import Settings, find_user_place
 from codelens.errors import CannotWrite, CodelensError, FleetIncomplete, IndexCorrupt, build_write_error
 from codelens.fleet.manifest import ShardEntry
-from codelens.fleet.stores import PART, FleetStore, StoreFault, digest_of, open_store
+from codelens.fleet.stores import PART, FleetStore, StoreFault, compute_file_digest, open_store
 from codelens.fleet.workers import OBJECTS
 from codelens.model.runs import RepositoryStatus
 from codelens.store.store import Store
@@ -227,7 +227,7 @@ def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> Non
                 with room.open("wb") as file:
                     file.truncate(entry.bytes)
             store.download(entry.file, copy)
-            if copy.stat().st_size != entry.bytes or digest_of(copy) != entry.digest:
+            if copy.stat().st_size != entry.bytes or compute_file_digest(copy) != entry.digest:
                 text = f"{store.url}/{entry.file} has changed since it was stored"
                 raise StoreFault(text, "remove it, and index again")
             with _lock_file(place.parent / "room.lock"):

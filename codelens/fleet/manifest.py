@@ -88,7 +88,7 @@ class FleetManifest:
                 raise NoIndex(f"{store.url}/{MANIFEST} is of another version of codelens", again)
             return cls(
                 tuple(FleetRepository(**row) for row in record["repositories"]),
-                tuple(to_shard(row) for row in record["shards"]),
+                tuple(parse_shard(row) for row in record["shards"]),
                 tuple(tuple(names) for names in record["planned"]),
                 *(record[key] for key in ("recipe", "superseded", "generation")),
             )
@@ -96,7 +96,7 @@ class FleetManifest:
             raise NoIndex(f"{store.url}/{MANIFEST} is damaged: {fault}", again) from None
 
     @staticmethod
-    def stamp(store: FleetStore) -> str:
+    def compute_stamp(store: FleetStore) -> str:
         """Compute a value that changes whenever the manifest is replaced. Raises NoIndex."""
         file = store.find(MANIFEST)
         if file is None:
@@ -117,31 +117,22 @@ class FleetManifest:
             hint = "wait for it, and run the command again: no shard is lost, and none is built twice"
             raise IndexBusy(f"another `codelens cluster index` has written to {store.url}", hint)
         made = replace(self, generation=stored + 1)
-        record = {
-            "version": VERSION,
-            "generation": made.generation,
-            "recipe": self.recipe,
-            "superseded": dict(self.superseded),
-            "planned": self.planned,
-            "shards": [to_row(shard) for shard in self.shards],
-            "repositories": [to_row(repository) for repository in self.repositories],
-        }
-        store.write(MANIFEST, to_json(record))
+        store.write(MANIFEST, encode_json({"version": VERSION, **map_fields(made)}))
         return made
 
 
-def to_json(record: object) -> bytes:
-    """Encode one of our own records as a line of JSON."""
-    return (json.dumps(record) + "\n").encode()
+def encode_json(record: object) -> bytes:
+    """Encode a record, which may contain data classes, as a line of JSON."""
+    return (json.dumps(record, default=map_fields) + "\n").encode()
 
 
-def to_row(noun: Any) -> dict[str, Any]:
-    """Turn a record into a dictionary of its fields."""
-    return {name: getattr(noun, name) for name in list_field_names(type(noun))}
+def map_fields(record: Any) -> dict[str, Any]:
+    """Map the names of a data class's fields to their values."""
+    return {name: getattr(record, name) for name in list_field_names(type(record))}
 
 
-def to_shard(row: Mapping[str, Any]) -> ShardEntry:
-    """Turn a dictionary into the entry of a shard."""
+def parse_shard(row: Mapping[str, Any]) -> ShardEntry:
+    """Parse the entry of a shard, which JSON has turned into a dictionary."""
     return ShardEntry(row["file"], tuple(row["repositories"]), row["bytes"], row["digest"])
 
 

@@ -49,11 +49,11 @@ class FleetPlace(NamedTuple):
         """Open the fleet as an index, for one caller at a time. Raises NoIndex and FleetIncomplete."""
         return FleetIndex(self._take_resting() or FleetConnection(self, settings), self, settings)
 
-    def stamp(self) -> str:
+    def compute_stamp(self) -> str:
         """Compute a value that changes whenever the manifest is replaced. Raises NoIndex."""
-        return FleetManifest.stamp(open_store(self.store))
+        return FleetManifest.compute_stamp(open_store(self.store))
 
-    def snapshot(self) -> str:
+    def compute_snapshot(self) -> str:
         """Compute the hash of the shards' contents that answers report as the snapshot. Raises NoIndex."""
         return FleetManifest.read(open_store(self.store)).snapshot
 
@@ -67,7 +67,7 @@ class FleetPlace(NamedTuple):
             except ValueError:  # another thread has taken it
                 continue
             is_young = time.monotonic() - connection.opened_at <= RETRY_SECONDS
-            if connection.stamp == self.stamp() and (is_young or not connection.shards.lost):
+            if connection.stamp == self.compute_stamp() and (is_young or not connection.shards.lost):
                 return connection
             connection.close()
         return None
@@ -78,7 +78,7 @@ class FleetConnection:
 
     def __init__(self, place: FleetPlace, settings: Settings) -> None:
         self.shards_of = place[:3]
-        self.stamp = place.stamp()
+        self.stamp = place.compute_stamp()
         self.manifest = FleetManifest.read(open_store(place.store))
         self.opened_at = time.monotonic()
         source = place.store, self.manifest.shards, settings.shard_cache

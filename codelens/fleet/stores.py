@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import tempfile
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
@@ -38,45 +38,6 @@ class StoreFault(CodelensError):
     hint = "check the address, and the credentials on this machine and on the workers"
 
 
-class FleetStore(ABC):
-    """A store of files, whose names may contain slashes. Raises CannotWrite if writing fails, else StoreFault."""
-
-    url: str
-    local: Path | None = None  # The folder of a store on disk, whose shards are read in place; None for a bucket
-
-    @abstractmethod
-    def read(self, name: str) -> bytes | None:
-        """Read a file's content; None if it is missing."""
-
-    @abstractmethod
-    def write(self, name: str, content: bytes) -> None:
-        """Create or replace a small file."""
-
-    @abstractmethod
-    def upload(self, file: Path, name: str) -> None:
-        """Store a local file, which may be moved instead of copied."""
-
-    @abstractmethod
-    def download(self, name: str, to: Path) -> None:
-        """Copy a file to a local path."""
-
-    @abstractmethod
-    def remove(self, name: str) -> None:
-        """Remove a file, if it is there."""
-
-    @abstractmethod
-    def find(self, name: str) -> StoredFile | None:
-        """Look at a file; None if it is missing."""
-
-    @abstractmethod
-    def files(self, folder: str) -> list[StoredFile]:
-        """List the files of a folder, by name."""
-
-    def writing_alone(self) -> AbstractContextManager[None]:
-        """Keep a second coordinator from writing, if the store is able to. Raises IndexBusy."""
-        return nullcontext()  # a bucket has no locks; `FleetManifest.write` notices most conflicts
-
-
 def open_store(url: str) -> FleetStore:
     """Open the store at a path, or at a file://, s3:// or gs:// address. Raises UsageError."""
     protocol, separator, rest = url.partition("://")
@@ -87,14 +48,18 @@ def open_store(url: str) -> FleetStore:
     return ObjectStore(url, protocol)
 
 
-class FolderStore(FleetStore):
-    """A folder of this machine, or one that all machines share."""
+class FolderStore:
+    """A folder of this machine, or one that all machines share. Shards are read in place.
+
+    Names of files may contain slashes. Methods raise CannotWrite if writing fails, else StoreFault.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.local = self._folder = folder.absolute()
         self.url = str(self._folder)
 
     def read(self, name: str) -> bytes | None:
+        """Read a file's content; None if it is missing."""
         try:
             return (self._folder / name).read_bytes()
         except FileNotFoundError:
@@ -103,10 +68,12 @@ class FolderStore(FleetStore):
             raise StoreFault(f"{self._folder / name} cannot be read: {fault.strerror}") from None
 
     def write(self, name: str, content: bytes) -> None:
+        """Create or replace a small file."""
         with self._replace_file(name) as part, part.open("wb") as file:
             file.write(content)
 
     def upload(self, file: Path, name: str) -> None:
+        """Store a local file, which may be moved instead of copied."""
         with self._replace_file(name) as part:
             try:
                 file.rename(part)
@@ -116,6 +83,7 @@ class FolderStore(FleetStore):
                 shutil.copyfile(file, part)
 
     def download(self, name: str, to: Path) -> None:
+        """Copy a file to a local path."""
         try:
             shutil.copyfile(self._folder / name, to)
         except FileNotFoundError:
@@ -124,15 +92,18 @@ class FolderStore(FleetStore):
             raise build_write_error(to, fault) from None
 
     def find(self, name: str) -> StoredFile | None:
+        """Look at a file; None if it is missing."""
         try:
             return self._describe(name, (self._folder / name).stat())
         except FileNotFoundError:
             return None
 
     def remove(self, name: str) -> None:
+        """Remove a file, if it is there."""
         (self._folder / name).unlink(missing_ok=True)
 
-    def files(self, folder: str) -> list[StoredFile]:
+    def list_files(self, folder: str) -> list[StoredFile]:
+        """List the files of a folder, by name."""
         try:
             with os.scandir(self._folder / folder) as listing:
                 return sorted(self._describe(f"{folder}/{entry.name}", entry.stat()) for entry in listing)
@@ -145,8 +116,8 @@ class FolderStore(FleetStore):
     def _describe(name: str, stat: os.stat_result) -> StoredFile:
         return StoredFile(name, stat.st_size, stat.st_mtime, f"{stat.st_ino} {stat.st_size} {stat.st_mtime_ns}")
 
-    def writing_alone(self) -> AbstractContextManager[None]:
-        """Lock a file of the store. The system releases the lock if the process is killed."""
+    def lock_for_writing(self) -> AbstractContextManager[None]:
+        """Keep a second coordinator from writing, with a lock that ends with the process. Raises IndexBusy."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as fault:
@@ -177,8 +148,10 @@ class FolderStore(FleetStore):
             raise build_write_error(place, fault) from None
 
 
-class ObjectStore(FleetStore):
-    """A bucket. An object appears only when its upload is finished."""
+class ObjectStore:
+    """A bucket, with the methods of a `FolderStore`. An object appears only when its upload is finished."""
+
+    local = None  # Shards must be copied before they are opened
 
     def __init__(self, url: str, protocol: str) -> None:
         package = OBJECT_STORES[protocol]
@@ -221,9 +194,12 @@ class ObjectStore(FleetStore):
     def remove(self, name: str) -> None:
         self._call("removed", name, self._system.rm_file, self._make_path(name))
 
-    def files(self, folder: str) -> list[StoredFile]:
+    def list_files(self, folder: str) -> list[StoredFile]:
         rows = self._call("read", folder, partial(self._system.ls, detail=True), self._make_path(folder)) or ()
         return sorted(_describe_row(folder, row) for row in rows if row.get("type") == "file")
+
+    def lock_for_writing(self) -> AbstractContextManager[None]:
+        return nullcontext()  # a bucket has no locks; `FleetManifest.write` notices most conflicts
 
     def _make_path(self, name: str) -> str:
         return f"{self._top}/{name}"
@@ -254,10 +230,10 @@ def _describe_row(folder: str, row: dict[str, Any]) -> StoredFile:
     return StoredFile(name, int(row["size"] or 0), modified, f"{row.get('ETag') or row.get('etag')} {modified}")
 
 
-def digest_of(file: Path) -> str:
+FleetStore = FolderStore | ObjectStore
+
+
+def compute_file_digest(file: Path) -> str:
     """Compute the xxh3-128 digest of a file, in hex digits."""
-    digest = xxhash.xxh3_128()
     with file.open("rb") as opened:
-        while block := opened.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(opened, xxhash.xxh3_128).hexdigest()

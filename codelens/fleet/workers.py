@@ -17,9 +17,9 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError
-from codelens.fleet.manifest import FleetRepository, ShardEntry, to_json, to_row, to_shard
+from codelens.fleet.manifest import FleetRepository, ShardEntry, encode_json, map_fields, parse_shard
 from codelens.fleet.sources import SourceLook, find_folder, provide_folder
-from codelens.fleet.stores import FleetStore, digest_of, open_store
+from codelens.fleet.stores import FleetStore, compute_file_digest, open_store
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.processes.python import guard_children
 from codelens.text.notation import parse_json
@@ -205,7 +205,7 @@ def _find_stored_shard(store: FleetStore, name: str) -> ShardBuilt | None:
     if content is None:
         return None
     record = parse_json(content)
-    entry = to_shard(record["shard"])
+    entry = parse_shard(record["shard"])
     indexed = tuple(FleetRepository(**row) for row in record["indexed"])
     file = store.find(entry.file)
     return ShardBuilt(entry, indexed) if file and file.bytes == entry.bytes else None
@@ -220,13 +220,13 @@ def _index_repositories(
     from codelens.store.store import Store
 
     reports = Index.build(index, [root for root, _ in trees.values()], replace(job.settings, jobs=1))
-    digest = digest_of(index)
+    digest = compute_file_digest(index)
     # If two workers build the same shard, they store two files, so that no file is replaced while it is read.
     file = f"{name.removesuffix('.json')}-{digest[:8]}.db"
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     indexed = tuple(
         FleetRepository(
-            **to_row(seen.source),
+            **map_fields(seen.source),
             root=str(root),
             commit=seen.commit,
             state=seen.state,
@@ -243,8 +243,7 @@ def _index_repositories(
         sketch = build_sketch(opened).to_bytes()
     store.write(name_sketch(file), sketch)
     store.upload(index, file)
-    record = {"shard": to_row(entry), "indexed": [to_row(repository) for repository in indexed]}
-    store.write(name, to_json(record))
+    store.write(name, encode_json({"shard": entry, "indexed": indexed}))
     return ShardBuilt(entry, indexed)
 
 
@@ -259,7 +258,7 @@ def _take_base(store: FleetStore, job: ShardJob, index: Path) -> bool:
     if any(before.get(name, folder) != folder for name, folder in folders.items()):
         return False
     store.download(job.base.file, index)
-    if digest_of(index) != job.base.digest:
+    if compute_file_digest(index) != job.base.digest:
         index.unlink()
         return False
     with Store.write(index, accepted=True) as opened:

@@ -20,7 +20,7 @@ from codelens.fleet.build import index_fleet, read_fleet_status
 from codelens.fleet.holding import copy_shard, release_copy
 from codelens.fleet.manifest import FleetManifest, ShardEntry
 from codelens.fleet.sources import FleetSource, read_fleet
-from codelens.fleet.stores import FleetStore, StoreFault, digest_of, open_store
+from codelens.fleet.stores import FleetStore, StoreFault, compute_file_digest, open_store
 from codelens.fleet.workers import open_client
 from codelens.index import Index
 from codelens.model.request import SearchOptions
@@ -91,12 +91,12 @@ def test_a_fleet_is_indexed_into_a_bucket_and_read_from_it(bucket: str, tmp_path
     assert [shard.repositories for shard in again.shards] == [("a",), ("b",), ("c", "d")]
     store = open_store(url)
     assert FleetManifest.read(store) == again
-    assert {shard.file for shard in first.shards} < {file.name for file in store.files("shards")}
+    assert {shard.file for shard in first.shards} < {file.name for file in store.list_files("shards")}
     assert read_fleet_status(url, Settings()).stale == 0
     words = []
     for shard in again.shards:
         copy = copy_shard(store, shard, tmp_path / "cache", 10**9)
-        assert (copy.stat().st_size, digest_of(copy)) == (shard.bytes, shard.digest)
+        assert (copy.stat().st_size, compute_file_digest(copy)) == (shard.bytes, shard.digest)
         with Index.open(copy, TRUSTING) as index:
             words += [hit.unit.name for hit in index.search("kind:function second", SearchOptions()).hits]
         release_copy(copy)
@@ -123,7 +123,7 @@ def stored(bucket: str, tmp_path: Path) -> tuple[FleetStore, list[ShardEntry]]:
     for number in range(4):
         file = tmp_path / "made"
         file.write_bytes(bytes([number]) * 1000)
-        entry = ShardEntry(f"shards/{number}.db", (), 1000, digest_of(file))
+        entry = ShardEntry(f"shards/{number}.db", (), 1000, compute_file_digest(file))
         store.upload(file, entry.file)
         entries.append(entry)
     return store, entries
@@ -182,14 +182,14 @@ import random, sys
 from pathlib import Path
 from codelens.fleet.holding import _lock_file, copy_shard, release_copy
 from codelens.fleet.manifest import ShardEntry
-from codelens.fleet.stores import digest_of, open_store
+from codelens.fleet.stores import compute_file_digest, open_store
 store = open_store({store.url!r})
 entries = [ShardEntry(f"shards/{{n}}.db", (), 1000, digest) for n, digest in enumerate({[e.digest for e in entries]!r})]
 luck = random.Random(int(sys.argv[1]))
 for _ in range(30):
     entry = luck.choice(entries)
     copy = copy_shard(store, entry, Path({str(tmp_path / "cache")!r}), 3500)
-    assert digest_of(copy) == entry.digest
+    assert compute_file_digest(copy) == entry.digest
     with _lock_file(copy.parent / "room.lock"):  # copies come and go while a folder is listed
         copies = {{file.stem for file in copy.parent.iterdir() if file.suffix in (".db", ".room")}}
     assert len(copies) <= 3, copies
@@ -212,5 +212,5 @@ def test_an_address_that_is_no_store_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="no store at"):
             open_store(url)
     (tmp_path / "file").write_text("")
-    with pytest.raises(CannotWrite), open_store(str(tmp_path / "file/store")).writing_alone():
+    with pytest.raises(CannotWrite), open_store(str(tmp_path / "file/store")).lock_for_writing():
         pass

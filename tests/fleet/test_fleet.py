@@ -68,7 +68,7 @@ class Fleet:
         sources = read_fleet(self.clones) if fleet is None else fleet
         manifest = index_fleet(self.client, sources, self.url, settings, report=self.lines.append, **how)
         assert FleetManifest.read(open_store(self.url)) == manifest
-        stored = {file.name for file in open_store(self.url).files("shards")}
+        stored = {file.name for file in open_store(self.url).list_files("shards")}
         assert {shard.file for shard in manifest.shards} <= stored
         return manifest
 
@@ -219,7 +219,9 @@ def test_a_killed_run_leaves_its_plan(fleet: Fleet) -> None:
     again = fleet.index(most=2 * size)
     assert again.shards == whole.shards
     assert [r.name for r in again.repositories] == list("abcde")
-    assert len([file for file in store.files("shards") if file.name.endswith(".db")]) == 3  # found, not built again
+    assert (
+        len([file for file in store.list_files("shards") if file.name.endswith(".db")]) == 3
+    )  # found, not built again
 
 
 def test_a_damaged_shard_is_no_base_for_an_update(fleet: Fleet) -> None:
@@ -258,7 +260,7 @@ def test_repositories_of_different_groups_never_share_a_shard(fleet: Fleet) -> N
 
 
 def test_a_second_coordinator_is_refused(fleet: Fleet) -> None:
-    with open_store(fleet.url).writing_alone(), pytest.raises(IndexBusy):
+    with open_store(fleet.url).lock_for_writing(), pytest.raises(IndexBusy):
         fleet.index()
     manifest = fleet.index()
     manifest.write(open_store(fleet.url))

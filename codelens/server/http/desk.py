@@ -126,9 +126,9 @@ class FleetState:
         """Return None, because checking a remote store takes too long here."""
 
     def read_snapshot(self) -> str:
-        stamp = self._fleet.stamp()
+        stamp = self._fleet.compute_stamp()
         if self._known[0] != stamp:
-            self._known = stamp, self._fleet.snapshot()
+            self._known = stamp, self._fleet.compute_snapshot()
         return self._known[1]
 
 
