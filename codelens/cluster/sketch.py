@@ -114,7 +114,7 @@ class Routes:
     def _split_phrases(self, expression: str) -> Iterator[list[str]]:
         """Split an FTS5 expression into phrases: the terms of each phrase's words; no terms for a prefix."""
         for text, begins in _PHRASE.findall(expression):
-            yield [] if begins else [WORD + stem for stem in self._phrases.stems(text.replace('""', '"'))]
+            yield [] if begins else [WORD + stem for stem in self._phrases.split_into_stems(text.replace('""', '"'))]
 
     def _may_hold(self, shard: int, terms: Iterable[str]) -> bool:
         sketch = self.sketches.get(shard)

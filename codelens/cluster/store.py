@@ -74,21 +74,23 @@ class ShardWords(ShardGateway):
     def __init__(self, ask: FanOut) -> None:
         super().__init__("postings", ask)
         self._phrases = build_plain_phrases()
-        self.stem, self.fold_terms = self._phrases.stem, self._phrases.words
+        self.stem, self.fold_terms = self._phrases.stem, self._phrases.split_into_words
 
     def count_units(self, term: str, columns: Sequence[str] = ()) -> int:
         return self.count_units_by_term([term], columns)[term]
 
     def count_units_by_term(self, terms: Iterable[str], columns: Sequence[str] = ()) -> dict[str, int]:
         wanted = list(terms)
-        return dict(zip(wanted, self._count([self._phrases.any_in([term], columns) for term in wanted]), strict=True))
+        return dict(
+            zip(wanted, self._count([self._phrases.match_any([term], columns) for term in wanted]), strict=True)
+        )
 
     def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
         if method == "count_units":
             term, *columns = arguments
-            return [("postings.count_matches", ([self._phrases.any_in([term], *columns or [()])],))]
+            return [("postings.count_matches", ([self._phrases.match_any([term], *columns or [()])],))]
         if method == "bm25":
-            phrases = self._phrases.alone(arguments[0], arguments[4] if len(arguments) > 4 else ())
+            phrases = self._phrases.match_each(arguments[0], arguments[4] if len(arguments) > 4 else ())
             if not self._ask.knows("postings.count_matches", phrases) or not self._ask.knows("postings.read_totals"):
                 return [("postings.count_matches", (phrases,)), ("postings.read_totals", ())]
             return [("postings.bm25_given", self._gather_statistics(*arguments))]
@@ -105,8 +107,8 @@ class ShardWords(ShardGateway):
     ) -> tuple[Any, ...]:
         """Turn the arguments of `bm25` into those of `bm25_given`, with the counts of all shards."""
         rows, tokens = self._ask("postings.read_totals")
-        given = WordStatistics(rows, tokens, tuple(self._count(self._phrases.alone(terms, columns))))
-        return self._phrases.expressions(terms, columns, proposing), weights, given, within, limit
+        given = WordStatistics(rows, tokens, tuple(self._count(self._phrases.match_each(terms, columns))))
+        return self._phrases.build_expressions(terms, columns, proposing), weights, given, within, limit
 
     def _count(self, expressions: Sequence[str]) -> list[int]:
         """Count the units that match each FTS5 expression, in all shards."""
@@ -210,7 +212,7 @@ class ShardedStore(Store):
         for name, gateway in self._gateways.items():
             setattr(self, name, gateway)
         # A set of units is sent to a shard with the first call that uses it.
-        self.unit_sets = cast(Any, SimpleNamespace(hold=lambda units: None))
+        self.unit_sets = cast(Any, SimpleNamespace(fill_table=lambda units: None))
 
     def close(self) -> None:
         """Release the shards for other uses."""

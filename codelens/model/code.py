@@ -39,8 +39,7 @@ class Span:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileStamp:
+class FileStamp(NamedTuple):
     """A file's size, times and inode, which tell without reading it whether it is unchanged."""
 
     size: int

@@ -148,7 +148,7 @@ def build_scope(
         lacks_authors = cut > 0 and has_condition_on(query.node, "author")
         if left:
             store.budget.cut.append(f"conditions were decided for {files - left} of {quantity(files, 'file')}")
-    store.unit_sets.hold(units)
+    store.unit_sets.fill_table(units)
     return replace(scope, units=units, reach=reach, lacks_authors=lacks_authors)
 
 

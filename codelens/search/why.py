@@ -226,7 +226,7 @@ class _Explainer:
         """Find the channel that missed the unit by the fewest ranks: (channel, rank, cut); None if no channel finds it."""
         cuts, missed = self._run.trace.cuts, list[tuple[str, int, int]]()
         if self._run.within is not None:  # the remedies' searches had other scopes
-            self._store.unit_sets.hold(self._run.within)
+            self._store.unit_sets.fill_table(self._run.within)
 
         def retrieve_all(channel: str) -> Sequence[Match]:
             with self._store.interrupting():

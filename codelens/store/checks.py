@@ -200,13 +200,9 @@ def _can_unpack(unpack: Any, packed: Any) -> bool:
 def _matches_hashes(connection: apsw.Connection, row: Any) -> bool:
     """True if a document's bytes match the stored hashes; a large document is read part by part."""
     document, packed, size, content_hash, digest = row
-    parts = Parts(connection)
-    frames: Any = (
-        [packed] if packed else (parts.read_bytes(document, n) for n in range(len(parts.list_places(document))))
-    )
     content, whole, read = xxh3_128(), hashlib.sha256(), 0
     try:
-        for frame in frames:
+        for frame in [packed] if packed else Parts(connection).read_all(document):
             raw = decompress(bytes(frame))
             content.update(raw)
             whole.update(raw)

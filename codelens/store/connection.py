@@ -87,15 +87,14 @@ def open_reader(path: Path) -> apsw.Connection:
         raise NoIndex(f"no index at {path}")
     try:
         try:
-            return _prepare_reader(_connect(path, "mode=ro"))
+            return _prepare_connection(_connect(path, "mode=ro"))
         except (apsw.CantOpenError, apsw.ReadOnlyError):
             if _needs_recovery(path):
-                raise IndexCorrupt(
-                    f"{path} has an unfinished update that cannot be completed in its folder", "run `codelens index`"
-                ) from None
+                text = f"{path} has an unfinished update that cannot be completed in its folder"
+                raise IndexCorrupt(text, "run `codelens index`") from None
             # WAL mode needs a shared-memory file next to the index. Where nobody can write, the index cannot change
             # either, so it is opened as immutable.
-            return _prepare_reader(_connect(path, "mode=ro&immutable=1"))
+            return _prepare_connection(_connect(path, "mode=ro&immutable=1"))
     except _DAMAGE as fault:
         raise IndexCorrupt(f"{path} is not an index, or is damaged: {fault}") from fault
     except apsw.IOError as fault:
@@ -182,8 +181,9 @@ def _connect(
     return connection
 
 
-def _prepare_reader(connection: apsw.Connection) -> apsw.Connection:
-    connection.execute(f"PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{READER_CACHE_KIB}").fetchall()
+def _prepare_connection(connection: apsw.Connection, cache_kib: int = READER_CACHE_KIB) -> apsw.Connection:
+    """Set the size of the page cache, and read the schema, so that a damaged file is noticed."""
+    connection.execute(f"PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{cache_kib}").fetchall()
     connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
     return connection
 
@@ -193,10 +193,8 @@ def open_writer(path: Path) -> tuple[apsw.Connection, bool]:
     try:
         connection = _connect(path, "mode=rwc", apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE)
         with_vectors = load_vector_extension(connection)
-        connection.execute(
-            f"PRAGMA temp_store = MEMORY; PRAGMA cache_size = -{WRITER_CACHE_KIB}; PRAGMA foreign_keys = OFF"
-        ).fetchall()
-        connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
+        _prepare_connection(connection, WRITER_CACHE_KIB)
+        connection.execute("PRAGMA foreign_keys = OFF").fetchall()
     except _DAMAGE as fault:
         raise IndexCorrupt(f"{path} is not an index, or is damaged: {fault}") from fault
     return connection, with_vectors
@@ -213,16 +211,20 @@ def open_beside(path: Path, writing: bool) -> apsw.Connection:
         return _connect(path, "mode=rwc", apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, checksums)
     if path.with_name(f"{path.name}-journal").exists():
         with suppress(apsw.Error):
-            return _prepare_reader(_connect(path, "mode=rw", apsw.SQLITE_OPEN_READWRITE, checksums))
-    return _prepare_reader(_connect(path, "mode=ro", checksums=checksums))
+            return _prepare_connection(_connect(path, "mode=rw", apsw.SQLITE_OPEN_READWRITE, checksums))
+    return _prepare_connection(_connect(path, "mode=ro", checksums=checksums))
 
 
 def remove_database(path: Path) -> bool:
     """Delete a small database, damaged or not, and SQLite's files next to it; returns True if it existed."""
     existed = path.is_file()
-    for suffix in ("", *BESIDE):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    _remove_files(path, ("", *BESIDE))
     return existed
+
+
+def _remove_files(path: Path, suffixes: Iterable[str]) -> None:
+    for suffix in suffixes:
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def to_wal(connection: apsw.Connection, seconds: float = SWITCH_SECONDS) -> None:
@@ -260,8 +262,7 @@ def put_to_rest(path: Path) -> bool:
         try:
             return connection.pragma("journal_mode") != "wal" or to_rest(connection)
         except _DAMAGE:
-            for suffix in BESIDE:
-                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            _remove_files(path, BESIDE)
             return True
 
 
@@ -342,9 +343,8 @@ def _open_locked_file(beside: Path) -> int:
             os.lseek(handle, 0, os.SEEK_SET)
         if len(holder) >= _LONGEST_LOCK or (holder and not holder.strip().isdigit()):
             os.close(handle)
-            raise UsageError(
-                f"{beside} is in the way and is not a lock file", "move it, or name another file with --db"
-            )
+            hint = "move it, or name another file with --db"
+            raise UsageError(f"{beside} is in the way and is not a lock file", hint)
         if not _try_lock(handle):
             os.close(handle)
             process = f"pid {holder.decode().strip() or 'unknown'}"

@@ -81,7 +81,6 @@ class DocumentRow:
 
 _SAME = ("content_hash", "language", "encoding", "confidence", "bom", "lines", "recipe", "embedder", "digest")
 """Columns that hold the field of the same name of a `DerivedDocument`."""
-_STAMP = ("size", "mtime_ns", "inode", "ctime_ns")
 _ROW = "id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, content_hash, language, roles, encoding, bom, fault"
 
 
@@ -141,9 +140,8 @@ class Documents(Tables):
         """Add new roots; returns all repositories. Each is named by the shortest distinct end of its root's path."""
         known = {row.root for row in self.list_repositories()}
         for root in dict.fromkeys(roots):
-            if root not in known:
-                sql = "INSERT INTO repositories (name, root) VALUES (?1, ?1)"  # named below
-                self._run(sql, self._relate_root(root))
+            if root not in known:  # named below
+                self._run("INSERT INTO repositories (name, root) VALUES (?1, ?1)", self._relate_root(root))
         rows = self.list_repositories()
         names = name_by_roots([row.root for row in rows])
         renamed = [(row, names[row.root]) for row in rows if row.name != names[row.root]]
@@ -169,7 +167,7 @@ class Documents(Tables):
             "repository_id": repository,
             "path": seen.path,
             "os_path": raw_path if raw_path != seen.path.encode() else None,
-            **dict(zip(_STAMP, _list_stamp_values(seen.stamp), strict=True)),
+            **seen.stamp._asdict(),
             "roles": " ".join(sorted(derived.roles)),
             "namespace": derived.extraction.namespace,
             "fault": derived.extraction.fault,
@@ -193,7 +191,7 @@ class Documents(Tables):
     def set_stamp(self, document: DocumentId, stamp: FileStamp) -> None:
         """Record a document's new stamp when its content is unchanged, for example after a `touch`."""
         sql = "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ? WHERE id = ?"
-        self._run(sql, *_list_stamp_values(stamp), document)
+        self._run(sql, *stamp, document)
 
     def list_embedded_otherwise(self, embedder: str) -> list[DocumentRow]:
         """List documents that were not embedded by this embedder, by path."""
@@ -219,11 +217,8 @@ class Documents(Tables):
     @set_merge_rule(order_by(lambda document: (document.repository, document.path)))
     def read_rows(self, ids: Iterable[DocumentId] | None = None) -> list[DocumentRow]:
         """Read the documents with these ids, or all, in order of repository and path."""
-        if ids is None:
-            documents = self._find("true")
-        else:
-            documents = self._find("id IN (SELECT value FROM json_each(?))", json.dumps(sorted(set(ids))))
-        return sorted(documents, key=lambda d: (d.repository, d.path))
+        chosen = ["id IN (SELECT value FROM json_each(?))", json.dumps(sorted({*ids}))] if ids is not None else ["true"]
+        return sorted(self._find(*chosen), key=lambda d: (d.repository, d.path))
 
     def _find(self, condition: str, *values: Any) -> list[DocumentRow]:
         return list(map(_document_row, self._rows(f"SELECT {_ROW} FROM documents WHERE {condition}", *values)))
@@ -262,11 +257,8 @@ class Documents(Tables):
     @set_merge_rule(order_by(lambda document: (len(document.path), document.path, document.repository), limit=1))
     def find_ending_in(self, path: str, limit: int) -> list[DocumentRow]:
         """Find documents whose path equals this or ends with it, in whole parts; shortest paths first."""
-        return self._find(
-            "path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 "
-            f"ORDER BY length(path), path, repository_id LIMIT {int(limit)}",
-            path,
-        )
+        order = f"ORDER BY length(path), path, repository_id LIMIT {int(limit)}"
+        return self._find(f"path = ?1 OR substr(path, -length(?1) - 1) = '/' || ?1 {order}", path)
 
     @set_merge_rule(is_lasting=True)
     def count_on_paths(self, beginning: str) -> int:
@@ -332,9 +324,8 @@ class Documents(Tables):
     def list_skips(self, repository: RepositoryId) -> Iterator[Skip]:
         """List the files that the last run skipped, by path."""
         sql = "SELECT path, reason, detail, size, mtime_ns, inode, ctime_ns FROM skips WHERE repository_id = ? ORDER BY path"
-        for path, reason, detail, size, mtime, inode, ctime in self._rows(sql, repository):
-            stamp = FileStamp(size, mtime, inode, ctime) if size is not None else None
-            yield Skip(path, SkipReason(reason), detail, stamp)
+        for path, reason, detail, *stamp in self._rows(sql, repository):
+            yield Skip(path, SkipReason(reason), detail, None if stamp[0] is None else FileStamp(*stamp))
 
     def list_skipped_folders(self, repository: RepositoryId) -> set[str]:
         """List the folders that the last run skipped as a whole; their paths end in a slash."""
@@ -348,21 +339,8 @@ class Documents(Tables):
     def replace_skips(self, repository: RepositoryId, gone: Sequence[str], new: Iterable[Skip]) -> None:
         """Delete the skips of the paths in `gone`, and store the `new` ones, which replace skips of the same path."""
         self._run_many("DELETE FROM skips WHERE repository_id = ? AND path = ?", [(repository, path) for path in gone])
-        rows = [
-            (
-                repository,
-                s.path,
-                s.reason.value,
-                s.detail,
-                *(_list_stamp_values(s.stamp) if s.stamp else (None, None, None, 0)),
-            )
-            for s in new
-        ]
+        rows = [(repository, s.path, s.reason.value, s.detail, *(s.stamp or (None, None, None, 0))) for s in new]
         self._run_many("INSERT OR REPLACE INTO skips VALUES (?,?,?,?,?,?,?,?)", rows)
-
-
-def _list_stamp_values(stamp: FileStamp) -> tuple[int, int, int, int]:
-    return stamp.size, stamp.mtime_ns, stamp.inode, stamp.ctime_ns
 
 
 def _document_row(row: Any) -> DocumentRow:
@@ -400,6 +378,10 @@ class Parts(Tables):
     def read_bytes(self, document: DocumentId, number: int) -> bytes:
         """Read a part's bytes, compressed."""
         return bytes(self._row("SELECT bytes FROM parts WHERE id = ?", _make_part_id(document, number))[0])
+
+    def read_all(self, document: DocumentId) -> Iterator[bytes]:
+        """Read the compressed bytes of each part of a document, in order."""
+        return (self.read_bytes(document, number) for number in range(len(self.list_places(document))))
 
     def list_documents(self) -> set[DocumentId]:
         """List the documents that are stored in parts."""

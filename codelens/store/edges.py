@@ -217,10 +217,8 @@ class EdgeTable(Tables):
 
     def remove(self, edges: Iterable[tuple[int, str, int, int]]) -> None:
         """Delete each of these (source, kind, target, line), if stored."""
-        self._run_many(
-            "DELETE FROM edges WHERE source = ? AND kind = ? AND target = ? AND line = ?",
-            [(s, KINDS[k], t, line) for s, k, t, line in edges],
-        )
+        sql = "DELETE FROM edges WHERE source = ? AND kind = ? AND target = ? AND line = ?"
+        self._run_many(sql, [(s, KINDS[k], t, line) for s, k, t, line in edges])
 
     def remove_implied(self, sources: Sequence[int]) -> None:
         """Delete edges that start at these nodes and are implied by other edges, except membership edges."""
@@ -243,21 +241,14 @@ class EdgeTable(Tables):
 
     def set_keys(self, found: Iterable[tuple[DocumentId, Sequence[int], Sequence[int]]]) -> None:
         """Store (document, keys on which its edges depend, keys on which the names that it exports depend)."""
-        rows = [
-            (row, " ".join([f"{key:08x}" for key in tokens]))
-            for document, keys, offered in found
-            for row, tokens in ((document, keys), (-document, offered))
-            if tokens
-        ]
-        rows.sort()  # FTS5 begins a new segment at each row whose number is lower than the last
+        keys_of_row = [row for i, keys, offered in found for row in ((i, keys), (-i, offered))]
+        # Sorted, because FTS5 begins a new segment at each row whose number is lower than the last
+        rows = sorted((row, " ".join([f"{key:08x}" for key in keys])) for row, keys in keys_of_row if keys)
         self._run_many("INSERT INTO link_asks (rowid, keys) VALUES (?, ?)", rows)
 
     def set_counts(self, counts: Sequence[tuple[DocumentId, Mapping[str, int], bytes]]) -> None:
         """Store how documents' references were resolved, and the positions (`pack_places`) of unresolved references."""
-        rows = [
-            (document, *(outcomes.get(name, 0) for name in LINK_COUNTS), places)
-            for document, outcomes, places in counts
-        ]
+        rows = [(i, *(outcomes.get(name, 0) for name in LINK_COUNTS), places) for i, outcomes, places in counts]
         self._run_many("INSERT OR REPLACE INTO link_counts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def read_link_counts(self, repository: RepositoryId) -> dict[str, int]:
@@ -331,11 +322,8 @@ class References(Tables):
             self._run("INSERT INTO refs VALUES (?, ?)", document, references.packed)
         if references.names:
             self._run("INSERT INTO ref_names (rowid, names) VALUES (?, ?)", document, references.names)
-        if extraction.imports:
-            self._run_many(
-                "INSERT OR IGNORE INTO imports VALUES (?,?,?,?,?,?)",
-                [(document, i.start, i.line, i.module, i.name, i.alias) for i in extraction.imports],
-            )
+        rows = [(document, i.start, i.line, i.module, i.name, i.alias) for i in extraction.imports]
+        self._run_many("INSERT OR IGNORE INTO imports VALUES (?,?,?,?,?,?)", rows)
 
     def remove(self, document: DocumentId) -> None:
         """Delete a document's references, its imports, and its entry in the full-text index of names."""

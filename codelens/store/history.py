@@ -43,9 +43,7 @@ class Histories(Tables):
     def _read(self, condition: str, *values: int) -> dict[RepositoryId, HistoryRead]:
         sql = f"SELECT repository_id, head, terms, time, commits, whole, fault FROM histories WHERE {condition}"
         rows = self._rows(sql, *values)
-        return {
-            i: HistoryRead(head, terms, time, n, bool(whole), fault) for i, head, terms, time, n, whole, fault in rows
-        }
+        return {i: HistoryRead(head, terms, at, n, bool(whole), fault) for i, head, terms, at, n, whole, fault in rows}
 
     def find_changes(self, documents: Iterable[DocumentId]) -> dict[DocumentId, History]:
         """Find the histories of those documents that a commit has changed: document → history."""
@@ -63,10 +61,7 @@ class Histories(Tables):
         """Read all stored commits of a repository: number → commit."""
         sql = "SELECT id, lower(hex(name)), time, subject, body, changes FROM messages WHERE repository_id = ?"
         rows = self._rows(sql, repository)
-        return {
-            number: PastCommit(name, time, subject, body, *unpack_changes(packed))
-            for number, name, time, subject, body, packed in rows
-        }
+        return {number: PastCommit._make((*facts, *unpack_changes(packed))) for number, *facts, packed in rows}
 
     def replace(
         self,
@@ -79,13 +74,10 @@ class Histories(Tables):
         """Replace a repository's stored history; `stored` are its commits so far. Writes only rows that differ."""
         numbers = self._replace_messages(repository, commits, stored)
         weights = {commit.name: commit.weight for commit in commits}
-        new = {
-            path: (
-                *(h.commits, h.changed, math.fsum(weights[name] for name in h.names)),
-                struct.pack(f"<{len(h.names)}I", *(numbers[name] for name in h.names)),
-            )
-            for path, h in sorted(files.items())
-        }
+        new = {}
+        for path, h in sorted(files.items()):
+            packed = struct.pack(f"<{len(h.names)}I", *(numbers[name] for name in h.names))
+            new[path] = h.commits, h.changed, math.fsum(weights[name] for name in h.names), packed
         sql = "SELECT path, commits, changed_at, said, messages FROM changes WHERE repository_id = ?"
         old = {row[0]: tuple(row[1:]) for row in self._rows(sql, repository)}
         self._replace_rows("changes", "path", repository, old, new)
@@ -103,10 +95,8 @@ class Histories(Tables):
         self._run_many("DELETE FROM message_terms WHERE rowid = ?", gone)
         self._run_many("DELETE FROM messages WHERE id = ?", gone)
         new = list(enumerate((one for one in commits if one.name not in numbers), start=first))
-        rows = [
-            (i, repository, bytes.fromhex(c.name), c.time, c.weight, c.subject, c.body, _pack_changes(c))
-            for i, c in new
-        ]
+        named = ((i, bytes.fromhex(c.name), c) for i, c in new)
+        rows = [(i, repository, name, c.time, c.weight, c.subject, c.body, _pack_changes(c)) for i, name, c in named]
         self._run_many("INSERT INTO messages VALUES (?,?,?,?,?,?,?,?)", rows)
         texts = [(i, index_terms(f"{c.subject} {c.body}")) for i, c in new if c.paths and c.subject + c.body]
         self._run_many("INSERT INTO message_terms (rowid, text) VALUES (?,?)", texts)
@@ -121,9 +111,8 @@ def unpack_numbers(packed: bytes) -> tuple[int, ...]:
 def _pack_changes(commit: PastCommit) -> bytes:
     from codelens.zstd import zstd
 
-    return zstd.compress(
-        json.dumps([commit.paths, commit.renames], separators=(",", ":")).encode("utf-8", "surrogatepass")
-    )
+    text = json.dumps([commit.paths, commit.renames], separators=(",", ":"))
+    return zstd.compress(text.encode("utf-8", "surrogatepass"))
 
 
 def unpack_changes(packed: bytes) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
@@ -145,8 +134,8 @@ class Messages(Tables):
     def _build_term_match(self, term: str) -> str:
         """Build the FTS5 expression for messages with a term. The table has no positions, so phrases become an AND of words."""
         if term.endswith(BEGINNING):
-            return self._phrases.any_of([term])
-        return " AND ".join(map(quote_term, self._phrases.words(term))) or quote_term("")
+            return self._phrases.match_any([term])
+        return " AND ".join(map(quote_term, self._phrases.split_into_words(term))) or quote_term("")
 
     def totals(self) -> tuple[float, ...]:
         """Count (messages, files that they are about), and sum the messages' weights over these files."""
@@ -157,9 +146,8 @@ class Messages(Tables):
     @set_merge_rule(is_lasting=True)
     def frequency(self, term: str) -> int:
         """Count the messages with a term."""
-        return self._number(
-            "SELECT count(*) FROM message_terms WHERE message_terms MATCH ?", self._build_term_match(term)
-        )
+        sql = "SELECT count(*) FROM message_terms WHERE message_terms MATCH ?"
+        return self._number(sql, self._build_term_match(term))
 
     def weigh(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
         """Score documents by the messages about them that have a term; without one they are left out. `rarity`: term → idf."""
@@ -205,13 +193,11 @@ class Messages(Tables):
         def sort_by_score(scores: Mapping[int, float]) -> list[tuple[float, int]]:
             return sorted(((s, n) for n, s in scores.items()), key=lambda pair: (-pair[0], messages[pair[1]][0]))
 
-        ranked = sort_by_score(
-            {n: math.fsum(rarity[term] for term in matched) for n, (_, _, matched) in messages.items()}
-        )
+        ranked = sort_by_score({n: math.fsum(map(rarity.__getitem__, m)) for n, (_, _, m) in messages.items()})
         best: dict[int, float] = {}
         for score, number in ranked[:POOL]:
             _, subject, matched = messages[number]
-            stems = set(self._phrases.stems(index_terms(subject)))
+            stems = set(self._phrases.split_into_stems(index_terms(subject)))
             best[number] = score + math.fsum(rarity[term] for term in matched if self._phrases.stem(term) in stems)
         return [*sort_by_score(best), *ranked[POOL:]]
 
@@ -219,9 +205,8 @@ class Messages(Tables):
         """Read a message's repository and commit: (name of the repository, commit)."""
         sql = """SELECT r.name, lower(hex(m.name)), m.time, m.subject, m.body, m.changes FROM messages m
             JOIN repositories r ON r.id = m.repository_id WHERE m.id = ?"""
-        (row,) = self._rows(sql, number)
-        repository, name, time, subject, body, packed = row  # type: Any, Any, Any, Any, Any, Any
-        return repository, PastCommit(name, time, subject, body, *unpack_changes(packed))
+        repository, *facts, packed = self._row(sql, number)
+        return repository, PastCommit._make((*facts, *unpack_changes(packed)))
 
 
 class LineHistories(Tables):
@@ -229,8 +214,8 @@ class LineHistories(Tables):
 
     def read(self, repository: RepositoryId) -> tuple[str, str, str] | None:
         """Read (head, terms, fault) of the last reading of line histories; None if no run has tried."""
-        row = self._row("SELECT head, terms, fault FROM line_histories WHERE repository_id = ?", repository)
-        return None if row is None else (str(row[0]), str(row[1]), str(row[2]))
+        sql = "SELECT head, terms, fault FROM line_histories WHERE repository_id = ?"
+        return next(iter(self._rows(sql, repository)), None)
 
     @set_merge_rule(is_lasting=True)
     def commits(self, repository: RepositoryId) -> dict[int, LineCommit]:
@@ -240,14 +225,12 @@ class LineHistories(Tables):
 
     def by_path(self, repository: RepositoryId, paths: Iterable[str] | None = None) -> dict[str, WrittenLines]:
         """Read the line histories of all files, or of the given paths: path → lines."""
-        sql = "SELECT path, blob, last, runs FROM written_lines WHERE repository_id = ?"
-        values: tuple[Any, ...] = (repository,)
+        sql, values = "SELECT path, blob, last, runs FROM written_lines WHERE repository_id = ?", []
         if paths is not None:
             sql += " AND path IN (SELECT value FROM json_each(?))"
-            values = (repository, json.dumps(list(paths)))
-        return {
-            path: WrittenLines(blob, last, unpack_runs(runs)) for path, blob, last, runs in self._rows(sql, *values)
-        }
+            values = [json.dumps(list(paths))]
+        rows = self._rows(sql, repository, *values)
+        return {path: WrittenLines(blob, last, unpack_runs(runs)) for path, blob, last, runs in rows}
 
     def replace(
         self,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import chain, pairwise
 from typing import Any
 
@@ -57,45 +57,41 @@ class InColumns:
     begins: bool = False
 
 
+def _format_columns(columns: Sequence[str]) -> str:
+    """Format the beginning of an FTS5 expression that limits it to columns; empty for all columns."""
+    return f"{{{' '.join(columns)}}} : " if columns else ""
+
+
 class Phrases:
     """Translates terms to FTS5 phrases and expressions, with the tokenizer of a connection."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
         self._known: dict[str, tuple[str, ...]] = {}
-        self._tokenizer: apsw.FTS5Tokenizer | None = None
-        self._folder: apsw.FTS5Tokenizer | None = None
 
     def make_phrases(self, term: str | InColumns) -> tuple[str, ...]:
         """Make the FTS5 phrases for a term. A text with the term matches at least one of them."""
         if isinstance(term, InColumns):
-            columns = f"{{{' '.join(term.columns)}}} : " if term.columns else ""
-            return (f"{columns}{quote_term(term.words)}{' *' * term.begins}",)
+            return (f"{_format_columns(term.columns)}{quote_term(term.words)}{' *' * term.begins}",)
         if not term.endswith(BEGINNING):
             return (quote_term(term),)
         if term not in self._known:
             self._known[term] = tuple(self._list_phrases_with_prefix(term.removesuffix(BEGINNING)))
         return self._known[term]
 
-    def any_of(self, terms: Iterable[str | InColumns]) -> str:
-        """Make the FTS5 expression for texts with any of these terms."""
-        return " OR ".join(phrase for term in terms for phrase in self.make_phrases(term))
-
-    def any_in(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> str:
+    def match_any(self, terms: Iterable[str | InColumns], columns: Sequence[str] = ()) -> str:
         """Make the FTS5 expression for texts with any of these terms in these columns (default: all)."""
-        expression = f"({self.any_of(terms)})"
-        return f"{{{' '.join(columns)}}} : {expression}" if columns else expression
+        return f"{_format_columns(columns)}({' OR '.join(chain.from_iterable(map(self.make_phrases, terms)))})"
 
-    def expressions(
+    def match_each(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> list[str]:
+        """Make a separate expression for each phrase of `match_any`, in the same order."""
+        return [f"{_format_columns(columns)}({phrase})" for term in terms for phrase in self.make_phrases(term)]
+
+    def build_expressions(
         self, terms: Sequence[str | InColumns], columns: Sequence[str], proposing: Sequence[str]
     ) -> tuple[str, ...]:
         """Make expressions for units with any of the terms and, if `proposing` is given, for units with any of those."""
-        return (self.any_in(terms, columns), *([self.any_in(proposing, columns)] if proposing else []))
-
-    def alone(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> list[str]:
-        """Make a separate expression for each phrase of `any_in`, in the same order."""
-        limited = f"{{{' '.join(columns)}}} : " if columns else ""
-        return [f"{limited}({phrase})" for term in terms for phrase in self.make_phrases(term)]
+        return (self.match_any(terms, columns), *([self.match_any(proposing, columns)] if proposing else []))
 
     def _list_phrases_with_prefix(self, begun: str) -> Iterator[str]:
         """Make the phrases for a prefix: first for stems with this prefix, then for other stems of words with this prefix."""
@@ -108,29 +104,30 @@ class Phrases:
             return
         yield f"{quote_term(carrier)} *"
         others: dict[str, str] = {}
-        for tail in TAILS:
-            stem = self.stem(begun + tail)
-            if not stem.startswith(begun):
-                others.setdefault(stem, begun + tail)
+        for word in (begun + tail for tail in TAILS):
+            if not (stem := self.stem(word)).startswith(begun):
+                others.setdefault(stem, word)
         yield from map(quote_term, others.values())
 
     def stem(self, word: str) -> str:
         """Stem a word as the index does; empty if it has no letters or digits."""
-        return next(iter(self.stems(word)), "")
+        return next(iter(self.split_into_stems(word)), "")
 
-    def stems(self, text: str) -> list[str]:
+    def split_into_stems(self, text: str) -> list[str]:
         """Split a text into words and stem them as the index does."""
-        if self._tokenizer is None:
-            self._tokenizer = self._connection.fts5_tokenizer(TOKENIZER[0], TOKENIZER[1])
         return _tokenize(self._tokenizer, text)
 
-    def words(self, terms: str) -> list[str]:
+    def split_into_words(self, terms: str) -> list[str]:
         """Split terms and fold them as the index does before stemming; ASCII terms must be folded already."""
-        if terms.isascii():
-            return terms.split()
-        if self._folder is None:
-            self._folder = self._connection.fts5_tokenizer(TOKENIZER[1][0], TOKENIZER[1][1:])
-        return _tokenize(self._folder, terms)
+        return terms.split() if terms.isascii() else _tokenize(self._folding_tokenizer, terms)
+
+    @cached_property
+    def _tokenizer(self) -> apsw.FTS5Tokenizer:
+        return self._connection.fts5_tokenizer(TOKENIZER[0], TOKENIZER[1])
+
+    @cached_property
+    def _folding_tokenizer(self) -> apsw.FTS5Tokenizer:
+        return self._connection.fts5_tokenizer(TOKENIZER[1][0], TOKENIZER[1][1:])
 
 
 def _tokenize(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
@@ -151,11 +148,6 @@ class WordStatistics:
     hits: Sequence[int]  # For each phrase of a query, the number of units with it
 
 
-def _is_cut_in_tie(rows: Sequence[tuple[Any, float]], limit: int) -> bool:
-    """True if the last row within the limit ties with the next. Then all rows must be read, to order ties by content."""
-    return 0 < limit < len(rows) and rows[limit - 1][1] == rows[limit][1]
-
-
 class Postings(Tables):
     """Reads and writes the full-text tables. Rowids are ids of units; for texts, ids of documents or parts."""
 
@@ -163,7 +155,7 @@ class Postings(Tables):
         super().__init__(connection)
         self._sets = sets
         self._phrases = Phrases(connection)
-        self.arrays = TermArrays(connection, self._phrases.stems) if unchanging else None
+        self.arrays = TermArrays(connection, self._phrases.split_into_stems) if unchanging else None
         """Cache of postings in memory; None if the index may change."""
         self._matching = lru_cache(MOST_KEPT)(self._count_matching) if unchanging else self._count_matching
         self._registered = False
@@ -208,7 +200,7 @@ class Postings(Tables):
 
     def count_units(self, term: str, columns: Sequence[str] = ()) -> int:
         """Count units with the stemmed term in any of these columns (default: all). `word*` means all words with this prefix."""
-        return self._matching(self._phrases.any_in([term], columns))
+        return self._matching(self._phrases.match_any([term], columns))
 
     def count_units_by_term(self, terms: Iterable[str], columns: Sequence[str] = ()) -> dict[str, int]:
         """Count the units for each term; see `count_units`."""
@@ -223,7 +215,7 @@ class Postings(Tables):
 
     def fold_terms(self, terms: str) -> list[str]:
         """Split the terms of `index_terms` at spaces, and fold them as the index does, without stemming."""
-        return self._phrases.words(terms)
+        return self._phrases.split_into_words(terms)
 
     @set_merge_rule(add_pairs)
     def list_vocabulary(self, prefix: str, shortest: int, longest: int) -> list[tuple[str, int]]:
@@ -245,15 +237,11 @@ class Postings(Tables):
         """Find the best units with any term (with `proposing`: any of those): pairs (unit, BM25 by all terms), ties by content."""
         factors = [float(weights.get(column, 1.0)) for column in COLUMNS]
         if self.arrays and within is None:
-            rows = self.arrays.best(terms, factors, columns, proposing, limit)
+            rows = self.arrays.find_best(terms, factors, columns, proposing, limit)
             if rows is not None:
                 return self._order_rows(rows, limit)
-        matches = self._phrases.expressions(terms, columns, proposing)
-        sql = self._select_best(f"-bm25(unit_terms, {', '.join(map(repr, factors))})", matches, within)
-        rows = self._rows(f"{sql} {limit + 1}", *matches)
-        if _is_cut_in_tie(rows, limit):
-            rows = self._rows(f"{sql} -1", *matches)
-        return self._order_rows(rows, limit)
+        matches = self._phrases.build_expressions(terms, columns, proposing)
+        return self._find_best(f"-bm25(unit_terms, {', '.join(map(repr, factors))})", matches, within, limit)
 
     def bm25_given(
         self,
@@ -263,8 +251,9 @@ class Postings(Tables):
         within: UnitSet | None,
         limit: int,
     ) -> InOrder[tuple[UnitId, float]]:
-        """Score like `bm25`, but with the statistics `given` of a larger collection; `matches`: result of `Phrases.expressions`.
+        """Score like `bm25`, but with the statistics `given` of a larger collection.
 
+        `matches` is the result of `Phrases.build_expressions`.
         FTS5's own function uses only its own table. Ours adds the terms in the same order, so results agree to the last bit.
         """
         if not self._registered:
@@ -274,11 +263,7 @@ class Postings(Tables):
         self._mean = tokens / rows if rows else 1.0
         self._idf = [compute_fts5_idf(rows, holding) for holding in given.hits]
         self._weights = [float(weights.get(column, 1.0)) for column in COLUMNS]
-        sql = self._select_best("bm25_given(unit_terms)", matches, within)
-        found = self._rows(f"{sql} {limit + 1}", *matches)
-        if _is_cut_in_tie(found, limit):
-            found = self._rows(f"{sql} -1", *matches)
-        best = self._order_rows(found, limit)
+        best = self._find_best("bm25_given(unit_terms)", matches, within, limit)
         keys = self._read_content_keys([unit for unit, _ in best])
         return InOrder(best, [(-score, *keys[unit]) for unit, score in best])
 
@@ -306,11 +291,15 @@ class Postings(Tables):
         rows, *tokens = _decode_varints(bytes(row[0])) if row else [0]
         return rows, (*tokens, *[0] * (len(COLUMNS) - len(tokens)))
 
-    def _select_best(self, scoring: str, matches: Sequence[str], within: UnitSet | None) -> str:
-        """Make an SQL query for the best units, up to its LIMIT; `matches`: result of `Phrases.expressions`."""
+    def _find_best(self, scoring: str, matches: Sequence[str], within: UnitSet | None, limit: int) -> InOrder[Any]:
+        """Find the best units by an SQL expression; `matches`: result of `Phrases.build_expressions`."""
         proposed = "AND +rowid IN (SELECT rowid FROM unit_terms WHERE unit_terms MATCH ?2)" if len(matches) > 1 else ""
-        return f"""SELECT rowid, {scoring} AS score FROM unit_terms
-            WHERE unit_terms MATCH ?1 {self._sets.within("rowid", within)} {proposed} ORDER BY score DESC LIMIT"""
+        sql = f"""SELECT rowid, {scoring} AS score FROM unit_terms
+            WHERE unit_terms MATCH ?1 {self._sets.format_condition("rowid", within)} {proposed} ORDER BY score DESC LIMIT"""
+        rows = self._rows(f"{sql} {limit + 1}", *matches)
+        if 0 < limit < len(rows) and rows[limit - 1][1] == rows[limit][1]:  # read all rows, to order ties by content
+            rows = self._rows(f"{sql} -1", *matches)
+        return self._order_rows(rows, limit)
 
     def _order_rows(self, rows: list[tuple[Any, float]], limit: int) -> InOrder[Any]:
         """Order ties by content in rows that are ordered by score; returns the first `limit` rows."""
@@ -347,7 +336,7 @@ class Postings(Tables):
         order = f"length(u.folded), u.kind IN ({CHUNKS}), NOT instr(u.name, ?3), u.local, d.roles LIKE '%test%', {CONTENT_ORDER}"
         sql = f"""SELECT u.id, u.document_id, length(u.folded), {order} FROM name_trigrams t
             JOIN units u ON u.id = t.rowid JOIN documents d ON d.id = u.document_id
-            WHERE t.name_trigrams MATCH ?1 AND instr(u.folded, ?2) {self._sets.within("u.id", within)} ORDER BY {order}
+            WHERE t.name_trigrams MATCH ?1 AND instr(u.folded, ?2) {self._sets.format_condition("u.id", within)} ORDER BY {order}
             LIMIT {int(limit)}"""
         rows = self._rows(sql, build_trigram_query(folded), folded, typed)
         return InOrder([row[:3] for row in rows], [row[3:] for row in rows])
@@ -361,7 +350,7 @@ class Postings(Tables):
         order = f"-shared, abs(length(u.folded) - {len(folded)}), u.local, {CONTENT_ORDER}"
         alike = f"SELECT id, count(*) AS shared FROM ({parts}) GROUP BY id HAVING shared * 3 >= {len(grams)}"
         sql = f"""SELECT u.id, u.folded, {order} FROM ({alike}) g CROSS JOIN units u ON u.id = g.id
-            JOIN documents d ON d.id = u.document_id WHERE true {self._sets.within("u.id", within)} ORDER BY {order}
+            JOIN documents d ON d.id = u.document_id WHERE true {self._sets.format_condition("u.id", within)} ORDER BY {order}
             LIMIT {int(limit)}"""
         rows = self._rows(sql, *map(quote_term, grams))
         return InOrder([row[:2] for row in rows], [row[2:] for row in rows])
@@ -443,17 +432,17 @@ class OccurrenceCounter(Tables):
         """Count these terms in each unit; units without any are left out. `check` is called for each unit, and may raise."""
         if not terms:
             return {}
-        counted = self._arrays.in_units(units, terms, MOST, LONGEST) if self._arrays else None
+        counted = self._arrays.count_in_units(units, terms, MOST, LONGEST) if self._arrays else None
         if counted is not None:
             return {UnitId(unit): Occurrences(*counts) for unit, counts in counted.items()}
         if not self._registered:
             self._connection.register_fts5_function("occurrences", _count_occurrences)
             self._registered = True
         sql = f"""SELECT rowid, occurrences(unit_terms) FROM unit_terms
-            WHERE unit_terms MATCH ? {self._sets.within("rowid", units)}"""
+            WHERE unit_terms MATCH ? {self._sets.format_condition("rowid", units)}"""
         word_of = [place for place, term in enumerate(terms) for _ in self._phrases.make_phrases(term)]
         occurrences = {}
-        for row, packed in self._rows(sql, self._phrases.any_of(terms)):
+        for row, packed in self._rows(sql, self._phrases.match_any(terms)):
             check()
             occurrences[UnitId(row)] = Occurrences(_group_by_word(packed, word_of), _LENGTHS.unpack_from(packed))
         return occurrences
@@ -466,7 +455,7 @@ class OccurrenceCounter(Tables):
 
         `check` is called for each term, as in `count_in_units`.
         """
-        counted: Any = self._arrays.in_files(documents, terms) if self._arrays else None
+        counted: Any = self._arrays.count_in_files(documents, terms) if self._arrays else None
         if counted is not None:
             return counted[0], counted[1]
         aside = self._aside()
@@ -483,8 +472,7 @@ class OccurrenceCounter(Tables):
         holding: list[Mapping[DocumentId, int]] = []
         for term in terms:
             check()
-            rows = self._rows(sql, self._phrases.any_of([term]))
-            holding.append(dict(rows))
+            holding.append(dict(self._rows(sql, self._phrases.match_any([term]))))
         return lengths, holding
 
     def _count_todos(self) -> Mapping[int, int]:
@@ -493,7 +481,7 @@ class OccurrenceCounter(Tables):
         return dict(self._rows(sql))
 
     def count_files(self) -> int:
-        """Number of files."""
+        """Count the files."""
         return self._files()
 
     def _count_files(self) -> int:
@@ -507,11 +495,9 @@ def _group_by_word(packed: bytes, word_of: Sequence[int]) -> dict[int, bytes]:
         return dict(entries)
     counts_of: dict[int, bytes] = {}
     for phrase, counts in entries:
-        word = word_of[phrase]
-        known = counts_of.get(word)
-        counts_of[word] = (
-            counts if known is None else bytes(min(MOST, a + b) for a, b in zip(known, counts, strict=True))
-        )
+        if (known := counts_of.get(word_of[phrase])) is not None:
+            counts = bytes(min(MOST, a + b) for a, b in zip(known, counts, strict=True))
+        counts_of[word_of[phrase]] = counts
     return counts_of
 
 
@@ -539,7 +525,7 @@ class FileStatistics(Tables):
 
     def find_holding(self, units: UnitSet) -> set[DocumentId]:
         """Find the documents that contain any of these units."""
-        self._sets.hold(units)
+        self._sets.fill_table(units)
         sql = "SELECT DISTINCT u.document_id FROM temp.unit_set s CROSS JOIN units u ON u.id = s.id"
         return {DocumentId(row[0]) for row in self._rows(sql)}
 

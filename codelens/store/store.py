@@ -214,9 +214,8 @@ class Store(Tables):
             return None
         moved_from = before if self.ours and before != place else None
         if not self.ours:
-            refuse_roots_outside(
-                place, [row.root for row in self.documents.list_repositories() if row.root not in named]
-            )
+            roots = (row.root for row in self.documents.list_repositories())
+            refuse_roots_outside(place, [root for root in roots if root not in named])
         with self.writing():
             sign(self._connection, place)
             self.remember_home()
@@ -516,16 +515,12 @@ class Store(Tables):
     ) -> None:
         ids = self.units.add(document, units, derived.vectors, kept)
         self.postings.add(ids, units, derived.postings, derived.trigrams is not None)
-        if any(derived.vectors):
-            self.vectors.add(ids, derived.vectors)
+        self.vectors.add(ids, derived.vectors)
 
     def frames(self, document: DocumentId) -> Iterator[bytes]:
         """Read the compressed bytes of a document: one zstd frame, or one per part of a large file."""
-        if snapshot := self.documents.read_snapshot(document):
-            yield snapshot
-            return
-        for number in range(len(self.parts.list_places(document))):
-            yield self.parts.read_bytes(document, number)
+        snapshot = self.documents.read_snapshot(document)
+        return iter([snapshot]) if snapshot else self.parts.read_all(document)
 
     def embed_again(
         self, document: DocumentId, vectors: Sequence[Sequence[bytes]], file_vector: bytes, embedder: str

@@ -43,7 +43,7 @@ class TermArrays(Tables):
         self._known: dict[str, _TermPostings] = {}
         self._numpy: Any = None
 
-    def find(self, terms: Iterable[object]) -> list[_TermPostings] | None:
+    def find_postings(self, terms: Iterable[object]) -> list[_TermPostings] | None:
         """Find the postings of these terms; None before ASKED_BEFORE requests, or if a term is not a single whole word."""
         self._asked += 1
         if self._asked <= ASKED_BEFORE:
@@ -55,7 +55,7 @@ class TermArrays(Tables):
             self._read_units()
         return [self._find_stem(stem) for (stem,) in stems]
 
-    def best(
+    def find_best(
         self,
         terms: Sequence[object],
         weights: Sequence[float],
@@ -64,7 +64,7 @@ class TermArrays(Tables):
         limit: int,
     ) -> list[tuple[int, float]] | None:
         """Find the `limit` best units and those that tie with the last: pairs (unit, BM25), best first."""
-        postings, proposed = self.find(terms), self.find(proposing)
+        postings, proposed = self.find_postings(terms), self.find_postings(proposing)
         if postings is None or proposed is None or any(weight * FINEST % 1 for weight in weights):
             return None
         numpy = self._numpy
@@ -95,11 +95,11 @@ class TermArrays(Tables):
         places = places[numpy.argsort(-scores[places], kind="stable")]
         return list(zip(self._units[places].tolist(), scores[places].tolist(), strict=True))
 
-    def in_units(
+    def count_in_units(
         self, units: Sequence[int], terms: Sequence[str], most: int, longest: int
     ) -> dict[int, tuple[dict[int, bytes], tuple[int, ...]]] | None:
         """Map each unit to its term counts (position → count per column, at most `most`) and its column lengths."""
-        if (postings := self.find(terms)) is None:
+        if (postings := self.find_postings(terms)) is None:
             return None
         numpy, width = self._numpy, len(COLUMNS)
         at, _ = self._find_positions(self._units, numpy.array(units, dtype=numpy.int64))
@@ -114,11 +114,11 @@ class TermArrays(Tables):
         ids = self._units[places].tolist()
         return {u: (counted[at], tuple(row)) for u, at, row in zip(ids, places, lengths, strict=True)}
 
-    def in_files(
+    def count_in_files(
         self, documents: Collection[int], terms: Sequence[str]
     ) -> tuple[dict[int, int], list[dict[int, int]]] | None:
         """Count in these documents: (document → number of units; for each term, document → number of units with the term)."""
-        if (postings := self.find(terms)) is None:
+        if (postings := self.find_postings(terms)) is None:
             return None
         numpy = self._numpy
         wanted = numpy.array(sorted(documents), dtype=numpy.int64)

@@ -87,7 +87,7 @@ class UnitSets(Tables):
         super().__init__(connection)
         self._held: UnitSet | None = None
 
-    def hold(self, units: UnitSet) -> None:
+    def fill_table(self, units: UnitSet) -> None:
         """Fill `temp.unit_set` with these units, unless it holds them already. Never within `Store.interrupting`."""
         if self._held is units:
             return
@@ -96,7 +96,7 @@ class UnitSets(Tables):
         self._run("INSERT OR IGNORE INTO temp.unit_set SELECT value FROM json_each(?)", json.dumps(units))
         self._held = units
 
-    def within(self, column: str, units: UnitSet | None) -> str:
+    def format_condition(self, column: str, units: UnitSet | None) -> str:
         """Make the SQL condition that a column of unit ids is in the set; empty if `units` is None.
 
         The plus keeps SQLite from querying a full-text index once per unit (18 s instead of 0.1 s for three words and 30,000
@@ -104,7 +104,7 @@ class UnitSets(Tables):
         """
         if units is None:
             return ""
-        self.hold(units)
+        self.fill_table(units)
         return f"AND +{column} IN (SELECT id FROM temp.unit_set)"
 
 
@@ -415,7 +415,7 @@ class Units(Tables):
         before = "".join(f"NOT coalesce({condition}, 0), " for condition in first)
         order = f"{before}length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER}"
         sql = f"""SELECT u.id, {order} FROM units u JOIN documents d ON d.id = u.document_id
-            WHERE {where} {self._sets.within("u.id", within)} ORDER BY {order} LIMIT {int(limit)}"""
+            WHERE {where} {self._sets.format_condition("u.id", within)} ORDER BY {order} LIMIT {int(limit)}"""
         return InOrder.of_rows(self._rows(sql, *values))
 
     def count_kinds(self, repository: RepositoryId) -> dict[str, int]:

@@ -74,15 +74,9 @@ class Vectors(Tables):
 
     def add(self, units: Sequence[UnitId], vectors: Sequence[Sequence[bytes]]) -> None:
         """Store each unit's vectors: int8, one per piece, at most PIECES, possibly none."""
-        rows = [
-            (unit * PIECES + piece, vector)
-            for unit, pieces in zip(units, vectors, strict=True)
-            for piece, vector in enumerate(pieces)
-        ]
-        if not rows:
-            return
+        rows = [row for unit, pieces in zip(units, vectors, strict=True) for row in enumerate(pieces, unit * PIECES)]
         self._run_many("INSERT INTO vectors VALUES (?, ?)", rows)
-        self._outdated.update(unit // BLOCK for unit in units)
+        self._outdated.update(number // (PIECES * BLOCK) for number, _ in rows)
 
     def remove(self, units: Sequence[tuple[UnitId, int]]) -> None:
         """Delete the vectors of units, given as pairs (unit, number of vectors)."""
@@ -169,7 +163,7 @@ class Vectors(Tables):
         """Compute the L2 distance of each unit's nearest piece; units without vectors are left out."""
         if array := self._load_array(len(query)):
             return array.least(units, query)
-        self._sets.hold(units)
+        self._sets.fill_table(units)
         sql = f"""SELECT p.id, min(vec_distance_l2(vec_int8(v.embedding), vec_int8(?1))) FROM temp.unit_set p
             CROSS JOIN vectors v ON v.id BETWEEN p.id * {PIECES} AND p.id * {PIECES} + {PIECES - 1} GROUP BY p.id"""
         return dict(self._rows(sql, query))
@@ -296,11 +290,11 @@ class Signs(Tables):
     def ids(self, mask: int) -> list[int]:
         """List the ids of the vectors in a mask, in order."""
         in_bytes = mask.to_bytes(self.bytes, "little")
-        return [
-            block * BLOCK * PIECES + numbers[place]
-            for block, (start, numbers) in self._blocks.items()
-            for place in _list_set_bits(in_bytes[start : start + (len(numbers) + 7) // 8])
-        ]
+        ids = list[int]()
+        for block, (start, numbers) in self._blocks.items():
+            bits = in_bytes[start : start + (len(numbers) + 7) // 8]
+            ids += [block * BLOCK * PIECES + numbers[place] for place in _list_set_bits(bits)]
+        return ids
 
     def distances(self, query: bytes) -> SignDistances:
         """Compute the distances of all vectors' signs from the query's. The distances of the last query are cached."""

@@ -196,7 +196,7 @@ def test_without_change_times_an_edit_of_equal_size_and_time_needs_verify(
     some: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The situation on Windows."""
-    monkeypatch.setattr("codelens.worktree.walk.build_stamp", lambda found: replace(build_stamp(found), ctime_ns=0))
+    monkeypatch.setattr("codelens.worktree.walk.build_stamp", lambda found: build_stamp(found)._replace(ctime_ns=0))
     some.run()
     edit_unseen(some.root / "a.py")
     assert not some.run().wrote

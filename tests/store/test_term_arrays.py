@@ -48,7 +48,7 @@ def stores(place: Path) -> Iterator[tuple[Store, Store]]:
         plain.postings.arrays = plain.occurrences._arrays = None
         assert warm.postings.arrays
         for _ in range(term_arrays.ASKED_BEFORE):
-            assert warm.postings.arrays.find(["note"]) is None
+            assert warm.postings.arrays.find_postings(["note"]) is None
         yield plain, warm
 
 
@@ -124,7 +124,7 @@ def test_memory_is_bounded(place: Path, monkeypatch: pytest.MonkeyPatch) -> None
         assert arrays
         arrays._asked = term_arrays.ASKED_BEFORE
         for word in WORDS:
-            arrays.find([word])
+            arrays.find_postings([word])
             assert sum(map(term_arrays._size, arrays._known.values())) == arrays._bytes
             assert arrays._bytes <= 2000 or len(arrays._known) == 1
 
