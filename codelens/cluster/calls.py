@@ -136,9 +136,7 @@ def make_lift(hint: Any) -> Any:
         return lift and (lambda numbers, shard, values: [lift(numbers, shard, value) for value in values])
     if base in MAPPINGS:
         key, value = (make_lift(part) or (lambda numbers, shard, same: same) for part in arguments)
-        return lambda numbers, shard, values: {
-            key(numbers, shard, k): value(numbers, shard, v) for k, v in values.items()
-        }
+        return lambda n, shard, values: {key(n, shard, k): value(n, shard, v) for k, v in values.items()}
     record, lifts = base or hint, dict[Any, Lift]()
     if base is tuple and arguments[-1] is not Ellipsis:
         lifts = {place: lift for place, part in enumerate(arguments) if (lift := make_lift(part))}
@@ -242,9 +240,7 @@ def _find_elements(result: Any, first: Any) -> Elements | None:
     """Find how to split an answer by the ids of the first argument; None if that is not possible."""
     base, element = get_origin(result), _find_element_type(result)
     if base in MAPPINGS and element == first:
-        return Elements(
-            lambda answer: ((key, (key, value)) for key, value in answer.items()), lambda pairs, _: dict(pairs)
-        )
+        return Elements(lambda answer: ((key, (key, v)) for key, v in answer.items()), lambda pairs, _: dict(pairs))
     if base in MAPPINGS or base is InOrder or element is None:
         return None
     if get_origin(element) is tuple:
@@ -274,9 +270,8 @@ def _lift_reads(numbers: Numbers, shard: int, reads: Sequence[RecordedCall]) -> 
         elif cut is not None:
             if not call.elements:
                 continue
-            ids = (
-                numbers.node(shard, i) if cut is Numbers.group_nodes else join_number(shard, i) for i in arguments[0]
-            )
+            to_number = numbers.node if cut is Numbers.group_nodes else join_number
+            ids = (to_number(shard, i) for i in arguments[0])
             arguments = ([number for number in ids if number < EXTERNAL], *arguments[1:])
         answer = call.lift(numbers, shard, read.answer) if call.lift else read.answer
         lifted.append(RecordedCall(read.method, arguments, answer))

@@ -42,7 +42,7 @@ class FanOut:
             self._lasting_elements.clear()
 
     @contextmanager
-    def forgetting_new(self) -> Iterator[None]:
+    def forget_new(self) -> Iterator[None]:
         """Drop the answers that were cached inside the block."""
         before = set(self._answers)
         try:
@@ -123,9 +123,8 @@ class FanOut:
 
     def find_elements(self, method: str, further: tuple[Any, ...]) -> dict[Any, list[Any]]:
         """Find the cached elements of a method's answers; `further` are the arguments after the first."""
-        return (self._lasting_elements if find_call(method).is_lasting else self._elements_by_call).setdefault(
-            (method, freeze(further)), {}
-        )
+        by_call = self._lasting_elements if find_call(method).is_lasting else self._elements_by_call
+        return by_call.setdefault((method, freeze(further)), {})
 
     def cut(self, call: Call, arguments: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
         """Split a call's arguments: shard → its arguments. Shards that the call does not concern are left out."""

@@ -81,9 +81,8 @@ class ShardWords(ShardGateway):
 
     def count_units_by_term(self, terms: Iterable[str], columns: Sequence[str] = ()) -> dict[str, int]:
         wanted = list(terms)
-        return dict(
-            zip(wanted, self._count([self._phrases.match_any([term], columns) for term in wanted]), strict=True)
-        )
+        counts = self._count([self._phrases.match_any([term], columns) for term in wanted])
+        return dict(zip(wanted, counts, strict=True))
 
     def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
         if method == "count_units":
@@ -257,7 +256,7 @@ class ShardedStore(Store):
             while end < len(documents) and end - begin < most and (end == begin or size < AHEAD_BYTES):
                 size += documents[end].stamp.size
                 end += 1
-            with self.ask.forgetting_new():
+            with self.ask.forget_new():
                 self.foresee(*((method, (document.id,)) for document in documents[begin:end] for method in methods))
                 yield from documents[begin:end]
             begin, most = end, min(2 * most, MOST_AHEAD)

@@ -61,10 +61,8 @@ def index_fleet(
         try:
             return run.finish(fleet, most)
         except KeyboardInterrupt as ending:
-            done = (
-                f"{run.stored} of {quantity(run.planned, 'shard')} stored; `codelens cluster index` goes on from there"
-            )
-            raise type(ending)(done) from None
+            done = f"{run.stored} of {quantity(run.planned, 'shard')} stored"
+            raise type(ending)(f"{done}; `codelens cluster index` goes on from there") from None
         finally:
             if run.futures:  # a worker still finishes its current shard, and the next run finds that shard
                 client.cancel(list(run.futures), force=True)
@@ -217,16 +215,10 @@ class _FleetRun:
 
         chunk = group.chunks[0]
         staying = tuple(group.records[name] for name in group.base.repositories) if group.base else ()
-        job = ShardJob(
-            self._store.url,
-            self._recipe,
-            self._settings,
-            tuple(self._looks[name] for name in chunk),
-            group.base,
-            staying,
-            tuple(self._looks[r.name] for r in staying if r.name not in chunk),
-            last=group.tries == RETRIES,
-        )
+        wanted = tuple(self._looks[name] for name in chunk)
+        rest = tuple(self._looks[r.name] for r in staying if r.name not in chunk)
+        place, is_last = (self._store.url, self._recipe, self._settings), group.tries == RETRIES
+        job = ShardJob(*place, wanted, group.base, staying, rest, is_last)
         group.place = self._count_threads().keys() - group.tried if group.tried else set()
         # If this coordinator is killed, the next one that submits the same job gets the same task by this key. The key
         # includes lost shards, since the scheduler may still know the result of a task whose shard is lost.
@@ -285,23 +277,14 @@ class _FleetRun:
                 shards.append(shard)
                 indexed |= {name: replace(group.records[name], shard=shard.file) for name in shard.repositories}
         names_in_order = dict.fromkeys((*(r.name for r in self._before.repositories), *self._looks))
-        repositories = [
-            self._describe_repository(indexed.get(name), name, failures.get(name, ""))
-            for name in names_in_order
-            if name in indexed or name in self._looks
-        ]
+        present = [name for name in names_in_order if name in indexed or name in self._looks]
+        repositories = [self._describe_repository(indexed.get(n), n, failures.get(n, "")) for n in present]
         repositories.sort(key=lambda r: bool(r.failure) and not r.shard)  # they come last when they are mended, too
         named = {shard.file for shard in shards}
         superseded = {file: at for file, at in self._manifest.superseded.items() if file not in named}
         gone = {shard.file: int(time.time()) for shard in self._manifest.shards if shard.file not in named}
-        return replace(
-            self._manifest,
-            repositories=tuple(repositories),
-            shards=tuple(shards),
-            planned=tuple(planned),
-            recipe=self._recipe,
-            superseded=gone | superseded,
-        )
+        content = tuple(repositories), tuple(shards), tuple(planned), self._recipe
+        return FleetManifest(*content, gone | superseded, self._manifest.generation)
 
     def _describe_repository(self, held: FleetRepository | None, name: str, failure: str) -> FleetRepository:
         """Make the entry of a repository, which a shard may hold, with its latest failure."""
@@ -348,15 +331,10 @@ def read_fleet_status(store_url: str, settings: Settings, *, looking: bool = Tru
         for r in manifest.repositories
     )
     sizes = {r.name: r.bytes for r in manifest.repositories}
+    source_bytes = {shard.file: sum(sizes.get(name, 0) for name in shard.repositories) for shard in manifest.shards}
     shards = tuple(
-        ShardStatus(
-            shard.file,
-            len(shard.repositories),
-            shard.bytes,
-            sum(sizes.get(name, 0) for name in shard.repositories),
-            there.get(shard.file) != shard.bytes,
-        )
-        for shard in manifest.shards
+        ShardStatus(s.file, len(s.repositories), s.bytes, source_bytes[s.file], there.get(s.file) != s.bytes)
+        for s in manifest.shards
     )
     named = {shard.file for shard in manifest.shards}
     return FleetStatus(
@@ -370,7 +348,7 @@ def read_fleet_status(store_url: str, settings: Settings, *, looking: bool = Tru
         stale=sum(bool(r.stale) for r in shown),
         files=sum(r.files for r in shown),
         bytes=sum(shard.bytes for shard in shards),
-        source_bytes=sum(shard.source_bytes for shard in shards),
+        source_bytes=sum(source_bytes.values()),
         superseded_bytes=sum(size for name, size in there.items() if name.endswith(".db") and name not in named),
         not_looked_at=tuple(r.name for r in manifest.repositories if looking and r.url),
     )

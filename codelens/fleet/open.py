@@ -22,6 +22,7 @@ from codelens.index import Index
 from codelens.model.code import IndexInfo
 from codelens.model.fast_dataclass import replace
 from codelens.model.runs import Status
+from codelens.store.documents import RepositoryRow
 from codelens.text.counts import quantity
 
 T = TypeVar("T")
@@ -145,19 +146,13 @@ class FleetConnection:
 
     def _list_homes(self, shards: frozenset[int]) -> list[Home]:
         """List the repositories in these shards, in the order of the manifest."""
-        rows = {
-            name: (number, row)
-            for number in shards
-            for name, row in zip(
-                self.manifest.shards[number].repositories, self.shards.facts[number].repositories, strict=True
-            )
-        }
+        rows: dict[str, tuple[int, RepositoryRow]] = {}
+        for number in shards:
+            names, rows_of_shard = self.manifest.shards[number].repositories, self.shards.facts[number].repositories
+            rows |= {name: (number, row) for name, row in zip(names, rows_of_shard, strict=True)}
+        repositories = (r for r in self.manifest.repositories if r.name in rows)
         # The root is the repository's folder; or its name, if no folder has the files in their indexed state.
-        return [
-            Home(*rows[r.name], r.name, Path(r.name if r.url or r.ref else r.path))
-            for r in self.manifest.repositories
-            if r.name in rows
-        ]
+        return [Home(*rows[r.name], r.name, Path(r.name if r.url or r.ref else r.path)) for r in repositories]
 
     def _keep_for_next(self) -> None:
         """Keep the connection for the next query; close the oldest if there are too many."""

@@ -145,9 +145,8 @@ def _parse_source(row: Any, place: str, fleet: Path) -> FleetSource:
     if len(name) > LONGEST_NAME or not name.isprintable() or any(part in ("", ".", "..") for part in parts):
         raise UsageError(f"{place}: '{name[:LONGEST_NAME]}' cannot be a name", "give it a `name`")
     metadata = json.dumps({key: value for key, value in row.items() if key not in OWN_KEYS}, default=str)
-    return FleetSource(
-        name, path, url, ref, row.get("group", ""), parse_json(metadata)
-    )  # TOML has dates, JSON has none
+    # JSON has no dates, TOML has
+    return FleetSource(name, path, url, ref, row.get("group", ""), parse_json(metadata))
 
 
 def check_source(source: FleetSource) -> SourceLook:

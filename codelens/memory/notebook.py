@@ -203,7 +203,7 @@ class MemoryNotebook:
     def find_last_answer(self) -> RecordedAnswer | None:
         """Find the last recorded answer of this session."""
         with Memory.reading(self.path) as memory:
-            return memory.last_answer(self._session)
+            return memory.read_last_answer(self._session)
 
     def export_records(self) -> dict[str, list[dict[str, Any]]]:
         """Export all records: kind of record → objects for JSON."""

@@ -37,14 +37,9 @@ def compare(old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument]) ->
         gone, come = [s for s in gone if s not in paired], [s for s in come if s not in paired]
         moved += pairs
     fewer, more = _compare_edges(before, after, moved)
-    return SnapshotDifference(
-        tuple(sorted(come, key=_make_sort_key)),
-        tuple(sorted(gone, key=_make_sort_key)),
-        tuple(sorted(moved, key=lambda change: _make_sort_key(change.new))),
-        tuple(sorted(changed, key=lambda change: _make_sort_key(change.new))),
-        more,
-        fewer,
-    )
+    new_ones, old_ones = (tuple(sorted(symbols, key=_make_sort_key)) for symbols in (come, gone))
+    moves, changes = (tuple(sorted(pairs, key=lambda c: _make_sort_key(c.new))) for pairs in (moved, changed))
+    return SnapshotDifference(new_ones, old_ones, moves, changes, more, fewer)
 
 
 def _index_symbols(facts: Iterable[SnapshotDocument]) -> dict[Hashable, SymbolPlace]:

@@ -44,8 +44,8 @@ def read_fact_lines(store: Store, paths: dict[int, tuple[str, str]], documents: 
         symbols = _read_symbols(store, batch)
         edges = _read_edges(store, paths, batch)
         for document in batch:
-            symbols_here, ends = symbols.get(document, []), sorted(edges.get(document, ()))
-            row = [*paths[document], digests[document].hex(), symbols_here, ends]
+            facts = symbols.get(document, []), sorted(edges.get(document, ()))
+            row = [*paths[document], digests[document].hex(), *facts]
             yield json.dumps(row, separators=(",", ":"), ensure_ascii=True).encode("ascii")
 
 
@@ -81,10 +81,9 @@ def _read_edges(
 
 def _find_homes(store: Store, nodes: Iterable[int], paths: dict[int, tuple[str, str]]) -> dict[int, _Home]:
     """Map each node to its symbol, to the symbol in which it is local, or to its file; externals are left out."""
-    homes: dict[int, _Home] = {}
     inner: list[tuple[int, int, int]] = []
     wanted = set(nodes)
-    homes.update({node: (-node, "") for node in wanted if -node in paths})
+    homes: dict[int, _Home] = {node: (-node, "") for node in wanted if -node in paths}
     while wanted:
         rows = store.units.read_places(wanted)
         wanted = set()
@@ -109,9 +108,8 @@ def from_text(text: bytes) -> Iterator[SnapshotDocument]:
         return
     for row in rows:
         repository, path, sha256, symbols, edges = json.loads(row)
-        yield SnapshotDocument(
-            repository, path, sha256, tuple(SymbolFact(*s) for s in symbols), tuple(EdgeFact(*e) for e in edges)
-        )
+        facts = tuple(SymbolFact(*s) for s in symbols), tuple(EdgeFact(*e) for e in edges)
+        yield SnapshotDocument(repository, path, sha256, *facts)
 
 
 def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:

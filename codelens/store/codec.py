@@ -108,13 +108,7 @@ def unpack_references(packed: bytes, name: str | None = None) -> tuple[Reference
         wanted = texts.index(name) if name in texts else -1
         chosen = [number == wanted for number in places[1]]
         places = [list(compress(column, chosen)) for column in places]
-    kinds, names, receivers, units, starts, lines = places
-    text = texts.__getitem__
-    rows = zip(
-        *(map(text, kinds), map(text, names), map(text, receivers), map(_decode_unit, units), starts, lines),
-        strict=True,
-    )
-    return tuple(map(_reference, rows))
+    return tuple(map(_reference, _decode_rows(texts, *places)))
 
 
 def unpack_bindings(packed: bytes) -> tuple[Binding, ...]:
@@ -122,13 +116,8 @@ def unpack_bindings(packed: bytes) -> tuple[Binding, ...]:
     if not packed:
         return ()
     texts, numbers = _unpack_columns(packed)
-    hows, names, texts_of, units, starts, ends = _split_columns(numbers[1 + 6 * numbers[0] :])
-    text = texts.__getitem__
-    rows = zip(
-        *(map(text, hows), map(text, names), map(text, texts_of), map(_decode_unit, units), accumulate(starts), ends),
-        strict=True,
-    )
-    return tuple(map(_binding, rows))
+    *places, starts, ends = _split_columns(numbers[1 + 6 * numbers[0] :])
+    return tuple(map(_binding, _decode_rows(texts, *places, list(accumulate(starts)), ends)))
 
 
 def pack_places(places: Iterable[int]) -> bytes:
@@ -145,8 +134,11 @@ def unpack_places(packed: bytes) -> list[int]:
     return [8 * at + bit for at, byte in enumerate(packed) for bit in range(8) if byte >> bit & 1]
 
 
-def _decode_unit(number: int) -> int | None:
-    return None if number < 0 else number
+def _decode_rows(texts: Sequence[str], *columns: Sequence[int]) -> Iterable[tuple[Any, ...]]:
+    """Decode six columns: three numbers of texts, a unit (-1 for None), and two plain numbers."""
+    *of_texts, units, starts, ends = columns
+    named = (map(texts.__getitem__, column) for column in of_texts)
+    return zip(*named, (None if unit < 0 else unit for unit in units), starts, ends, strict=True)
 
 
 def _split_columns(numbers: array[int]) -> list[Sequence[int]]:

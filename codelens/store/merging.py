@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -67,17 +68,15 @@ def order_by_value(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, Any]:
 
 def add_tuples(answers: Sequence[Any], _: Sequence[Any]) -> tuple[Any, ...]:
     """Add up tuples of counts, which may be nested."""
-    return tuple(
-        add_tuples(column, ()) if isinstance(column[0], tuple) else sum(column) for column in zip(*answers, strict=True)
-    )
+    columns = zip(*answers, strict=True)
+    return tuple(add_tuples(c, ()) if isinstance(c[0], tuple) else sum(c) for c in columns)
 
 
 def add_counts(answers: Sequence[Any], _: Sequence[Any]) -> dict[Any, int]:
     """Add up counts by key, in order of the keys."""
-    counts: dict[Any, int] = {}
+    counts = Counter[Any]()
     for answer in answers:
-        for key, count in answer.items():
-            counts[key] = counts.get(key, 0) + count
+        counts.update(answer)
     return dict(sorted(counts.items()))
 
 

@@ -24,9 +24,8 @@ def list_migrations() -> tuple[tuple[int, Path], ...]:
     folders = [parent / "migrations" for parent in Path(__file__).parents[1:3]]
     folder = next(folder for folder in folders if folder.is_dir())
     numbered = sorted((int(f.name[:4]), f) for f in folder.iterdir() if f.name.endswith(".sql"))
-    assert [n for n, _ in numbered] == list(range(1, len(numbered) + 1)), (
-        "migrations are numbered from 1 without gap or repeat"
-    )
+    numbers = [number for number, _ in numbered]
+    assert numbers == list(range(1, len(numbered) + 1)), "migrations are numbered from 1 without gap or repeat"
     return tuple(numbered)
 
 
@@ -72,10 +71,8 @@ def check_schema(connection: apsw.Connection) -> None:
         if objects == expected:
             return
     strange = min(set(objects) ^ set(expected))  # not by accident, because the pages have checksums
-    raise IndexNotTrusted(
-        f"the tables of the file are not those of a codelens index ({strange[0]} {strange[1]})",
-        "`codelens index --rebuild` builds it from the files",
-    )
+    text = f"the tables of the file are not those of a codelens index ({strange[0]} {strange[1]})"
+    raise IndexNotTrusted(text, "`codelens index --rebuild` builds it from the files")
 
 
 def compute_schema_digest(objects: list[tuple[str, ...]]) -> str:
@@ -116,9 +113,7 @@ def _apply(connection: apsw.Connection, upto: int, with_vectors: bool) -> None:
             if read_schema_version(connection) < number:
                 for statement in _split_statements(file.read_text(encoding="utf-8")):
                     if with_vectors or _VECTOR_TABLE not in statement:
-                        connection.execute(
-                            statement
-                        ).fetchall()  # fetchall, because apsw executes it only as its rows are read
+                        connection.execute(statement).fetchall()  # or apsw would not run it to its end
                 connection.pragma("user_version", number)
             connection.execute("COMMIT").fetchall()
         except BaseException as fault:

@@ -22,12 +22,10 @@ from codelens.worktree.files import hash_content
 from codelens.zstd import zstd
 
 _EDITED = "SELECT id FROM edited_documents"
+_EDITED_UNITS = f"SELECT id FROM main.units WHERE document_id IN ({_EDITED})"
 _TABLES = {
     **dict.fromkeys(("units", "refs", "imports", "snapshots", "link_counts"), ("document_id", _EDITED)),
-    "edges": (
-        "source",
-        f"SELECT -id FROM ({_EDITED}) UNION ALL SELECT id FROM main.units WHERE document_id IN ({_EDITED})",
-    ),
+    "edges": ("source", f"SELECT -id FROM ({_EDITED}) UNION ALL {_EDITED_UNITS}"),
     "documents": ("id", _EDITED),
 }
 """Table → (column, query for the values of this column whose rows in the file are hidden)."""
@@ -59,13 +57,11 @@ class OverlaidStore(Store):
         identities = [self.units.group_by_identity(row.id) if row else {} for row in rows.values()]
         for table, (column, hidden) in _TABLES.items() if rows else ():
             columns = [row[1] for row in self._rows(f"PRAGMA main.table_info({table})")]
-            self._run(
-                f"CREATE TEMP TABLE edited_{table} AS SELECT * FROM main.{table} WHERE false; "
-                f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE {column} NOT IN ({hidden}) "
-                f"UNION ALL SELECT * FROM edited_{table}; "
-                f"CREATE TEMP TRIGGER add_{table} INSTEAD OF INSERT ON {table} BEGIN INSERT INTO edited_{table} "
-                f"VALUES ({', '.join(f'new.{name}' for name in columns)}); END"
-            )
+            self._run(f"""CREATE TEMP TABLE edited_{table} AS SELECT * FROM main.{table} WHERE false;
+                CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE {column} NOT IN ({hidden})
+                UNION ALL SELECT * FROM edited_{table};
+                CREATE TEMP TRIGGER add_{table} INSTEAD OF INSERT ON {table} BEGIN INSERT INTO edited_{table}
+                VALUES ({", ".join(f"new.{name}" for name in columns)}); END""")
         self.edited = [row.id if row else DocumentId(next(self._new)) for row in rows.values()]
         self.references.unsearchable = self.postings.unsearchable = self.edited
         for document, (place, row), known in zip(self.edited, rows.items(), identities, strict=True):

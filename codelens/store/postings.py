@@ -253,8 +253,8 @@ class Postings(Tables):
     ) -> InOrder[tuple[UnitId, float]]:
         """Score like `bm25`, but with the statistics `given` of a larger collection.
 
-        `matches` is the result of `Phrases.build_expressions`.
         FTS5's own function uses only its own table. Ours adds the terms in the same order, so results agree to the last bit.
+        `matches` is the result of `Phrases.build_expressions`.
         """
         if not self._registered:
             self._connection.register_fts5_function("bm25_given", self._score)
@@ -319,10 +319,8 @@ class Postings(Tables):
     def find_documents(self, expression: str) -> Mapping[DocumentId, Collection[int]]:
         """Find documents, and parts of large ones, that may match `build_trigram_query`. Callers must check their text."""
         sql = "SELECT rowid FROM text_trigrams WHERE text_trigrams MATCH ? ORDER BY rowid"
-        return {
-            **group_by_document(row[0] for row in self._rows(sql, expression)),
-            **dict.fromkeys(self.unsearchable, ()),
-        }
+        matching = group_by_document(row[0] for row in self._rows(sql, expression))
+        return {**matching, **dict.fromkeys(self.unsearchable, ())}
 
     def find_names_containing(self, folded: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Find units whose folded name contains this text of at least three characters, shortest names first."""
@@ -459,9 +457,8 @@ class OccurrenceCounter(Tables):
         if counted is not None:
             return counted[0], counted[1]
         aside = self._aside()
-        self._run(
-            "CREATE TEMP TABLE IF NOT EXISTS unit_documents (id INTEGER PRIMARY KEY, document); DELETE FROM temp.unit_documents"
-        )
+        self._run("CREATE TEMP TABLE IF NOT EXISTS unit_documents (id INTEGER PRIMARY KEY, document)")
+        self._run("DELETE FROM temp.unit_documents")
         sql = """INSERT INTO temp.unit_documents SELECT u.id, u.document_id FROM json_each(?) n
             CROSS JOIN units u ON u.document_id = n.value"""
         self._run(sql, f"[{','.join(map(str, sorted(documents)))}]")

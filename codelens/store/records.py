@@ -171,7 +171,22 @@ MEMORY_SCHEMAS = (
     """,
 )
 """One script per version, from 1; never changed once released."""
+_RECALLED = (
+    ("pins", "1", ""),
+    ("ratings", "t.rating", ""),
+    ("uses", "t.count", ""),
+    ("feedback", "t.useful, t.digest, t.implied, t.query", ", t.id"),
+    ("stamps", "t.at", ", t.at"),
+)
+"""(table, its columns, their order) of records about a place."""
 KEPT = ("pins", "ratings", "uses", "feedback", "stamps", "vocabulary", "answered")  # Tables with rows about a place
+
+
+def _make_record(rows: Mapping[str, list[Any]]) -> PlaceRecord:
+    """Make the record of a place from the rows of each table in `_RECALLED`."""
+    ((rating,), *_), ((uses,), *_) = rows.get("ratings", [(None,)]), rows.get("uses", [(0,)])
+    judged = (Feedback(bool(u), str(d), bool(i), str(q)) for u, d, i, q in rows.get("feedback", ()))
+    return PlaceRecord("pins" in rows, rating, uses, tuple(judged), tuple(int(at) for (at,) in rows.get("stamps", ())))
 
 
 class Memory(FileBeside):
@@ -182,39 +197,14 @@ class Memory(FileBeside):
 
     def recall(self, paths: Collection[str]) -> PlaceRecords:
         """Read all records for places in these files and for the files themselves, in any repository."""
-        by_place: dict[Place, dict[str, Any]] = {}
-        among = json.dumps(sorted(set(paths)))
-        for table, columns in (("pins", "1"), ("ratings", "t.rating"), ("uses", "t.count")):
-            for place, (value,) in self._find_records(table, columns, among, ""):
-                by_place.setdefault(place, {})[table] = value
-        columns = "t.useful, t.digest, t.implied, t.query"
-        for place, (useful, digest, implied, query) in self._find_records("feedback", columns, among, ", t.id"):
-            judged = Feedback(bool(useful), str(digest), bool(implied), str(query))
-            by_place.setdefault(place, {}).setdefault("feedback", []).append(judged)
-        for place, (at,) in self._find_records("stamps", "t.at", among, ", t.at"):
-            by_place.setdefault(place, {}).setdefault("stamps", []).append(int(at))
-        return PlaceRecords(
-            {
-                place: PlaceRecord(
-                    pinned=bool(row.get("pins")),
-                    rating=row.get("ratings"),
-                    uses=row.get("uses", 0),
-                    feedback=tuple(row.get("feedback", ())),
-                    stamps=tuple(row.get("stamps", ())),
-                )
-                for place, row in sorted(by_place.items())
-            }
-        )
-
-    def _find_records(
-        self, table: str, columns: str, paths: str, order: str
-    ) -> Iterator[tuple[Place, tuple[Any, ...]]]:
-        """Find a table's records for places in these paths (JSON): pairs (place, values of the columns)."""
-        sql = f"""SELECT p.repository, p.path, p.name, p.kind, {columns} FROM json_each(?) n
-            CROSS JOIN places p ON p.path = n.value JOIN {table} t ON t.place = p.id
-            ORDER BY p.path, p.repository, p.name, p.kind{order}"""
-        for row in self._rows(sql, paths):
-            yield Place(*row[:4]), row[4:]
+        among, by_place = json.dumps(sorted(set(paths))), dict[Place, dict[str, list[Any]]]()
+        for table, columns, order in _RECALLED:
+            sql = f"""SELECT p.repository, p.path, p.name, p.kind, {columns} FROM json_each(?) n
+                CROSS JOIN places p ON p.path = n.value JOIN {table} t ON t.place = p.id
+                ORDER BY p.path, p.repository, p.name, p.kind{order}"""
+            for row in self._rows(sql, among):
+                by_place.setdefault(Place(*row[:4]), {}).setdefault(table, []).append(row[4:])
+        return PlaceRecords({place: _make_record(by_place[place]) for place in sorted(by_place)})
 
     def find_learned_words(self, words: Collection[str], least: int) -> list[LearnedWord]:
         """Find the places used at least `least` times for one of these words, the most used first, then by content."""
@@ -224,21 +214,23 @@ class Memory(FileBeside):
         rows = self._rows(sql, json.dumps(sorted(set(words))), least)
         return [LearnedWord(row[0], Place(*row[1:5]), row[5]) for row in rows]
 
-    def last_answer(self, session: str = "") -> RecordedAnswer | None:
+    def read_last_answer(self, session: str = "") -> RecordedAnswer | None:
         """Read the newest recorded answer of a session; None if it has no answers."""
-        sql = "SELECT id, query, words, at FROM answers WHERE session = ? ORDER BY id DESC LIMIT 1"
-        return next((self._read_answer(row, session) for row in self._rows(sql, session)), None)
+        return next(iter(self._find_answers("session = ? ORDER BY id DESC LIMIT 1", session)), None)
 
     def find_unsettled(self, session: str = "") -> list[RecordedAnswer]:
         """Find a session's answers whose unused places have not been judged yet, oldest first."""
-        sql = "SELECT id, query, words, at FROM answers WHERE session = ? AND NOT settled ORDER BY id"
-        return [self._read_answer(row, session) for row in self._rows(sql, session)]
+        return self._find_answers("session = ? AND NOT settled ORDER BY id", session)
 
-    def _read_answer(self, row: tuple[Any, ...], session: str) -> RecordedAnswer:
+    def _find_answers(self, condition: str, *values: str) -> list[RecordedAnswer]:
+        answers = []
         sql = """SELECT a.rank, p.repository, p.path, p.name, p.kind, a.line, a.used FROM answered a
             JOIN places p ON p.id = a.place WHERE a.answer = ? ORDER BY a.rank"""
-        places = tuple(AnsweredPlace(r[0], Place(*r[1:5]), r[5], bool(r[6])) for r in self._rows(sql, row[0]))
-        return RecordedAnswer(str(row[1]), tuple(json.loads(row[2])), row[3], places, session, row[0])
+        rows = self._rows(f"SELECT id, query, words, at, session FROM answers WHERE {condition}", *values)
+        for number, query, words, at, session in rows:
+            places = (AnsweredPlace(r[0], Place(*r[1:5]), r[5], bool(r[6])) for r in self._rows(sql, number))
+            answers.append(RecordedAnswer(str(query), tuple(json.loads(words)), at, tuple(places), session, number))
+        return answers
 
     def places(self) -> list[Place]:
         """List every place with a record, by content."""
@@ -256,7 +248,6 @@ class Memory(FileBeside):
             "vocabulary": "t.word, t.count, t.at",
         }
         exported = {table: self._export_table(table, names) for table, names in columns.items()}
-        answers = self._rows("SELECT id, query, words, at, session FROM answers ORDER BY id")
         exported["answers"] = [
             {
                 "query": answer.query,
@@ -264,10 +255,10 @@ class Memory(FileBeside):
                 "at": answer.at,
                 "session": answer.session,
                 "places": [
-                    {**a.place._asdict(), "rank": a.rank, "line": a.line, "used": a.used} for a in answer.places
+                    {**place._asdict(), "rank": r, "line": at, "used": used} for r, place, at, used in answer.places
                 ],
             }
-            for answer in (self._read_answer(row[:4], row[4]) for row in answers)
+            for answer in self._find_answers("true ORDER BY id")
         ]
         return exported
 
@@ -278,8 +269,7 @@ class Memory(FileBeside):
         sql = f"""SELECT p.repository, p.path, p.name, p.kind, {columns} FROM {table} t JOIN places p ON p.id = t.place
             ORDER BY {order}p.path, p.repository, p.name, p.kind{last}"""
         rows = [dict(zip(names, row, strict=True)) for row in self._rows(sql)]
-        flags = {"useful", "implied"}
-        return [{key: bool(value) if key in flags else value for key, value in row.items()} for row in rows]
+        return [row | {name: bool(row[name]) for name in ("useful", "implied") if name in row} for row in rows]
 
     # Writing
 
@@ -328,9 +318,9 @@ class Memory(FileBeside):
         sql = "INSERT INTO answers (session, query, words, at, settled) VALUES (?, ?, ?, ?, 0)"
         self._run(sql, answer.session, answer.query, json.dumps(answer.words, ensure_ascii=False), answer.at)
         ((number,),) = self._rows("SELECT last_insert_rowid()")
-        for answered in answer.places:
-            values = (number, answered.rank, self._find_place_id(answered.place), answered.line, answered.used)
-            self._run("INSERT INTO answered VALUES (?, ?, ?, ?, ?)", *values)
+        for rank, place, line, used in answer.places:
+            sql = "INSERT INTO answered VALUES (?, ?, ?, ?, ?)"
+            self._run(sql, number, rank, self._find_place_id(place), line, used)
         self._run("DELETE FROM answered WHERE answer <= ?", number - MOST_ANSWERS)
         self._run("DELETE FROM answers WHERE id <= ?", number - MOST_ANSWERS)
         return int(number)

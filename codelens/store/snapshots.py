@@ -48,8 +48,7 @@ class SnapshotLog(Tables):
         """List all lines of the log, newest first."""
         sql = """SELECT number, snapshot, root, time, documents, symbols, edges, facts IS NOT NULL FROM snapshot_log
             ORDER BY number DESC"""
-        rows = self._rows(sql)
-        return [LoggedSnapshot(n, s, root, at, d, u, e, bool(has_facts)) for n, s, root, at, d, u, e, has_facts in rows]
+        return [LoggedSnapshot(n, s, root, at, d, u, e, bool(k)) for n, s, root, at, d, u, e, k in self._rows(sql)]
 
     def counts(self) -> tuple[int, int]:
         """Count the symbols that are not local and the distinct edges of the whole index."""
@@ -70,9 +69,7 @@ class SnapshotLog(Tables):
                 without, places = json.loads(head)
                 gone = frozenset(without)
                 lines = [line for i, line in enumerate(newer.split(b"\n")) if i not in gone]
-                for place, line in zip(
-                    places, others, strict=True
-                ):  # ascending, so that each line gets its final position
+                for place, line in zip(places, others, strict=True):  # ascending: each line gets its final position
                     lines.insert(place, line)
                 newer = b"\n".join(lines)
             if logged == number:
@@ -91,10 +88,8 @@ class SnapshotLog(Tables):
             packed = zstd.compress(b"\n".join([head, *(line for _, line in older.lines)]), _LEVEL)
             self._run(sql, packed)
         values = (line.snapshot, line.root, line.time, line.documents, line.symbols, line.edges, b"")
-        self._run(
-            "INSERT INTO snapshot_log (snapshot, root, time, documents, symbols, edges, facts) VALUES (?,?,?,?,?,?,?)",
-            *values,
-        )
+        columns = "snapshot, root, time, documents, symbols, edges, facts"
+        self._run(f"INSERT INTO snapshot_log ({columns}) VALUES (?,?,?,?,?,?,?)", *values)
         self.forget_facts(keep)
 
     def forget_facts(self, keep: int) -> None:

@@ -112,13 +112,10 @@ def find_units_named(text: str, store: Store) -> list[UnitRow]:
     """Find the definitions that a name may mean. Case and underscores are ignored only if no exact match exists."""
     wanted, last = split_name(text)
     rows = list(store.units.read_rows(store.units.find_by_name(fold_identifier(last), None, SAME_NAME)).values())
-    named = (
-        [u for u in rows if u.name == last and u.kind not in CHUNK_KINDS] or [u for u in rows if u.name == last] or rows
-    )
-    fitting = [u for u in named if f".{u.qualified_name}".endswith(f".{wanted}")] or (
-        named if "." not in wanted else []
-    )
-    fitting = list(_drop_rivals(fitting))
+    exact = [u for u in rows if u.name == last]
+    named = [u for u in exact if u.kind not in CHUNK_KINDS] or exact or rows
+    fitting = [u for u in named if f".{u.qualified_name}".endswith(f".{wanted}")]
+    fitting = list(_drop_rivals(fitting or ([] if "." in wanted else named)))
     whole = [u for u in fitting if u.qualified_name == wanted and u.kind not in ("method", "property")]
     return whole if len(whole) == 1 else fitting
 
@@ -157,8 +154,7 @@ def is_same_thing(unit: UnitRow, other: UnitRow) -> bool:
 def list_units(units: Sequence[UnitRow], store: Store) -> tuple[str, ...]:
     """List units for a message, one line each: path and line, kind and name."""
     several = len(store.documents.list_repositories()) > 1
-    places = [
-        f"{u.repository + '/' if several else ''}{u.path}:{u.name_line or u.start_line}  {u.kind} {u.qualified_name}"
-        for u in sorted(units, key=UnitRow.content_order)
-    ]
-    return tuple(places[:MOST_CANDIDATES])
+    listed = sorted(units, key=UnitRow.content_order)[:MOST_CANDIDATES]
+    paths = (f"{u.repository}/{u.path}" if several else u.path for u in listed)
+    places = zip(paths, listed, strict=True)
+    return tuple(f"{path}:{u.name_line or u.start_line}  {u.kind} {u.qualified_name}" for path, u in places)

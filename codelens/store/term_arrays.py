@@ -153,9 +153,8 @@ class TermArrays(Tables):
     def _read_postings(self, stem: str) -> _TermPostings:
         """Read the postings of a stem from FTS5."""
         numpy = self._numpy
-        (keys,) = self._read_columns(
-            f"SELECT group_concat(doc * 8 + CASE col {_CASES} END) FROM temp.places WHERE term = ?", (stem,)
-        )
+        sql = f"SELECT group_concat(doc * 8 + CASE col {_CASES} END) FROM temp.places WHERE term = ?"
+        (keys,) = self._read_columns(sql, (stem,))
         keys, often = numpy.unique(keys, return_counts=True)
         units, rows = numpy.unique(keys >> 3, return_inverse=True)
         counts = numpy.zeros((len(units), len(COLUMNS)), dtype=numpy.uint16)

@@ -225,8 +225,5 @@ def text_of(document: DocumentRow, store: Store) -> DocumentText:
         if hash_content(raw) != document.content_hash:
             raise IndexCorrupt(f"{store.path} is damaged: the text of {document.path} is not what was indexed")
         return DocumentText(document, (PartPlace(0, 1, 0),), lambda _: raw)
-    return DocumentText(
-        document,
-        store.parts.list_places(document.id),
-        lambda number: decompress(store.parts.read_bytes(document.id, number)),
-    )
+    places = store.parts.list_places(document.id)
+    return DocumentText(document, places, lambda number: decompress(store.parts.read_bytes(document.id, number)))

@@ -100,10 +100,8 @@ def refuse_roots_outside(place: Path, roots: Sequence[Path]) -> None:
     folder = _folder(place)
     for root in roots:
         if not root.is_relative_to(folder):
-            raise IndexNotTrusted(
-                f"{place} was made from {root}, which lies outside {folder}",
-                f"`codelens index {root}` accepts that folder, `codelens index --rebuild` builds the index again",
-            )
+            hint = f"`codelens index {root}` accepts that folder, `codelens index --rebuild` builds the index again"
+            raise IndexNotTrusted(f"{place} was made from {root}, which lies outside {folder}", hint)
 
 
 def can_sign() -> bool:
@@ -125,12 +123,8 @@ def _has_moved(connection: apsw.Connection, place: Path) -> bool:
     The MAC covers device and inode. An inode can be reused, so one of the indexed files must also have the inode and the
     times that the index recorded. No program can set a change time, or foresee both.
     """
-    before = read_marked_place(connection)
-    if (
-        before in (None, place)
-        or _read_meta(connection, FOLDER) != _identify_folder(place)
-        or not _has_mark(connection, before)
-    ):
+    before, is_here = read_marked_place(connection), _read_meta(connection, FOLDER) == _identify_folder(place)
+    if before in (None, place) or not is_here or not _has_mark(connection, before):
         return False
     return is_owned(place) and is_owned(_folder(place)) and _holds_indexed_file(connection, place)
 

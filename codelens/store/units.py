@@ -50,13 +50,9 @@ CONTENT_ORDER = f"{_REPOSITORY}, d.path, u.start_byte, -u.end_byte, u.kind, u.na
 _NOT_ASIDE = f"u.kind <> '{TODO}'"
 CHUNKS = ", ".join(f"'{kind}'" for kind in CHUNK_KINDS)
 _TYPES_AND_FUNCTIONS = ", ".join(f"'{kind}'" for kind in (*TYPE_KINDS, "function", "method"))
-_LIKELIER = (
-    f"u.kind NOT IN ({CHUNKS}, '{TODO}')",
-    "NOT u.local",
-    "u.name = ?2",
-    "d.roles NOT LIKE '%test%'",
-    f"u.kind IN ({_TYPES_AND_FUNCTIONS})",
-)
+_IS_SYMBOL = f"u.kind NOT IN ({CHUNKS}, '{TODO}')"
+_IS_TYPE_OR_FUNCTION = f"u.kind IN ({_TYPES_AND_FUNCTIONS})"
+_LIKELIER = (_IS_SYMBOL, "NOT u.local", "u.name = ?2", "d.roles NOT LIKE '%test%'", _IS_TYPE_OR_FUNCTION)
 """SQL conditions that order units with the name ?2, so that the unit that is most likely meant comes first."""
 _TYPES = ", ".join(f"'{kind}'" for kind in TYPE_KINDS)
 Identity = tuple[str, str, str]  # (kind, container, name), by which a unit is recognised when its document changes
@@ -183,10 +179,8 @@ class Units(Tables):
         return {unit: known[unit] for unit in wanted if unit in known}
 
     def _read_rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:
-        return {
-            row.id: row
-            for row in self._find("u.id IN (SELECT value FROM json_each(?))", f"[{','.join(map(str, ids))}]")
-        }
+        rows = self._find("u.id IN (SELECT value FROM json_each(?))", f"[{','.join(map(str, ids))}]")
+        return {row.id: row for row in rows}
 
     def _find(self, condition: str, *values: Any) -> list[UnitRow]:
         rows = self._rows(f"SELECT {_ROW} WHERE {condition}", *values)
@@ -194,9 +188,8 @@ class Units(Tables):
 
     def list_in_document(self, document: DocumentId) -> list[UnitRow]:
         """List all units of a document in order of position, without TODO comments."""
-        return self._find(
-            f"u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.name", document
-        )
+        condition = f"u.document_id = ? AND {_NOT_ASIDE} ORDER BY u.start_byte, u.end_byte DESC, u.name"
+        return self._find(condition, document)
 
     def read_extracted(self, document: DocumentId) -> tuple[Unit, ...]:
         """Read the units of a document as they were extracted, in the same order."""
@@ -343,13 +336,10 @@ class Units(Tables):
     def find_likeliest(self, name: SymbolName, holder: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Find units whose folded name is that of `name`, the likeliest first; units in `holder`, a container or path, lead."""
         on_path = "instr('/' || d.path, '/' || replace(?3, '.', '/') || '{}')"
-        first = (
-            f"(u.container = ?3 OR substr(u.container, -length(?3) - 1) = '.' || ?3 OR {on_path.format('/')} "
-            f"OR {on_path.format('.')}) AND ?3 <> ''"
-        )
-        return self._find_in_order(
-            "u.folded = ?1", (fold_identifier(name), name, holder), within, limit, (first, *_LIKELIER)
-        )
+        first = f"""(u.container = ?3 OR substr(u.container, -length(?3) - 1) = '.' || ?3
+            OR {on_path.format("/")} OR {on_path.format(".")}) AND ?3 <> ''"""
+        values = (fold_identifier(name), name, holder)
+        return self._find_in_order("u.folded = ?1", values, within, limit, (first, *_LIKELIER))
 
     def find_by_prefix(self, prefix: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Find units whose folded name starts with this prefix and is longer, shortest first."""
@@ -357,15 +347,13 @@ class Units(Tables):
 
     def find_by_part(self, text: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Find symbols whose path, container and name, joined by dots, contain this lower-case text; shortest names first."""
-        where = (
-            f"instr(lower(d.path || '.' || u.container || '.' || u.name), ?1) AND u.kind NOT IN ({CHUNKS}, '{TODO}')"
-        )
+        where = f"instr(lower(d.path || '.' || u.container || '.' || u.name), ?1) AND {_IS_SYMBOL}"
         return self._find_in_order(where, (text,), within, limit)
 
     def find_in_segment(self, text: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
         """Find symbols in folders, or in files without their extension, with this lower-case name."""
         on_path = "instr('/' || lower(d.path), '/' || ?1 || '{}')"
-        where = f"({on_path.format('/')} OR {on_path.format('.')}) AND u.kind NOT IN ({CHUNKS}, '{TODO}')"
+        where = f"({on_path.format('/')} OR {on_path.format('.')}) AND {_IS_SYMBOL}"
         return self._find_in_order(where, (text,), within, limit)
 
     def group_by_members(self, documents: Sequence[DocumentId], words: Sequence[str]) -> InOrder[tuple[UnitId, int]]:
@@ -381,7 +369,7 @@ class Units(Tables):
             WHEN EXISTS ({member} AND c.kind = 'method' AND EXISTS ({said})) THEN 0 WHEN EXISTS ({member}) THEN 1
             ELSE 2 END AS held, d.roles LIKE '%test%', {CONTENT_ORDER} FROM json_each(?1) n
             CROSS JOIN documents d ON d.id = n.value CROSS JOIN units u ON u.document_id = d.id
-            WHERE NOT u.local AND u.kind NOT IN ({CHUNKS}, '{TODO}') ORDER BY {order}"""
+            WHERE NOT u.local AND {_IS_SYMBOL} ORDER BY {order}"""
         rows = self._rows(sql, json.dumps(documents), json.dumps(list(words)))
         return InOrder([row[:2] for row in rows], [row[1:] for row in rows])
 
@@ -396,7 +384,7 @@ class Units(Tables):
         folded = fold_identifier(begun)
         if not (folded or dot):
             return []
-        where = f"u.kind NOT IN ({CHUNKS}, '{TODO}') AND NOT u.local AND substr(u.name, 1, length(?1)) = ?1"
+        where = f"{_IS_SYMBOL} AND NOT u.local AND substr(u.name, 1, length(?1)) = ?1"
         values = [begun, folded, f"{folded}\U0010ffff"]
         if folded:
             where += " AND u.folded >= ?2 AND u.folded < ?3"

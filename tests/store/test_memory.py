@@ -32,7 +32,7 @@ def test_reading_a_missing_file_is_empty_and_creates_none(file: Path) -> None:
     with Memory.reading(file) as memory:
         assert memory.recall([RUN.path]).places == {}
         assert memory.find_learned_words(["run"], 1) == []
-        assert memory.last_answer() is None
+        assert memory.read_last_answer() is None
         assert memory.everything()["pins"] == []
     assert not file.exists()
 
@@ -40,7 +40,7 @@ def test_reading_a_missing_file_is_empty_and_creates_none(file: Path) -> None:
 def test_a_file_being_created_is_empty(file: Path) -> None:
     file.touch()
     with Memory.reading(file) as memory:
-        assert (memory.places(), memory.last_answer()) == ([], None)
+        assert (memory.places(), memory.read_last_answer()) == ([], None)
 
 
 def test_records_come_back_by_place(file: Path) -> None:
@@ -119,12 +119,12 @@ def test_each_session_has_its_own_last_answer(file: Path) -> None:
         memory.add_answer(RecordedAnswer("other", (), 2, (), session="b"))
         memory.set_used(first, 2)
     with Memory.reading(file) as memory:
-        told = memory.last_answer()
+        told = memory.read_last_answer()
         assert told is not None
         assert (told.query, told.words, told.number) == ("serve it", ("serve",), first)
         assert told.places == (AnsweredPlace(1, RUN, 10), AnsweredPlace(2, OTHER, 20, True))
         assert memory.find_unsettled() == [told]
-        other = memory.last_answer("b")
+        other = memory.read_last_answer("b")
         assert other is not None and other.query == "other"
     with Memory.recording(file) as memory:
         memory.settle(first)
