@@ -120,7 +120,7 @@ def rename_records(index: Path, names: Mapping[str, str]) -> list[Notice]:
     for path, writer in ((locate_memory(index), Memory), (locate_traces(index), Traces)):
         if names and path.is_file():
             try:
-                with writer.recording(path) as records:
+                with writer.open_for_writing(path) as records:
                     records.rename_repositories(names)
             except (MemoryFault, TracesFault) as fault:
                 notices.append(Notice("renamed", f"{path.name} keeps the old names of repositories: {fault}"))

@@ -95,8 +95,8 @@ def read_runtime_signals(
     if not path.is_file():
         return {}
     try:
-        with Traces.reading(path) as traces:
-            observed, newest = traces.find_runs({unit.path for unit in units}), traces.newest()
+        with Traces.open_for_reading(path) as traces:
+            observed, newest = traces.find_runs({unit.path for unit in units}), traces.find_newest_time()
     except TracesFault as fault:
         notices.append(Notice("traces", f"searched without traces: {fault}; {fault.hint}"))
         return {}

@@ -102,7 +102,7 @@ class Recollection:
     def find_records(self, units: Iterable[UnitRow]) -> dict[UnitId, PlaceRecord]:
         """Map each unit to its records; empty if no unit has any."""
         wanted = list(units)
-        recalled = self._read(lambda memory: memory.recall({unit.path for unit in wanted}), None)
+        recalled = self._read(lambda memory: memory.read_records({unit.path for unit in wanted}), None)
         return {unit.id: recalled.find(make_place(unit)) for unit in wanted} if recalled and recalled.places else {}
 
     def _read(self, ask: Callable[[Memory], T], nothing: T) -> T:
@@ -110,7 +110,7 @@ class Recollection:
         if not self._path.is_file():
             return nothing
         try:
-            with Memory.reading(self._path) as memory:
+            with Memory.open_for_reading(self._path) as memory:
                 return ask(memory)
         except MemoryFault as fault:
             notice = Notice(MEMORY_UNUSED, f"searched without memory: {fault}; {fault.hint}")

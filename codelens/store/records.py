@@ -45,7 +45,7 @@ class FileBeside:
 
     @classmethod
     @contextmanager
-    def reading(cls, path: Path) -> Iterator[Self]:
+    def open_for_reading(cls, path: Path) -> Iterator[Self]:
         """Open for reading a single state. Raises `fault` if the file is damaged, unreadable, or from a newer codelens."""
         if not path.is_file():
             yield cls(None)
@@ -61,7 +61,7 @@ class FileBeside:
 
     @classmethod
     @contextmanager
-    def recording(cls, path: Path) -> Iterator[Self]:
+    def open_for_writing(cls, path: Path) -> Iterator[Self]:
         """Open or create for writing in one transaction. Raises `fault` if another writer does not finish in time."""
         with cls._report_faults(path):
             connection = open_beside(path, writing=True)
@@ -195,7 +195,7 @@ class Memory(FileBeside):
     fault, name, removal = MemoryFault, "a memory file", "codelens memory forget --all"
     schemas, tables, named_table = MEMORY_SCHEMAS, frozenset((*KEPT, "places", "answers")), "places"
 
-    def recall(self, paths: Collection[str]) -> PlaceRecords:
+    def read_records(self, paths: Collection[str]) -> PlaceRecords:
         """Read all records for places in these files and for the files themselves, in any repository."""
         among, by_place = json.dumps(sorted(set(paths))), dict[Place, dict[str, list[Any]]]()
         for table, columns, order in _RECALLED:
@@ -232,12 +232,12 @@ class Memory(FileBeside):
             answers.append(RecordedAnswer(str(query), tuple(json.loads(words)), at, tuple(places), session, number))
         return answers
 
-    def places(self) -> list[Place]:
+    def list_places(self) -> list[Place]:
         """List every place with a record, by content."""
         sql = "SELECT repository, path, name, kind FROM places ORDER BY path, repository, name, kind"
         return [Place(*row) for row in self._rows(sql)]
 
-    def everything(self) -> dict[str, list[dict[str, Any]]]:
+    def export_rows(self) -> dict[str, list[dict[str, Any]]]:
         """Export all rows as objects, with places by name: table → rows, ordered by content, then by time."""
         columns = {
             "pins": "t.at",
@@ -273,31 +273,31 @@ class Memory(FileBeside):
 
     # Writing
 
-    def pin(self, place: Place, at: int) -> None:
+    def pin_place(self, place: Place, at: int) -> None:
         """Pin a place, if it is not pinned yet."""
         self._run("INSERT OR IGNORE INTO pins VALUES (?, ?)", self._find_place_id(place), at)
 
-    def unpin(self, place: Place) -> bool:
+    def unpin_place(self, place: Place) -> bool:
         """Unpin a place; returns True if it was pinned."""
         return bool(self._run("DELETE FROM pins WHERE place = ?", self._find_place_id(place)))
 
-    def rate(self, place: Place, rating: float, at: int) -> None:
+    def rate_place(self, place: Place, rating: float, at: int) -> None:
         """Rate a place from 0 to 10, replacing an earlier rating."""
         self._run("INSERT OR REPLACE INTO ratings VALUES (?, ?, ?)", self._find_place_id(place), rating, at)
 
-    def use(self, place: Place, at: int) -> None:
+    def count_use(self, place: Place, at: int) -> None:
         """Count one use of a place."""
         sql = "INSERT INTO uses VALUES (?1, 1, ?2) ON CONFLICT DO UPDATE SET count = count + 1, at = ?2"
         self._run(sql, self._find_place_id(place), at)
 
-    def judge(self, place: Place, judged: Feedback, at: int) -> None:
+    def add_judgement(self, place: Place, judged: Feedback, at: int) -> None:
         """Record one judgement of a place."""
         number = self._find_place_id(place)
         sql = "INSERT INTO feedback (place, useful, implied, digest, query, at) VALUES (?, ?, ?, ?, ?, ?)"
         self._run(sql, number, judged.useful, judged.implied, judged.digest, judged.query, at)
         self._keep_newest("feedback", number, MOST_FEEDBACK)
 
-    def stamp(self, place: Place, at: int) -> None:
+    def add_stamp(self, place: Place, at: int) -> None:
         """Record that an answer contained the place."""
         number = self._find_place_id(place)
         self._run("INSERT INTO stamps (place, at) VALUES (?, ?)", number, at)
@@ -308,7 +308,7 @@ class Memory(FileBeside):
         newest = f"SELECT id FROM {table} WHERE place = ?1 ORDER BY at DESC, id DESC LIMIT ?2"
         self._run(f"DELETE FROM {table} WHERE place = ?1 AND id NOT IN ({newest})", place, most)
 
-    def learn(self, word: str, place: Place, at: int) -> None:
+    def learn_word(self, word: str, place: Place, at: int) -> None:
         """Count a use of the place for a query with this word."""
         sql = "INSERT INTO vocabulary VALUES (?1, ?2, 1, ?3) ON CONFLICT DO UPDATE SET count = count + 1, at = ?3"
         self._run(sql, word, self._find_place_id(place), at)
@@ -325,15 +325,15 @@ class Memory(FileBeside):
         self._run("DELETE FROM answers WHERE id <= ?", number - MOST_ANSWERS)
         return int(number)
 
-    def set_used(self, answer: int, rank: int) -> None:
+    def mark_used(self, answer: int, rank: int) -> None:
         """Mark one place of an answer as used."""
         self._run("UPDATE answered SET used = 1 WHERE answer = ? AND rank = ?", answer, rank)
 
-    def settle(self, answer: int) -> None:
+    def settle_answer(self, answer: int) -> None:
         """Mark an answer as settled: its unused places have been judged, or never will be."""
         self._run("UPDATE answers SET settled = 1 WHERE id = ?", answer)
 
-    def forget(self, places: Collection[Place]) -> int:
+    def forget_places(self, places: Collection[Place]) -> int:
         """Delete all records of these places, with the answers that contained them. Returns the number of deleted rows."""
         numbers = json.dumps([self._find_place_id(place) for place in sorted(places)])
         among = "place IN (SELECT value FROM json_each(?))"
@@ -373,7 +373,7 @@ class Traces(FileBeside):
     fault, name, removal = TracesFault, "a traces file", "codelens graph traces --forget"
     schemas, tables, named_table = TRACES_SCHEMAS, frozenset({"observed", "files"}), "observed"
 
-    def newest(self) -> int:
+    def find_newest_time(self) -> int:
         """Find the time of the last observation in Unix seconds; 0 without observations."""
         return next((int(row[0] or 0) for row in self._rows("SELECT max(last) FROM observed")), 0)
 
@@ -383,22 +383,22 @@ class Traces(FileBeside):
             CROSS JOIN observed o ON o.path = n.value"""
         return {Place(*row[:4]): ObservedRuns(*row[4:]) for row in self._rows(sql, json.dumps(sorted(set(paths))))}
 
-    def has_read(self, digest: str) -> bool:
+    def has_imported(self, digest: str) -> bool:
         """True if a file with this digest has been imported."""
         return any(self._rows("SELECT 1 FROM files WHERE digest = ?", digest))
 
-    def everything(self) -> dict[Place, ObservedRuns]:
+    def read_all(self) -> dict[Place, ObservedRuns]:
         """Read the observations of all symbols."""
         sql = "SELECT repository, path, name, kind, count, last FROM observed"
         return {Place(*row[:4]): ObservedRuns(*row[4:]) for row in self._rows(sql)}
 
     # Writing
 
-    def set_read(self, digest: str) -> None:
+    def mark_imported(self, digest: str) -> None:
         """Record that a file with this digest has been imported."""
         self._run("INSERT INTO files VALUES (?)", digest)
 
-    def observe(self, place: Place, seen: ObservedRuns) -> None:
+    def add_runs(self, place: Place, seen: ObservedRuns) -> None:
         """Add observations of a symbol to the stored ones."""
         sql = """INSERT INTO observed VALUES (?, ?, ?, ?, ?5, ?6)
             ON CONFLICT DO UPDATE SET count = count + ?5, last = max(last, ?6)"""

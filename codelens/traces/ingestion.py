@@ -202,11 +202,11 @@ class IndexTraces:
         counts, known = Counter[str](), list[str]()
         # Digest → observations, for files with a match: others may match once more files are indexed.
         observations: dict[str, dict[Place, ObservedRuns]] = {}
-        with self._store.reading(), Traces.reading(self.path) as traces:
+        with self._store.reading(), Traces.open_for_reading(self.path) as traces:
             matcher = SymbolMatcher(self._store)
             for name, content in files:
                 digest = xxhash.xxh3_128_hexdigest(content)
-                if digest in observations or traces.has_read(digest):
+                if digest in observations or traces.has_imported(digest):
                     known.append(name)
                     continue
                 observed: dict[Place, ObservedRuns] = {}
@@ -219,21 +219,21 @@ class IndexTraces:
                 if observed:
                     observations[digest] = observed
         if observations:  # else no file is made
-            with Traces.recording(self.path) as writer:
+            with Traces.open_for_writing(self.path) as writer:
                 for digest, observed in observations.items():
-                    if writer.has_read(digest):
+                    if writer.has_imported(digest):
                         continue  # by another process, meanwhile
-                    writer.set_read(digest)
+                    writer.mark_imported(digest)
                     for place, seen in sorted(observed.items()):
-                        writer.observe(place, seen)
+                        writer.add_runs(place, seen)
         symbols = {place for observed in observations.values() for place in observed}
         matched, nameless, unknown = (counts[kind] for kind in ("matched", "nameless", "unknown"))
         return IngestResult(counts.total(), matched, len(symbols), nameless, unknown, tuple(known))
 
     def list_observations(self) -> Mapping[Place, ObservedRuns]:
         """Map each symbol to its observations, most recent first. Raises TracesFault."""
-        with Traces.reading(self.path) as traces:
-            observations = traces.everything()
+        with Traces.open_for_reading(self.path) as traces:
+            observations = traces.read_all()
         return dict(sorted(observations.items(), key=lambda item: (-item[1].last, item[0])))
 
     def forget(self) -> bool:

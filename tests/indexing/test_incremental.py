@@ -522,8 +522,8 @@ def test_a_name_gets_longer_when_another_root_has_it_too(tree: Tree) -> None:
         (root / "main.py").write_text("def kept():\n    return 1\n")
     tree.run(first)
     place = Place("app", "main.py", "kept", "function")
-    with Memory.recording(locate_memory(tree.index)) as memory:
-        memory.pin(place, 1)
+    with Memory.open_for_writing(locate_memory(tree.index)) as memory:
+        memory.pin_place(place, 1)
     with Store.read(tree.index) as store:
         rules = store.meta("walk:app")
     tree.run(second)
@@ -532,8 +532,8 @@ def test_a_name_gets_longer_when_another_root_has_it_too(tree: Tree) -> None:
         assert rules
         assert (store.meta("walk:x/app"), store.meta("walk:app")) == (rules, "")
         assert resolve_target("x/app/main.py", store).path == "main.py"
-    with Memory.reading(locate_memory(tree.index)) as memory:
-        assert memory.places() == [place._replace(repository="x/app")]
+    with Memory.open_for_reading(locate_memory(tree.index)) as memory:
+        assert memory.list_places() == [place._replace(repository="x/app")]
     assert not tree.run(first).wrote
 
 

@@ -191,13 +191,13 @@ def test_signals_of_code(index: Index) -> None:
 
 def test_signals_of_memory(tree: Tree, index: Index) -> None:
     place = Place("tree", "store/parse.py", "parse_form", "function")
-    with Memory.recording(locate_memory(tree.db)) as memory:
-        memory.rate(place, 8.0, 1)
-        memory.pin(Place("tree", "web/late.py", "", FILE), 1)
-        memory.use(place, 1)
-        memory.judge(place, Feedback(True, "d", query="form"), 1)
-        memory.judge(place, Feedback(False, "d", query="form"), 2)
-        memory.judge(place, Feedback(True, "d", query="form"), 3)
+    with Memory.open_for_writing(locate_memory(tree.db)) as memory:
+        memory.rate_place(place, 8.0, 1)
+        memory.pin_place(Place("tree", "web/late.py", "", FILE), 1)
+        memory.count_use(place, 1)
+        memory.add_judgement(place, Feedback(True, "d", query="form"), 1)
+        memory.add_judgement(place, Feedback(False, "d", query="form"), 2)
+        memory.add_judgement(place, Feedback(True, "d", query="form"), 3)
     found = parts(index, "form", "parse_form", memory=True)
     assert found["rating"] == (pytest.approx(0.12), "you rated it 8 of 10")
     assert found["usage"] == (pytest.approx(0.08), "used 1 time; 1 at most")

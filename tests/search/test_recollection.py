@@ -83,12 +83,12 @@ def test_a_cold_start_answers_to_the_byte_as_without_memory(index: Index, profil
     path = locate_memory(Path(index.info().path))
     assert told(index, profile=profile, now=NOW, memory=True) == cold
     assert not path.exists(), "searching makes no file"
-    with Memory.recording(path):
+    with Memory.open_for_writing(path):
         pass
     assert path.exists()
     assert told(index, profile=profile, now=NOW, memory=True) == cold
-    with Memory.recording(path) as memory:
-        memory.pin(Place("other", "elsewhere.py", "f", "function"), NOW)
+    with Memory.open_for_writing(path) as memory:
+        memory.pin_place(Place("other", "elsewhere.py", "f", "function"), NOW)
     assert told(index, profile=profile, now=NOW, memory=True) == cold
 
 
@@ -240,12 +240,12 @@ def test_words_lead_to_what_was_used_for_them(index: Index, times: int, weight: 
     """Once is chance; the weight grows to ten uses."""
     query = "rhythm of the metronome"
     assert DRUMS.name not in names(find(index, query, mode="keyword"))
-    with Memory.recording(locate_memory(Path(index.info().path))) as memory:
-        memory.learn("metronom", DRUMS, NOW)
+    with Memory.open_for_writing(locate_memory(Path(index.info().path))) as memory:
+        memory.learn_word("metronom", DRUMS, NOW)
     assert DRUMS.name not in names(remember(index, query, mode="keyword"))
-    with Memory.recording(locate_memory(Path(index.info().path))) as memory:
+    with Memory.open_for_writing(locate_memory(Path(index.info().path))) as memory:
         for _ in range(times - 1):
-            memory.learn("metronom", DRUMS, NOW)
+            memory.learn_word("metronom", DRUMS, NOW)
     result = remember(index, query, mode="keyword", profile="knowing")
     assert DRUMS.name in names(result)
     match = next(m for m in result.trace.rankings["equivalence"])

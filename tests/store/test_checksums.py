@@ -143,12 +143,12 @@ def test_a_journal_that_holds_more_than_the_header_must_be_rolled_back(
 def test_a_memory_with_a_flipped_bit_says_so(tmp_path: Path) -> None:
     path, rng = tmp_path / "memory.db", random.Random(3)
     place = Place("app", "a.py", "f", "function")
-    with Memory.recording(path) as memory:
-        memory.rate(place, 7.0, 1)
+    with Memory.open_for_writing(path) as memory:
+        memory.rate_place(place, 7.0, 1)
     whole = path.read_bytes()
     for _ in range(30):
         content = bytearray(whole)
         content[rng.randrange(100, PAGE)] ^= 1 << rng.randrange(8)
         path.write_bytes(content)
-        with pytest.raises(MemoryFault, match="is damaged: page 1 is damaged"), Memory.reading(path) as memory:
-            memory.everything()
+        with pytest.raises(MemoryFault, match="is damaged: page 1 is damaged"), Memory.open_for_reading(path) as memory:
+            memory.export_rows()
