@@ -105,7 +105,6 @@ class FanOut:
         return [task.result for task in started]
 
     def _remember_read(self, read: RecordedCall) -> None:
-        """Cache an answer that a shard recorded in a rehearsal."""
         call = find_call(read.method)
         if call.elements is None:
             self.find_answers(call)[read.method, freeze(read.arguments)] = read.answer

@@ -110,7 +110,6 @@ class ShardWords(ShardGateway):
         return self._phrases.build_expressions(terms, columns, proposing), weights, given, within, limit
 
     def _count(self, expressions: Sequence[str]) -> list[int]:
-        """Count the units that match each FTS5 expression, in all shards."""
         counts: Mapping[str, int] = self._ask("postings.count_matches", expressions)
         return [counts.get(expression, 0) for expression in expressions]
 

@@ -258,7 +258,6 @@ class _FleetRun:
             self._manifest = made.write(self._store)
 
     def _make_manifest(self, groups: Sequence[_Group]) -> FleetManifest:
-        """Make the manifest for the current state of these groups."""
         shards: list[ShardEntry] = []
         planned: list[tuple[str, ...]] = []
         indexed: dict[str, FleetRepository] = {}

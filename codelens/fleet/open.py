@@ -145,7 +145,6 @@ class FleetConnection:
         return f"{shard} ({', '.join(names[:MOST_NAMED])}{more})"
 
     def _list_homes(self, shards: frozenset[int]) -> list[Home]:
-        """List the repositories in these shards, in the order of the manifest."""
         rows: dict[str, tuple[int, RepositoryRow]] = {}
         for number in shards:
             names, rows_of_shard = self.manifest.shards[number].repositories, self.shards.facts[number].repositories

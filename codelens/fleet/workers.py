@@ -153,7 +153,6 @@ def _read_worker_fact(name: str) -> str:
 
 
 def _build(job: ShardJob) -> ShardBuilt:
-    """Build a shard and store it, unless it is already in the store."""
     store = open_store(job.store)
     if stored := _find_stored_shard(store, _name_record(job, job.wanted)):
         return stored

@@ -55,7 +55,6 @@ def _index_symbols(facts: Iterable[SnapshotDocument]) -> dict[Hashable, SymbolPl
 
 
 def _find_unique(symbols: Sequence[SymbolPlace], key: _Key) -> dict[Hashable, SymbolPlace]:
-    """Map keys to symbols, for the keys that only one symbol has."""
     counts = Counter(map(key, symbols))
     return {key(symbol): symbol for symbol in symbols if counts[key(symbol)] == 1}
 

@@ -27,110 +27,65 @@ class IndexFault(NamedTuple):
     text: str
 
 
+_BY_DOCUMENT, _BY_REPOSITORY = ("document_id", "documents", "id"), ("repository_id", "repositories", "id")
 _OWNERS = {
-    "snapshots": ("document_id", "documents", "id"),
-    "units": ("document_id", "documents", "id"),
-    "refs": ("document_id", "documents", "id"),
-    "imports": ("document_id", "documents", "id"),
-    "link_counts": ("document_id", "documents", "id"),
+    **dict.fromkeys(("snapshots", "units", "refs", "imports", "link_counts"), _BY_DOCUMENT),
     "ref_names_docsize": ("id", "refs", "document_id"),
     "link_asks_docsize": ("abs(id)", "documents", "id"),
     "text_trigrams_docsize": (f"iif(id < {PART_BASE}, id, {DOCUMENT_OF_PART})", "documents", "id"),
     "parts": (DOCUMENT_OF_PART, "documents", "id"),
     "unit_terms_docsize": ("id", "units", "id"),
-    "documents": ("repository_id", "repositories", "id"),
-    "skips": ("repository_id", "repositories", "id"),
-    "histories": ("repository_id", "repositories", "id"),
-    "changes": ("repository_id", "repositories", "id"),
-    "messages": ("repository_id", "repositories", "id"),
+    **dict.fromkeys(("documents", "skips", "histories", "changes", "messages"), _BY_REPOSITORY),
     "message_terms_docsize": ("id", "messages", "id"),
-    "line_histories": ("repository_id", "repositories", "id"),
-    "commits": ("repository_id", "repositories", "id"),
-    "written_lines": ("repository_id", "repositories", "id"),
+    **dict.fromkeys(("line_histories", "commits", "written_lines"), _BY_REPOSITORY),
     "vectors": (f"id / {PIECES}", "units", "id"),
     "file_vectors": ("id", "documents", "id"),
     "uses": ("unit", "units", "id"),
 }
 """Table → (SQL expression, the table and the column in which its value must occur)."""
 _FEW = {
-    "snapshots": (
-        "documents without their text",
-        "SELECT count(*) FROM documents WHERE id NOT IN (SELECT document_id FROM snapshots)",
-    ),
-    "snapshot_log": (
-        "the newest line has the wrong number of documents",
-        "SELECT count(*) FROM (SELECT documents, snapshot FROM snapshot_log ORDER BY number DESC LIMIT 1) "
-        "WHERE documents <> (SELECT count(*) FROM documents) AND snapshot = (SELECT value FROM meta WHERE key = 'snapshot')",
-    ),
-    "unit_terms": (
-        "units without their words, or words without their unit",
-        f"SELECT abs((SELECT count(*) FROM units WHERE kind <> '{TODO}') - (SELECT count(*) FROM unit_terms_docsize))",
-    ),
-    "vectors": (
-        "vectors more or fewer than the units have",
-        "SELECT abs((SELECT count(*) FROM vectors) - (SELECT coalesce(sum(pieces), 0) FROM units))",
-    ),
-    "vector_bits": (
-        "signs of vectors more or fewer than vectors",
-        "SELECT abs((SELECT count(*) FROM vectors) - (SELECT coalesce(sum(length(ids)), 0) / 4 FROM vector_bits))",
-    ),
+    ("snapshots", "documents without their text"): """SELECT count(*) FROM documents
+        WHERE id NOT IN (SELECT document_id FROM snapshots)""",
+    ("snapshot_log", "the newest line has the wrong number of documents"): """SELECT count(*)
+        FROM (SELECT documents, snapshot FROM snapshot_log ORDER BY number DESC LIMIT 1)
+        WHERE documents <> (SELECT count(*) FROM documents)
+        AND snapshot = (SELECT value FROM meta WHERE key = 'snapshot')""",
+    ("unit_terms", "units without their words, or words without their unit"): f"""SELECT abs(
+        (SELECT count(*) FROM units WHERE kind <> '{TODO}') - (SELECT count(*) FROM unit_terms_docsize))""",
+    ("vectors", "vectors more or fewer than the units have"): """SELECT abs(
+        (SELECT count(*) FROM vectors) - (SELECT coalesce(sum(pieces), 0) FROM units))""",
+    ("vector_bits", "signs of vectors more or fewer than vectors"): """SELECT abs(
+        (SELECT count(*) FROM vectors) - (SELECT coalesce(sum(length(ids)), 0) / 4 FROM vector_bits))""",
 }
-_MANY = (
-    (
-        "units",
-        "spans outside their documents",
-        "SELECT count(*) FROM units u JOIN documents d ON d.id = u.document_id WHERE NOT (0 <= u.start_byte "
-        "AND u.start_byte <= u.end_byte AND u.end_byte <= d.size AND u.name_start BETWEEN -1 AND d.size "
-        "AND u.name_end BETWEEN -1 AND d.size AND u.body_start BETWEEN -1 AND d.size)",
-    ),
-    (
-        "units",
-        "lines outside their documents",
-        "SELECT count(*) FROM units u JOIN documents d ON d.id = u.document_id "
-        "WHERE NOT (1 <= u.start_line AND u.start_line <= u.end_line AND u.end_line <= d.lines + 1)",
-    ),
-    (
-        "units",
-        "parents in other documents, or gone",
-        "SELECT count(*) FROM units u WHERE u.parent_id IS NOT NULL "
-        "AND NOT EXISTS (SELECT 1 FROM units p WHERE p.id = u.parent_id AND p.document_id = u.document_id)",
-    ),
-    (
-        "vectors",
-        "units that do not have just the vectors that they count",
-        f"SELECT count(*) FROM units u WHERE pieces <> (SELECT count(*) FROM vectors v WHERE v.id >= u.id * {PIECES} "
-        f"AND v.id < u.id * {PIECES} + u.pieces)",
-    ),
-    (
-        "vectors",
-        "lengths that differ",
-        "SELECT count(*) FROM vectors WHERE length(embedding) <> (SELECT length(embedding) FROM vectors LIMIT 1)",
-    ),
-    (
-        "file_vectors",
-        "lengths that differ from those of units",
-        "SELECT count(*) FROM file_vectors WHERE length(embedding) <> (SELECT length(embedding) FROM vectors LIMIT 1)",
-    ),
-    (
-        "edges",
-        "of an unknown kind or confidence",
-        f"SELECT count(*) FROM edges WHERE kind NOT IN ({', '.join(map(str, sorted(KINDS.values())))}) "
-        f"OR tier NOT IN ({', '.join(map(str, sorted(TIER_OF_NUMBER)))})",
-    ),
-    (
-        "edges",
-        "ends that are not a unit, document or external",
-        "SELECT "
-        + " + ".join(
-            f"(SELECT count(*) FROM edges WHERE {end} < 0 AND -{end} NOT IN (SELECT id FROM documents)) + "
-            f"(SELECT count(*) FROM edges WHERE {end} >= 1 << 40 AND {end} - (1 << 40) NOT IN (SELECT id FROM externals)) + "
-            f"(SELECT count(*) FROM edges WHERE {end} BETWEEN 0 AND (1 << 40) - 1 AND {end} NOT IN (SELECT id FROM units))"
-            for end in ("source", "target")
-        ),
-    ),
+"""(table, fault) → query for the number of rows with the fault. These queries are fast."""
+_EDGE_ENDS = " + ".join(
+    f"""(SELECT count(*) FROM edges WHERE {end} < 0 AND -{end} NOT IN (SELECT id FROM documents))
+    + (SELECT count(*) FROM edges WHERE {end} >= 1 << 40 AND {end} - (1 << 40) NOT IN (SELECT id FROM externals))
+    + (SELECT count(*) FROM edges WHERE {end} BETWEEN 0 AND (1 << 40) - 1 AND {end} NOT IN (SELECT id FROM units))"""
+    for end in ("source", "target")
 )
-
-
+_MANY = {
+    ("units", "spans outside their documents"): """SELECT count(*) FROM units u JOIN documents d ON d.id = u.document_id
+        WHERE NOT (0 <= u.start_byte AND u.start_byte <= u.end_byte AND u.end_byte <= d.size
+        AND u.name_start BETWEEN -1 AND d.size AND u.name_end BETWEEN -1 AND d.size
+        AND u.body_start BETWEEN -1 AND d.size)""",
+    ("units", "lines outside their documents"): """SELECT count(*) FROM units u JOIN documents d ON d.id = u.document_id
+        WHERE NOT (1 <= u.start_line AND u.start_line <= u.end_line AND u.end_line <= d.lines + 1)""",
+    ("units", "parents in other documents, or gone"): """SELECT count(*) FROM units u WHERE u.parent_id IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM units p WHERE p.id = u.parent_id AND p.document_id = u.document_id)""",
+    ("vectors", "units that do not have just the vectors that they count"): f"""SELECT count(*) FROM units u
+        WHERE pieces <> (SELECT count(*) FROM vectors v
+        WHERE v.id >= u.id * {PIECES} AND v.id < u.id * {PIECES} + u.pieces)""",
+    ("vectors", "lengths that differ"): """SELECT count(*) FROM vectors
+        WHERE length(embedding) <> (SELECT length(embedding) FROM vectors LIMIT 1)""",
+    ("file_vectors", "lengths that differ from those of units"): """SELECT count(*) FROM file_vectors
+        WHERE length(embedding) <> (SELECT length(embedding) FROM vectors LIMIT 1)""",
+    ("edges", "of an unknown kind or confidence"): f"""SELECT count(*) FROM edges
+        WHERE kind NOT IN ({", ".join(map(str, sorted(KINDS.values())))})
+        OR tier NOT IN ({", ".join(map(str, sorted(TIER_OF_NUMBER)))})""",
+    ("edges", "ends that are not a unit, document or external"): f"SELECT {_EDGE_ENDS}",
+}
+"""(table, fault) → query for the number of rows with the fault. These queries read every row."""
 _PACKED: tuple[tuple[str, str, str, tuple[Callable[[bytes], Any], ...]], ...] = (
     ("refs", "packed", "references", (unpack_references, unpack_bindings)),
     ("written_lines", "runs", "lines", (unpack_runs,)),
@@ -141,7 +96,7 @@ _PACKED: tuple[tuple[str, str, str, tuple[Callable[[bytes], Any], ...]], ...] = 
 
 def find_quick_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
     """Compare counts that must agree. `checksums.find_file_faults` checks pages; opening the file checks its schema."""
-    for table, (text, sql) in _FEW.items():
+    for (table, text), sql in _FEW.items():
         yield from _run_count(connection, table, text, sql)
 
 
@@ -153,7 +108,7 @@ def find_full_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
     for table, (value, owner, key) in _OWNERS.items():
         sql = f"SELECT count(*) FROM {table} WHERE {value} NOT IN (SELECT {key} FROM {owner})"
         yield from _run_count(connection, table, f"rows without their row of {owner}", sql)
-    for table, text, sql in _MANY:
+    for (table, text), sql in _MANY.items():
         yield from _run_count(connection, table, text, sql)
     yield from find_value_faults(connection)
 

@@ -142,7 +142,6 @@ def _decode_rows(texts: Sequence[str], *columns: Sequence[int]) -> Iterable[tupl
 
 
 def _split_columns(numbers: array[int]) -> list[Sequence[int]]:
-    """Split numbers into six columns of the same length."""
     size = len(numbers) // 6
     return [numbers[at * size : (at + 1) * size] for at in range(6)]
 

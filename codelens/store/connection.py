@@ -67,7 +67,6 @@ class Tables:
         self._connection.execute(sql, values).fetchall()  # apsw executes it only as its rows are read
 
     def _run_many(self, sql: str, rows: Iterable[Any]) -> None:
-        """Run a statement once for each row of values."""
         self._connection.executemany(sql, rows).fetchall()
 
     def _replace_rows(

@@ -398,14 +398,12 @@ def _join_columns(answers: Sequence[Any], _: Sequence[Any]) -> tuple[dict[Any, A
 
 
 def _split_files(answer: tuple[dict[Any, int], list[dict[Any, int]]]) -> Iterator[tuple[Any, Any]]:
-    """Split an answer of `count_in_files` by document."""
     lengths, holding = answer
     for document in lengths.keys() | chain.from_iterable(holding):
         yield document, (document, lengths.get(document), [column.get(document) for column in holding])
 
 
 def _join_files(files: list[Any], arguments: Sequence[Any]) -> tuple[dict[Any, int], list[dict[Any, int]]]:
-    """Join what `_split_files` yields into an answer of `count_in_files`."""
     lengths = {document: length for document, length, _ in files if length is not None}
     places = range(len(arguments[1]))
     return lengths, [{d: counts[at] for d, _, counts in files if counts[at] is not None} for at in places]

@@ -163,7 +163,6 @@ class TermArrays(Tables):
         return _TermPostings(places, counts, *numpy.unique(self._documents[places], return_counts=True))
 
     def _read_units(self) -> None:
-        """Read the ids, lengths and documents of all units."""
         import numpy
 
         execute = self._connection.execute

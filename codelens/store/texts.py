@@ -17,8 +17,6 @@ from codelens.text.notebook import NOTEBOOK, decode_source, format_line
 from codelens.worktree.files import hash_content
 
 MAX_LINE = 400  # Limit on characters of a line that are shown
-
-
 PARTS_HELD = 3  # Limit on parts of a large document in memory; a unit is in one part, a line may span several
 LONGEST_LINE = 100_000  # Limit on characters that are read from a line that spans several parts
 
@@ -26,25 +24,20 @@ LONGEST_LINE = 100_000  # Limit on characters that are read from a line that spa
 class DocumentText:
     """A document's bytes as they were indexed, and its lines. Only a few parts of a large document are kept in memory."""
 
-    __slots__ = ("_held", "_load", "_places", "_starts", "bom", "encoding", "language")
+    __slots__ = ("_held", "_load", "_starts", "bom", "encoding", "language", "places")
 
     def __init__(self, document: DocumentRow, places: Sequence[PartPlace], load: Callable[[int], bytes]) -> None:
-        """`load` returns the bytes of a part by number; only large documents have more than one."""
+        """`places` are the positions at which parts begin. `load` returns the bytes of a part by its number."""
         self.encoding, self.bom, self.language = document.encoding, document.bom, document.language
-        self._places, self._load = places, load
+        self.places, self._load = places, load
         self._starts = [place.start for place in places]
         self._held: dict[int, bytes] = {}
 
     @property
     def size(self) -> int:
         """The size of the file in bytes."""
-        last = len(self._places) - 1
-        return self._places[last].start + len(self.part(last))
-
-    @property
-    def places(self) -> Sequence[PartPlace]:
-        """The positions at which the document's parts begin."""
-        return self._places
+        last = len(self.places) - 1
+        return self.places[last].start + len(self.part(last))
 
     def part(self, number: int) -> bytes:
         """Read the bytes of a part; the last few parts are cached."""
@@ -60,29 +53,25 @@ class DocumentText:
 
     def span_of(self, number: int) -> Span:
         """Find the byte range of a part in the file."""
-        start = self._places[number].start
+        start = self.places[number].start
         return Span(start, start + len(self.part(number)))
 
     def pieces(self, span: Span) -> Iterator[Span]:
         """Split a byte range where parts end; an empty range is one piece."""
         last = self.part_of(max(span.start, span.end - 1))
         for number in range(self.part_of(span.start), last + 1):
-            end = span.end if number == last else self._places[number + 1].start
-            yield Span(max(span.start, self._places[number].start), end)
+            end = span.end if number == last else self.places[number + 1].start
+            yield Span(max(span.start, self.places[number].start), end)
 
     def bytes_of(self, span: Span) -> bytes:
         """Read the bytes of a range, without the byte order mark."""
         start = max(span.start, self.bom)
         number = self.part_of(start)
-        if number == len(self._starts) - 1 or span.end <= self._starts[number + 1]:
-            first = self._starts[number]
-            return self.part(number)[start - first : max(span.end - first, 0)]
-        pieces = []
-        for piece in self.pieces(Span(start, max(start, span.end))):
-            number = self.part_of(piece.start)
-            first = self._places[number].start
-            pieces.append(self.part(number)[piece.start - first : piece.end - first])
-        return b"".join(pieces)
+        starts = self._starts
+        if number == len(starts) - 1 or span.end <= starts[number + 1]:
+            return self.part(number)[start - starts[number] : max(span.end - starts[number], 0)]
+        pieces = enumerate(self.pieces(Span(start, max(start, span.end))), start=number)
+        return b"".join(self.part(n)[piece.start - starts[n] : piece.end - starts[n]] for n, piece in pieces)
 
     def slice(self, span: Span) -> str:
         """Read the text of a byte range as its author wrote it: for a notebook, without the JSON around it; else see `stored`."""
@@ -100,11 +89,11 @@ class DocumentText:
 
     def blocks(self) -> Iterator[bytes]:
         """Read the file's bytes, part by part."""
-        return map(self.part, range(len(self._places)))
+        return map(self.part, range(len(self.places)))
 
     def line_and_indent(self, place: int) -> tuple[int, int]:
         """Find the line of a byte, from 1, and the number of characters before it on that line."""
-        part = self._places[self.part_of(place)]
+        part = self.places[self.part_of(place)]
         before = self.stored(Span(part.start, place))
         newline = before.rfind("\n") + 1
         return part.line + before.count("\n"), len(before) - newline + (0 if newline else part.before)
@@ -113,7 +102,7 @@ class DocumentText:
         """Find the offset at which the line of a byte begins."""
         newline = "\n".encode(self.encoding)
         for number in range(self.part_of(place), -1, -1):
-            start, raw = self._places[number].start, self.part(number)
+            start, raw = self.places[number].start, self.part(number)
             at = raw.rfind(newline, 0, max(place - start, 0))
             while at >= 0 and at % len(newline):  # in UTF-16 these bytes also occur across two characters
                 at = raw.rfind(newline, 0, at + len(newline) - 1)
@@ -125,8 +114,8 @@ class DocumentText:
     def line_end(self, place: int) -> int:
         """Find the offset at which the line of a byte ends, before its line break."""
         newline = "\n".encode(self.encoding)
-        for number in range(self.part_of(place), len(self._places)):
-            start, raw = self._places[number].start, self.part(number)
+        for number in range(self.part_of(place), len(self.places)):
+            start, raw = self.places[number].start, self.part(number)
             at = raw.find(newline, max(place - start, 0))
             while at >= 0 and at % len(newline):
                 at = raw.find(newline, at + 1)

@@ -153,7 +153,6 @@ def _folder(place: Path) -> Path:
 
 
 def _identify_folder(place: Path) -> str:
-    """Identify the folder of an index by its device and inode."""
     stat = _folder(place).stat()
     return f"{stat.st_dev}:{stat.st_ino}"
 

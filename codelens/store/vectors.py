@@ -220,7 +220,6 @@ class VectorArray:
         return self._numpy.flatnonzero(self._numpy.unpackbits(in_bytes, bitorder="little"))
 
     def _compute_distances(self, rows: Any, query: bytes) -> Any:
-        """Compute the L2 distances between these rows and the query."""
         numpy, asked = self._numpy, self._numpy.frombuffer(query, self._numpy.int8)
         products = numpy.einsum("ij,j->i", self._vectors[rows], asked, dtype=numpy.int32)
         of_query = numpy.einsum("j,j", asked, asked, dtype=numpy.int32)
