@@ -25,7 +25,7 @@ from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.code import RepositoryId
 from codelens.model.graph import EXTERNAL
 from codelens.store.documents import DocumentRow, RepositoryRow, RootNames
-from codelens.store.postings import InColumns, WordStatistics, build_plain_phrases
+from codelens.store.postings import WordStatistics, build_plain_phrases
 from codelens.store.store import INDEXED_AT, Expected, Part, Store
 from codelens.store.units import UnitSet
 from codelens.store.vectors import FIRST_PASS
@@ -86,25 +86,17 @@ class ShardWords(ShardGateway):
 
     def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
         if method == "count_units":
-            term, *columns = arguments
-            return [("postings.count_matches", ([self._phrases.match_any([term], *columns or [()])],))]
+            return [("postings.count_matches", ([self._phrases.match_any(arguments[:1], *arguments[1:])],))]
         if method == "bm25":
-            phrases = self._phrases.match_each(arguments[0], arguments[4] if len(arguments) > 4 else ())
+            phrases = self._phrases.match_each(arguments[0], *arguments[4:5])
             if not self._ask.knows("postings.count_matches", phrases) or not self._ask.knows("postings.read_totals"):
                 return [("postings.count_matches", (phrases,)), ("postings.read_totals", ())]
             return [("postings.bm25_given", self._gather_statistics(*arguments))]
         return super().foresee(method, arguments)
 
-    def _gather_statistics(
-        self,
-        terms: Sequence[str | InColumns],
-        weights: Mapping[str, float],
-        within: UnitSet | None,
-        limit: int,
-        columns: Sequence[str] = (),
-        proposing: Sequence[str] = (),
-    ) -> tuple[Any, ...]:
+    def _gather_statistics(self, *arguments: Any) -> tuple[Any, ...]:
         """Turn the arguments of `bm25` into those of `bm25_given`, with the counts of all shards."""
+        _, terms, weights, within, limit, columns, proposing = self._name_call("bm25", arguments, {})
         rows, tokens = self._ask("postings.read_totals")
         given = WordStatistics(rows, tokens, tuple(self._count(self._phrases.match_each(terms, columns))))
         return self._phrases.build_expressions(terms, columns, proposing), weights, given, within, limit

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import xxhash
@@ -96,10 +97,9 @@ class _FleetRun:
         self.planned = self.stored = 0
         self._recipe = compute_fleet_recipe(settings)
         self.futures: dict[Any, _Group] = {}
-        try:
+        self._before = FleetManifest()
+        with suppress(NoIndex):
             self._before = FleetManifest.read(store)
-        except NoIndex:
-            self._before = FleetManifest()
         self._manifest = self._before
         self._looks: dict[str, SourceLook] = {}
         self._lost: list[str] = []  # Files of shards that are in the manifest but not in the store

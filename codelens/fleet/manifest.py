@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import xxhash
@@ -109,10 +110,9 @@ class FleetManifest:
         Raises IndexBusy if another coordinator has written a manifest since this one was read. In a bucket, a write between
         this check and the end of the write is noticed only by the next call.
         """
-        try:
+        stored = self.generation
+        with suppress(NoIndex):
             stored = FleetManifest.read(store).generation
-        except NoIndex:
-            stored = self.generation
         if stored != self.generation:
             hint = "wait for it, and run the command again: no shard is lost, and none is built twice"
             raise IndexBusy(f"another `codelens cluster index` has written to {store.url}", hint)

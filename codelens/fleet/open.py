@@ -70,7 +70,7 @@ class FleetPlace(NamedTuple):
             is_young = time.monotonic() - connection.opened_at <= RETRY_SECONDS
             if connection.stamp == self.compute_stamp() and (is_young or not connection.shards.lost):
                 return connection
-            connection.close()
+            connection.shards.close()
         return None
 
 
@@ -92,10 +92,6 @@ class FleetConnection:
         """(numbers of its shards, notices about missing ones) → the store of these shards."""
         self._uses = 0
         self._sketches: dict[int, Sketch] = {}
-
-    def close(self) -> None:
-        """Release the shards."""
-        self.shards.close()
 
     def store(self, place: FleetPlace) -> ShardedStore:
         """Find or make the store of the shards that answer and that the user may see. Raises NoIndex and FleetIncomplete."""
@@ -158,7 +154,7 @@ class FleetConnection:
         if self not in _RESTING:
             _RESTING.append(self)
         while len(_RESTING) > MOST_RESTING:
-            _RESTING.pop(0).close()
+            _RESTING.pop(0).shards.close()
 
 
 _RESTING: list[FleetConnection] = []

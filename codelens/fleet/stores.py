@@ -168,18 +168,18 @@ class ObjectStore:
             raise UsageError(f"no store at '{url}': {fault}") from None
 
     def read(self, name: str) -> bytes | None:
-        content: bytes | None = self._call("read", name, self._system.cat_file, self._make_path(name))
+        content: bytes | None = self._call("read", name, self._system.cat_file)
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        self._call("written", name, self._system.pipe_file, self._make_path(name), content)
+        self._call("written", name, partial(self._system.pipe_file, value=content))
 
     def upload(self, file: Path, name: str) -> None:
-        self._call("written", name, self._system.put_file, str(file), self._make_path(name))
+        self._call("written", name, partial(self._system.put_file, str(file)))
 
     def download(self, name: str, to: Path) -> None:
         try:
-            self._system.get_file(self._make_path(name), str(to))
+            self._system.get_file(f"{self._top}/{name}", str(to))
         except FileNotFoundError:
             raise StoreFault(f"{self.url}/{name} is missing") from None
         except Exception as fault:
@@ -188,26 +188,23 @@ class ObjectStore:
             raise self._make_fault("read", name, fault) from None
 
     def find(self, name: str) -> StoredFile | None:
-        row = self._call("read", name, self._system.info, self._make_path(name))
+        row = self._call("read", name, self._system.info)
         return _describe_row("", row) if row else None
 
     def remove(self, name: str) -> None:
-        self._call("removed", name, self._system.rm_file, self._make_path(name))
+        self._call("removed", name, self._system.rm_file)
 
     def list_files(self, folder: str) -> list[StoredFile]:
-        rows = self._call("read", folder, partial(self._system.ls, detail=True), self._make_path(folder)) or ()
+        rows = self._call("read", folder, partial(self._system.ls, detail=True)) or ()
         return sorted(_describe_row(folder, row) for row in rows if row.get("type") == "file")
 
     def lock_for_writing(self) -> AbstractContextManager[None]:
         return nullcontext()  # a bucket has no locks; `FleetManifest.write` notices most conflicts
 
-    def _make_path(self, name: str) -> str:
-        return f"{self._top}/{name}"
-
-    def _call(self, verb: str, name: str, method: Callable[..., Any], *arguments: object) -> Any:
+    def _call(self, verb: str, name: str, method: Callable[[str], Any]) -> Any:
         """Call a method of fsspec and translate its errors; returns None if a file to read or remove is missing."""
         try:
-            return method(*arguments)
+            return method(f"{self._top}/{name}")
         except Exception as fault:  # each system has errors of its own
             if isinstance(fault, FileNotFoundError) and verb != "written":
                 return None

@@ -47,6 +47,7 @@ class Tables:
     """Base class of objects that read and write a group of tables."""
 
     unsearchable: Sequence[DocumentId] = ()  # Documents missing from the full-text tables, which must always be checked
+    _next = 0  # Id for the next new row; 0 until it is needed
 
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
@@ -62,6 +63,11 @@ class Tables:
         """Run a query; returns the first value of its first row as an integer, or 0 without rows."""
         row = self._row(sql, *values)
         return int(row[0]) if row else 0
+
+    def _find_free_id(self, table: str) -> int:
+        """Find the next id. An id is never reused during a run, because edges may still lead to it."""
+        self._next = self._next or self._number(f"SELECT coalesce(max(id), 0) + 1 FROM {table}")
+        return self._next
 
     def _run(self, sql: str, *values: Any) -> None:
         self._connection.execute(sql, values).fetchall()  # apsw executes it only as its rows are read
@@ -390,21 +396,14 @@ class Abilities:
 def probe_abilities() -> Abilities:
     """Test the features on a database in memory."""
     with closing(apsw.Connection(":memory:")) as connection:
-        has_vectors = load_vector_extension(connection)
-        return Abilities(
-            sqlite=apsw.sqlite_lib_version(),
-            driver=apsw.apsw_version(),
-            fts5=_runs_statement(connection, "CREATE VIRTUAL TABLE words USING fts5(x, tokenize='unicode61')"),
-            trigram=_runs_statement(
-                connection, "CREATE VIRTUAL TABLE parts USING fts5(x, tokenize='trigram', detail='none')"
-            ),
-            vector=str(connection.execute("SELECT vec_version()").get).removeprefix("v") if has_vectors else "",
-        )
+        vector = str(connection.execute("SELECT vec_version()").get) if load_vector_extension(connection) else ""
+        fts5, trigram = (_has_tokenizer(connection, name) for name in ("unicode61", "trigram"))
+        return Abilities(apsw.sqlite_lib_version(), apsw.apsw_version(), fts5, trigram, vector.removeprefix("v"))
 
 
-def _runs_statement(connection: apsw.Connection, statement: str) -> bool:
+def _has_tokenizer(connection: apsw.Connection, name: str) -> bool:
     try:
-        connection.execute(statement).fetchall()
+        connection.execute(f"CREATE VIRTUAL TABLE by_{name} USING fts5(x, tokenize='{name}', detail='none')").fetchall()
     except apsw.Error:
         return False
     return True

@@ -107,7 +107,6 @@ class Documents(Tables):
     def __init__(self, connection: apsw.Connection, index: Path) -> None:
         super().__init__(connection)
         self.index = index
-        self._next = 0
 
     # Repositories
 
@@ -159,8 +158,8 @@ class Documents(Tables):
 
     def add(self, repository: RepositoryId, derived: DerivedDocument, document: DocumentId | None = None) -> DocumentId:
         """Store a document with its snapshot; its units and postings go to other tables."""
-        identity = DocumentId(self._find_free_id()) if document is None else document
-        self._next = max(self._find_free_id(), identity + 1)
+        identity = DocumentId(self._find_free_id("documents")) if document is None else document
+        self._next = max(self._find_free_id("documents"), identity + 1)
         seen, raw_path = derived.seen, os.fsencode(derived.seen.os_path.replace(os.sep, "/"))
         values = {name: getattr(derived, name) for name in _SAME} | {
             "id": identity,
@@ -177,14 +176,9 @@ class Documents(Tables):
         self._run("INSERT INTO snapshots VALUES (?, ?)", identity, derived.snapshot)
         return identity
 
-    def _find_free_id(self) -> int:
-        """Find the next id. An id is never reused during a run, because edges may still lead to it."""
-        self._next = self._next or self._number("SELECT coalesce(max(id), 0) + 1 FROM documents")
-        return self._next
-
     def remove(self, document: DocumentId) -> None:
         """Delete a document's row and snapshot only; `Store.remove_document` deletes everything."""
-        self._find_free_id()
+        self._find_free_id("documents")
         self._run("DELETE FROM snapshots WHERE document_id = ?", document)
         self._run("DELETE FROM documents WHERE id = ?", document)
 

@@ -132,10 +132,8 @@ class EdgeTable(Tables):
     def find_best_confidences(self, nodes: Iterable[NodeNumber]) -> dict[NodeNumber, float]:
         """Find the highest confidence of each node's incoming edges; nodes without incoming edges are left out."""
         sql = "SELECT DISTINCT e.target, e.tier FROM json_each(?) n CROSS JOIN edges e ON e.target = n.value"
-        highest: dict[int, float] = {}
-        for target, tier in self._rows(sql, _list_ids(nodes)):
-            highest[target] = max(TIER_OF_NUMBER[tier].confidence, highest.get(target, 0.0))
-        return highest
+        rows = self._rows(sql, _list_ids(nodes))
+        return take_highest([{target: TIER_OF_NUMBER[tier].confidence} for target, tier in rows], ())
 
     def list_all(self, kinds: Collection[str]) -> Iterator[Edge]:
         """List all edges of these kinds, in no particular order."""
@@ -280,10 +278,8 @@ class EdgeTable(Tables):
 
     def find_dependents(self, keys: Collection[int]) -> tuple[set[DocumentId], set[DocumentId]]:
         """Find the documents whose edges, and those whose exported names, depend on any of these keys."""
-        numbers: set[int] = set()
-        for key in sorted(keys):
-            rows = self._connection.execute("SELECT rowid FROM link_asks WHERE link_asks MATCH ?", (f'"{key:08x}"',))
-            numbers.update(int(row[0]) for row in rows)
+        sql = "SELECT rowid FROM link_asks WHERE link_asks MATCH ?"
+        numbers = {int(row[0]) for key in sorted(keys) for row in self._rows(sql, f'"{key:08x}"')}
         return {DocumentId(row) for row in numbers if row > 0}, {DocumentId(-row) for row in numbers if row < 0}
 
     def find_source_documents(self, nodes: Iterable[NodeNumber]) -> set[DocumentId]:
@@ -339,11 +335,9 @@ class References(Tables):
     def find_unresolved(self, document: DocumentId) -> tuple[Reference, ...]:
         """Find a document's unresolved references, in order of position."""
         sql = "SELECT packed, places FROM refs JOIN link_counts USING (document_id) WHERE document_id = ?"
-        row = self._row(sql, document)
-        if not row or not row[1]:
-            return ()
-        references = unpack_references(row[0])
-        return tuple(references[place] for place in unpack_places(row[1]))
+        packed, places = self._row(sql, document) or (b"", b"")
+        references = unpack_references(packed) if places else ()
+        return tuple(references[place] for place in unpack_places(places))
 
     def has_any(self, document: DocumentId) -> bool:
         """True if a document has references, bindings or imports."""

@@ -6,9 +6,8 @@ import json
 import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
-
-import apsw
 
 from codelens.model.code import DocumentId, RepositoryId
 from codelens.model.history import (
@@ -127,9 +126,9 @@ POOL = 200  # Number of best messages whose subjects are compared with the query
 class Messages(Tables):
     """Finds messages of commits by file and by words."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        super().__init__(connection)
-        self._phrases = Phrases(connection)
+    @cached_property
+    def _phrases(self) -> Phrases:
+        return Phrases(self._connection)
 
     def _build_term_match(self, term: str) -> str:
         """Build the FTS5 expression for messages with a term. The table has no positions, so phrases become an AND of words."""

@@ -21,12 +21,11 @@ import apsw
 from codelens.model.code import TODO, DocumentId, UnitId
 from codelens.model.extraction import Posting, Unit
 from codelens.model.fast_dataclass import dataclass
-from codelens.store.connection import Tables
 from codelens.store.documents import InOrder, group_by_document
 from codelens.store.merging import Elements, Expression, Expressions, add_pairs, join_mappings, set_merge_rule
 from codelens.store.term_arrays import COLUMNS as COLUMNS
 from codelens.store.term_arrays import TermArrays
-from codelens.store.units import CHUNKS, CONTENT_ORDER, UnitSet, UnitSets
+from codelens.store.units import CHUNKS, CONTENT_ORDER, UnitSet, UnitSets, UnitTables
 from codelens.text.bm25 import compute_fts5_idf, score_term, weigh_length
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import BEGINNING, list_trigrams
@@ -83,7 +82,7 @@ class Phrases:
         """Make the FTS5 expression for texts with any of these terms in these columns (default: all)."""
         return f"{_format_columns(columns)}({' OR '.join(chain.from_iterable(map(self.make_phrases, terms)))})"
 
-    def match_each(self, terms: Iterable[str | InColumns], columns: Sequence[str]) -> list[str]:
+    def match_each(self, terms: Iterable[str | InColumns], columns: Sequence[str] = ()) -> list[str]:
         """Make a separate expression for each phrase of `match_any`, in the same order."""
         return [f"{_format_columns(columns)}({phrase})" for term in terms for phrase in self.make_phrases(term)]
 
@@ -148,12 +147,11 @@ class WordStatistics:
     hits: Sequence[int]  # For each phrase of a query, the number of units with it
 
 
-class Postings(Tables):
+class Postings(UnitTables):
     """Reads and writes the full-text tables. Rowids are ids of units; for texts, ids of documents or parts."""
 
     def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
-        super().__init__(connection)
-        self._sets = sets
+        super().__init__(connection, sets)
         self._phrases = Phrases(connection)
         self.arrays = TermArrays(connection, self._phrases.split_into_stems) if unchanging else None
         """Cache of postings in memory; None if the index may change."""
@@ -409,15 +407,14 @@ def _join_files(files: list[Any], arguments: Sequence[Any]) -> tuple[dict[Any, i
     return lengths, [{d: counts[at] for d, _, counts in files if counts[at] is not None} for at in places]
 
 
-class OccurrenceCounter(Tables):
+class OccurrenceCounter(UnitTables):
     """Counts words in units and files. A custom FTS5 function reads the counts from the postings, without any text."""
 
     def __init__(
         self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False, arrays: TermArrays | None = None
     ) -> None:
-        super().__init__(connection)
-        self._sets, self._arrays = sets, arrays
-        self._files = cache(self._count_files) if unchanging else self._count_files
+        super().__init__(connection, sets)
+        self._arrays = arrays
         self._aside = cache(self._count_todos) if unchanging else self._count_todos
         self._registered = False
         self._phrases = Phrases(connection)
@@ -477,9 +474,6 @@ class OccurrenceCounter(Tables):
 
     def count_files(self) -> int:
         """Count the files."""
-        return self._files()
-
-    def _count_files(self) -> int:
         return self._number("SELECT count(*) FROM documents")
 
 
@@ -511,12 +505,8 @@ _NAMED = f"NOT u.local AND u.kind NOT IN ('toplevel', 'text', '{TODO}')"
 """Condition for units whose names describe their file: definitions and headings, but not chunks."""
 
 
-class FileStatistics(Tables):
+class FileStatistics(UnitTables):
     """Computes statistics of documents from their words, definitions and imports. Terms are stemmed."""
-
-    def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
-        super().__init__(connection)
-        self._sets = sets
 
     def find_holding(self, units: UnitSet) -> set[DocumentId]:
         """Find the documents that contain any of these units."""

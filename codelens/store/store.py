@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -100,7 +100,7 @@ class Store(Tables):
         self.ours = ours  # False if the user accepted a foreign index, whose roots are not trusted
         super().__init__(connection)
         self.walked, self.filters = ({}, TextFilters()) if unchanging else (None, None)
-        self._value_of = cache(self._read_meta) if unchanging else self._read_meta
+        self._value_of = cache(self._find_value) if unchanging else self._find_value
         self.budget = TimeBudget()  # Remaining time of the current query
         self._version: tuple[int, int, int] | None = None  # A reader's state of the file, which `resume` compares
         self.changed: set[int] = set()  # Documents whose symbols or edges were written since the store was opened
@@ -125,23 +125,22 @@ class Store(Tables):
         """Open for reading. Raises NoIndex, IndexCorrupt, SchemaTooNew, and unless `accepted` IndexNotTrusted."""
         before = path.stat() if path.exists() else None
         connection = open_reader(path)
-        try:
-            check_version(connection)
-            # One transaction while the store is open, so that all answers come from the same state.
-            connection.execute("BEGIN").fetchall()
-            check_schema(connection)
-            store = cls(path, connection, is_ours(connection, path.resolve(), accepted), unchanging=True)
-            if store.meta("state") != "complete":
-                raise IndexCorrupt(f"{path} was never finished", "`codelens index` finishes it")
-            version = store._version_now()
+        with ExitStack() as unopened:
+            unopened.callback(connection.close)
+            try:
+                check_version(connection)
+                # One transaction while the store is open, so that all answers come from the same state.
+                connection.execute("BEGIN").fetchall()
+                check_schema(connection)
+                store = cls(path, connection, is_ours(connection, path.resolve(), accepted), unchanging=True)
+                if store.meta("state") != "complete":
+                    raise IndexCorrupt(f"{path} was never finished", "`codelens index` finishes it")
+                version = store._version_now()
+            except apsw.Error as fault:
+                raise IndexCorrupt(f"{path} cannot be read: {fault}") from fault
             if before and (before.st_dev, before.st_ino) == version[:2]:
                 store._version = version
-        except apsw.Error as fault:
-            connection.close()
-            raise IndexCorrupt(f"{path} cannot be read: {fault}") from fault
-        except BaseException:
-            connection.close()
-            raise
+            unopened.pop_all()
         return store
 
     @classmethod
@@ -154,7 +153,8 @@ class Store(Tables):
         """Open for writing under `writer_lock`; create or migrate if needed. `place`: the final path. Raises like `read`."""
         place = (place or path).resolve()
         connection, with_vectors = open_writer(path)
-        try:
+        with ExitStack() as unopened:
+            unopened.callback(connection.close)
             version = read_schema_version(connection)
             if 0 < version <= find_newest_version():
                 check_schema(connection)
@@ -166,9 +166,7 @@ class Store(Tables):
                     sign(connection, place)
             if not with_vectors and store.meta("vector") == "1":
                 raise NoVectors(f"{path} holds vectors, and sqlite-vec cannot be loaded here")
-        except BaseException:
-            connection.close()
-            raise
+            unopened.pop_all()
         return store
 
     def rest(self) -> bool:
@@ -245,12 +243,10 @@ class Store(Tables):
 
     def meta(self, key: str, default: str = "") -> str:
         """Read a value of the `meta` table; `default` if the key is missing."""
-        value = self._value_of(key)
-        return default if value is None else value
+        return self._value_of(key) or default  # empty values are not stored
 
-    def _read_meta(self, key: str) -> str | None:
-        row = self._row("SELECT value FROM meta WHERE key = ?", key)
-        return str(row[0]) if row else None
+    def _find_value(self, key: str) -> str:
+        return str((self._row("SELECT value FROM meta WHERE key = ?", key) or [""])[0])
 
     def kept_kinds(self, repository: RepositoryRow) -> dict[str, int]:
         """Read the counts of a repository's units by kind that `store_kind_counts` stored; empty if units were written since."""
@@ -267,10 +263,8 @@ class Store(Tables):
 
     def set_meta(self, key: str, value: str) -> None:
         """Set a value, or delete it if empty; an unchanged value is not written. Part of the caller's transaction."""
-        if not value:
-            self._run("DELETE FROM meta WHERE key = ?", key)
-            return
-        self._run("INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2 WHERE value <> ?2", key, value)
+        sql = "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2 WHERE value <> ?2"
+        self._run(*((sql, key, value) if value else ("DELETE FROM meta WHERE key = ?", key)))
 
     def schema(self) -> int:
         """Read the schema version of the file, from 1."""

@@ -79,9 +79,7 @@ def _order_names(answers: Sequence[Sequence[str]], arguments: Sequence[Any]) -> 
 class UnitSets(Tables):
     """Keeps the set of units that queries used last in a temporary table in memory."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
-        super().__init__(connection)
-        self._held: UnitSet | None = None
+    _held: UnitSet | None = None
 
     def fill_table(self, units: UnitSet) -> None:
         """Fill `temp.unit_set` with these units, unless it holds them already. Never within `Store.interrupting`."""
@@ -104,13 +102,19 @@ class UnitSets(Tables):
         return f"AND +{column} IN (SELECT id FROM temp.unit_set)"
 
 
-class Units(Tables):
+class UnitTables(Tables):
+    """Base class of objects whose queries may be limited to a set of units."""
+
+    def __init__(self, connection: apsw.Connection, sets: UnitSets) -> None:
+        super().__init__(connection)
+        self._sets = sets
+
+
+class Units(UnitTables):
     """Reads and writes units."""
 
     def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
-        super().__init__(connection)
-        self._sets = sets
-        self._next = 0
+        super().__init__(connection, sets)
         self._count = cache(self._count_units) if unchanging else self._count_units
         self._kept: dict[UnitId, UnitRow] | None = {} if unchanging else None  # Cached rows, if they cannot change
 
@@ -122,7 +126,7 @@ class Units(Tables):
         kept: Mapping[Identity, list[UnitId]],
     ) -> list[UnitId]:
         """Store units; returns their ids in order. A unit whose identity is in `kept` gets its old id, which is removed there."""
-        self._next, ids = self._find_free_id(), list[UnitId]()
+        self._next, ids = self._find_free_id("units"), list[UnitId]()
         for u in units:
             if known := kept.get((u.kind, u.container, u.name)):
                 ids.append(known.pop())
@@ -148,10 +152,6 @@ class Units(Tables):
             ids.reverse()
         return ids_of
 
-    def _find_free_id(self) -> int:
-        self._next = self._next or self._number("SELECT coalesce(max(id), 0) + 1 FROM units")
-        return self._next
-
     def list_piece_counts(self, document: DocumentId) -> list[tuple[UnitId, int]]:
         """List pairs (id, number of vectors) of a document's units, in order of position."""
         return self._rows(f"SELECT id, pieces FROM units WHERE document_id = ? ORDER BY {PLACE_ORDER}", document)
@@ -163,7 +163,7 @@ class Units(Tables):
 
     def remove(self, document: DocumentId) -> None:
         """Delete a document's units from this table only; see `Store.remove_document`, which needs their ids before."""
-        self._find_free_id()  # an id is never reused in a run: edges may still lead to it
+        self._find_free_id("units")
         self._run("DELETE FROM units WHERE document_id = ?", document)
 
     def read_rows(self, ids: Iterable[UnitId]) -> dict[UnitId, UnitRow]:

@@ -30,7 +30,7 @@ import apsw
 from codelens.model.code import DocumentId, UnitId
 from codelens.store.connection import Tables
 from codelens.store.merging import join_mappings, order_by, set_merge_rule
-from codelens.store.units import UnitSet, UnitSets
+from codelens.store.units import UnitSet, UnitSets, UnitTables
 
 PIECES = 64  # Limit on vectors of a unit; a vector's id is unit * PIECES + piece
 BLOCK = 1 << 13  # Units whose signs share a row; a change of one file writes one or two rows of up to 256 kB
@@ -60,15 +60,13 @@ def select_first_with_ties(distances: Mapping[T, float], limit: int) -> dict[T, 
     return {key: distance for key, distance in distances.items() if distance <= last}
 
 
-class Vectors(Tables):
+class Vectors(UnitTables):
     """Reads and writes vectors; writing and comparing need sqlite-vec on the connection."""
 
     def __init__(self, connection: apsw.Connection, sets: UnitSets, unchanging: bool = False) -> None:
-        super().__init__(connection)
-        self._sets = sets
-        self._unchanging = unchanging
+        super().__init__(connection, sets)
+        self._unchanging, self._asked = unchanging, 0
         self._signs: Signs | None = None
-        self._asked = 0
         self._array: VectorArray | None = None
         self._outdated: set[int] = set()  # Blocks whose signs must be updated
 
