@@ -22,7 +22,7 @@ from codelens.errors import NoIndex, UsageError
 from codelens.index import Index
 from codelens.model.fast_dataclass import replace
 from codelens.model.history import SnapshotDocument
-from codelens.store.connection import holds_index
+from codelens.store.connection import is_index
 from codelens.text.counts import quantity
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _find_state(name: str, index: Index | None, cwd: Path, repository: Repositor
             raise UsageError(f"{name}: the log has {quantity(len(log), 'snapshot')}", listing)
         return State(name, number=log[int(back[1])].number)
     if (cwd / name).is_file():
-        if not holds_index(cwd / name):
+        if not is_index(cwd / name):
             raise UsageError(f"{name} is not an index", HINT)
         return State(name, file=cwd / name)
     fitting = [line for line in log if len(name) >= LEAST_DIGITS and line.snapshot.startswith(name.lower())]
@@ -158,7 +158,7 @@ def diff(flags: DiffFlags) -> int:
     A revision is read from git's objects into a temporary index; nothing that the repository configures runs.
     """
     from codelens.render.reports import build_difference_record, format_difference
-    from codelens.snapshots.compare import compare
+    from codelens.snapshots.compare import compare_snapshots
 
     cwd = find_working_folder()
     try:
@@ -168,7 +168,7 @@ def diff(flags: DiffFlags) -> int:
             raise
         place = None  # two revisions, or two index files, need no index here
     old, new = collect_facts([flags.old, flags.new or ""], place, cwd)
-    difference = compare(old, new)
+    difference = compare_snapshots(old, new)
     exit_code = 1 if difference.empty else 0
     write_answer(
         flags,

@@ -16,7 +16,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from codelens.cluster.numbers import Numbers, group_by_shard, group_pairs, join_number, split_number
-from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, RecordedCall
+from codelens.cluster.shards import GATEWAYS, REHEARSE, RUN_ON_INDEX, RecordedCall
 from codelens.errors import UsageError
 from codelens.model.code import DocumentId, RepositoryId, RepositoryName, UnitId
 from codelens.model.fast_dataclass import replace
@@ -61,7 +61,7 @@ Cut = Callable[[Numbers, Any], Parts | None]  # Argument → each shard's part o
 def cut_ids(whole: Numbers, ids: Any) -> Parts | None:
     """Split units or documents (a collection or the keys of a mapping), or the roots of repositories, by shard."""
     if isinstance(ids, RootNames):
-        return whole.names_by_root()
+        return whole.map_roots_to_names()
     if isinstance(ids, dict):
         return {shard: dict(pairs) for shard, pairs in cut_pairs(whole, ids.items()).items()}
     return None if ids is None else group_by_shard(ids)
@@ -98,7 +98,7 @@ CUTS: Mapping[Any, Cut] = {
     UnitSet: cut_ids,
     RepositoryId: cut_repository,
     Expressions: lambda numbers, m: dict.fromkeys(numbers.routes.find_with_any(m[-1], numbers.shards), m),
-    _strip(SymbolName): lambda n, name: dict.fromkeys(n.routes.with_name(fold_identifier(name), n.shards), name),
+    _strip(SymbolName): lambda n, name: dict.fromkeys(n.routes.find_with_name(fold_identifier(name), n.shards), name),
     **dict.fromkeys(ROW_IDS, cut_id),
 }
 """Type of an argument → how to split it by shard; arguments of other types go unchanged to every shard."""
@@ -188,7 +188,7 @@ class Call(NamedTuple):
 @cache
 def find_call(method: str) -> Call:
     """Derive how to ask shards for a method. Raises UsageError if its type hints do not determine it."""
-    if method == IN_PARTS:
+    if method == RUN_ON_INDEX:
         return Call(make_lift(Part | None), lambda answers, _: list(answers), ((1, cut_ids), (3, cut_further)))
     if method == REHEARSE:
         return Call(_lift_reads, _merge_reads, ((1, cut_ids),))

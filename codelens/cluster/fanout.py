@@ -56,14 +56,14 @@ class FanOut:
         (answer,) = self.ask_all([(method, arguments)])
         return answer
 
-    def knows(self, method: str, *arguments: Any) -> bool:
+    def has_answer(self, method: str, *arguments: Any) -> bool:
         """True if the answer to this call is cached."""
         return _OpenCall(self, method, arguments, set()).done
 
     def ask_all(self, calls: Sequence[MethodCall]) -> list[Any]:
         """Answer several calls with one message to each shard that any of them concerns."""
         task: _TaskThread | None = getattr(self._thread_state, "task", None)
-        if task is not None and not all(self.knows(method, *arguments) for method, arguments in calls):
+        if task is not None and not all(self.has_answer(method, *arguments) for method, arguments in calls):
             return task.wait_for(calls)
         pending = set[Any]()
         open_calls = [_OpenCall(self, *call, pending) for call in _join_rehearsals(calls)]
@@ -83,7 +83,7 @@ class FanOut:
                 self._remember_read(read)
         return answers
 
-    def at_once(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
+    def run_tasks(self, tasks: Sequence[Callable[[], T]]) -> list[T]:
         """Run tasks concurrently, and send their requests together whenever all wait for shards. Raises the first fault."""
         started = [_TaskThread(task, self._thread_state) for task in tasks]
         running = started

@@ -62,7 +62,7 @@ class Numbers:
         """Find the id of a shard's repository in the whole cluster."""
         return self._number[shard, local]
 
-    def names_by_root(self) -> dict[int, RootNames]:
+    def map_roots_to_names(self) -> dict[int, RootNames]:
         """Map each shard to the roots of its repositories, and each root to the repository's name in answers."""
         by_shard: dict[int, RootNames] = {}
         for home in self._homes.values():

@@ -31,7 +31,10 @@ GATEWAYS: Mapping[str, type] = {
     "parts": Parts,
     "lines": LineHistories,
 }
-IN_PARTS, REHEARSE = "in_parts", "rehearse"  # Requests to run a function on the shard's store, instead of a method
+RUN_ON_INDEX, REHEARSE = (
+    "run_on_index",
+    "rehearse",
+)  # Requests to run a function on the shard's store, instead of a method
 
 
 def list_iterator(value: Any) -> Any:
@@ -101,17 +104,19 @@ class Shard:
 
     def read_facts(self) -> ShardFacts:
         """Read the facts about this shard."""
-        meta = {key: value for key in SHARED if (value := self.store.meta(key))}
+        meta = {key: value for key in SHARED if (value := self.store.read_meta(key))}
         rows = sorted(self.store.documents.list_repositories(), key=lambda row: row.id)
         totals = {row.id: self.store.documents.read_totals(row.id) for row in rows}
-        return ShardFacts(rows, totals, {**meta, "schema": str(self.store.schema())}, self.store.meta(INDEXED_AT))
+        return ShardFacts(
+            rows, totals, {**meta, "schema": str(self.store.read_schema())}, self.store.read_meta(INDEXED_AT)
+        )
 
     def answer(self, message: Sequence[MethodCall]) -> list[Any]:
         """Answer several requests, in order."""
         return [self._answer_request(method, tuple(map(self._resolve_set, given))) for method, given in message]
 
     def _answer_request(self, method: str, arguments: tuple[Any, ...]) -> Any:
-        if method == IN_PARTS:
+        if method == RUN_ON_INDEX:
             return self._do_work(self.store, *arguments)
         if method == REHEARSE:
             rehearsal = Rehearsal(self.store)

@@ -100,7 +100,7 @@ class Routes:
         self.sketches: Mapping[int, Sketch] = {}
         self._phrases = build_plain_phrases()
 
-    def with_name(self, folded: str, shards: Iterable[int]) -> list[int]:
+    def find_with_name(self, folded: str, shards: Iterable[int]) -> list[int]:
         """Find the shards that may hold a unit with this folded name."""
         return [shard for shard in shards if self._may_hold(shard, [NAME + folded])]
 

@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 
 from codelens.cluster.fanout import FanOut
 from codelens.cluster.numbers import Home, Numbers
-from codelens.cluster.shards import GATEWAYS, IN_PARTS, REHEARSE, Gateway, MethodCall, ShardFacts, Transport
+from codelens.cluster.shards import GATEWAYS, REHEARSE, RUN_ON_INDEX, Gateway, MethodCall, ShardFacts, Transport
 from codelens.cluster.sketch import Sketch
 from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
@@ -45,7 +45,7 @@ class ShardGateway(Gateway):
 
     _ask: FanOut
 
-    def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
+    def list_first_calls(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
         """List the first calls that a method will make."""
         if hasattr(type(self), method):
             return []
@@ -84,19 +84,21 @@ class ShardWords(ShardGateway):
         counts = self._count([self._phrases.match_any([term], columns) for term in wanted])
         return dict(zip(wanted, counts, strict=True))
 
-    def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
+    def list_first_calls(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
         if method == "count_units":
             return [("postings.count_matches", ([self._phrases.match_any(arguments[:1], *arguments[1:])],))]
-        if method == "bm25":
+        if method == "rank_by_bm25":
             phrases = self._phrases.match_each(arguments[0], *arguments[4:5])
-            if not self._ask.knows("postings.count_matches", phrases) or not self._ask.knows("postings.read_totals"):
+            if not self._ask.has_answer("postings.count_matches", phrases) or not self._ask.has_answer(
+                "postings.read_totals"
+            ):
                 return [("postings.count_matches", (phrases,)), ("postings.read_totals", ())]
-            return [("postings.bm25_given", self._gather_statistics(*arguments))]
-        return super().foresee(method, arguments)
+            return [("postings.rank_by_given_bm25", self._gather_statistics(*arguments))]
+        return super().list_first_calls(method, arguments)
 
     def _gather_statistics(self, *arguments: Any) -> tuple[Any, ...]:
-        """Turn the arguments of `bm25` into those of `bm25_given`, with the counts of all shards."""
-        _, terms, weights, within, limit, columns, proposing = self._name_call("bm25", arguments, {})
+        """Turn the arguments of `rank_by_bm25` into those of `rank_by_given_bm25`, with the counts of all shards."""
+        _, terms, weights, within, limit, columns, proposing = self._name_call("rank_by_bm25", arguments, {})
         rows, tokens = self._ask("postings.read_totals")
         given = WordStatistics(rows, tokens, tuple(self._count(self._phrases.match_each(terms, columns))))
         return self._phrases.build_expressions(terms, columns, proposing), weights, given, within, limit
@@ -105,17 +107,17 @@ class ShardWords(ShardGateway):
         counts: Mapping[str, int] = self._ask("postings.count_matches", expressions)
         return [counts.get(expression, 0) for expression in expressions]
 
-    def bm25(self, *arguments: Any) -> Any:
-        """See `Postings.bm25`; scores use the counts of all shards."""
-        return self._ask("postings.bm25_given", *self._gather_statistics(*arguments))
+    def rank_by_bm25(self, *arguments: Any) -> Any:
+        """See `Postings.rank_by_bm25`; scores use the counts of all shards."""
+        return self._ask("postings.rank_by_given_bm25", *self._gather_statistics(*arguments))
 
 
 class ShardVectors(ShardGateway):
     """Vector search over all shards. The first pass over signs keeps the same vectors as in a single index."""
 
-    def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
+    def list_first_calls(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
         if method != "find_nearest":
-            return super().foresee(method, arguments)
+            return super().list_first_calls(method, arguments)
         query, within, limit = arguments
         return [("vectors.count_signs", (query, within, max(FIRST_PASS, limit)))]
 
@@ -133,12 +135,12 @@ class ShardVectors(ShardGateway):
 class ShardEdges(ShardGateway):
     """The symbol graph of all shards. Externals are left out if they have too many edges in all shards together."""
 
-    def foresee(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
+    def list_first_calls(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
         """List the calls that a method will make; for a walk through the graph, have the shards read ahead of it."""
         if method != "find_neighbours":
-            return super().foresee(method, arguments)
+            return super().list_first_calls(method, arguments)
         nodes, widest, outside = arguments if len(arguments) > 2 else (*arguments, False)
-        if outside or self._ask.knows("edges.find_neighbours", nodes, widest, outside):
+        if outside or self._ask.has_answer("edges.find_neighbours", nodes, widest, outside):
             return [("edges.find_neighbours", (nodes, widest, outside))]
         return [(REHEARSE, (partial(_read_farther, widest=widest), list(nodes), math.inf))]
 
@@ -208,38 +210,38 @@ class ShardedStore(Store):
         """Release the shards for other uses."""
         self._release()
 
-    def route_by(self, sketches: Mapping[int, Sketch]) -> None:
+    def set_sketches(self, sketches: Mapping[int, Sketch]) -> None:
         """Use these sketches (shard → sketch) to ask shards only for words and names that they may hold."""
         self.ask.numbers.routes.sketches = sketches
 
-    def meta(self, key: str, default: str = "") -> str:
+    def read_meta(self, key: str, default: str = "") -> str:
         """Read a value of `meta` that all shards share; `default` if the key is missing."""
         return self._meta.get(key, default)
 
-    def schema(self) -> int:
+    def read_schema(self) -> int:
         """The schema version of the shards."""
-        return int(self.meta("schema", "0"))
+        return int(self.read_meta("schema", "0"))
 
-    def names_by_root(self) -> RootNames:
+    def map_roots_to_names(self) -> RootNames:
         """Map the roots of all repositories to their names. As an argument of a call, it is split by shard."""
-        return RootNames(chain.from_iterable(names.items() for names in self.ask.numbers.names_by_root().values()))
+        return RootNames(chain.from_iterable(names.items() for names in self.ask.numbers.map_roots_to_names().values()))
 
     def load_vectors(self) -> bool:
         """Return True, because shards load sqlite-vec when they are opened."""
         return True
 
-    def foresee(self, *calls: Expected) -> None:
+    def prefetch_answers(self, *calls: Expected) -> None:
         """Request the answers to all of these calls together."""
         expected: list[MethodCall] = []
         for method, arguments in calls:
             if isinstance(method, str):
                 name, _, method_name = method.partition(".")
-                expected += self._gateways[name].foresee(method_name, arguments)
+                expected += self._gateways[name].list_first_calls(method_name, arguments)
             else:
                 expected.append((REHEARSE, (method, arguments, self.budget.left)))
         self.ask.ask_all(expected)
 
-    def prefetch_each(self, documents: Sequence[DocumentRow], *methods: str) -> Iterator[DocumentRow]:
+    def prefetch_per_document(self, documents: Sequence[DocumentRow], *methods: str) -> Iterator[DocumentRow]:
         """Yield the documents, and request answers for 1, 2, 4 … of them at a time, so that the first ones come soon."""
         begin, most = 0, 1
         while begin < len(documents):
@@ -248,11 +250,13 @@ class ShardedStore(Store):
                 size += documents[end].stamp.size
                 end += 1
             with self.ask.forget_new():
-                self.foresee(*((method, (document.id,)) for document in documents[begin:end] for method in methods))
+                self.prefetch_answers(
+                    *((method, (document.id,)) for document in documents[begin:end] for method in methods)
+                )
                 yield from documents[begin:end]
             begin, most = end, min(2 * most, MOST_AHEAD)
 
-    def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
+    def run_tasks(self, *tasks: Callable[[], Any]) -> list[Any]:
         """Run all tasks until they wait for shards, then send their requests together; returns the tasks' results."""
         calls = {place: call for place, task in enumerate(tasks) if (call := _name_single_call(task))}
         if calls:  # these need no threads
@@ -271,17 +275,17 @@ class ShardedStore(Store):
                 self.budget = before
 
         try:
-            return self.ask.at_once([partial(run, *pair) for pair in zip(tasks, budgets, strict=True)])
+            return self.ask.run_tasks([partial(run, *pair) for pair in zip(tasks, budgets, strict=True)])
         finally:
             for budget in budgets:
                 self.budget.add_cuts(budget)
 
-    def in_parts(
+    def run_on_each_index(
         self, work: Callable[..., Part[T]], numbers: Any = None, further: Collection[int] | None = None
     ) -> list[Part[T]]:
         """Run `work` on all shards, within the time that is left. Raises OutOfTime."""
         self.budget.check()
-        parts: list[Part[T]] = self.ask(IN_PARTS, work, numbers, self.budget.left, further)
+        parts: list[Part[T]] = self.ask(RUN_ON_INDEX, work, numbers, self.budget.left, further)
         if None in parts:
             raise OutOfTime
         return parts
@@ -308,7 +312,7 @@ class ShardedStore(Store):
         yield
 
     @contextmanager
-    def interrupting(self) -> Iterator[None]:
+    def enforce_budget(self) -> Iterator[None]:
         """Check the time once at the start; later checks happen between calls."""
         self.budget.check()
         yield

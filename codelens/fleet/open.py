@@ -118,7 +118,7 @@ class FleetConnection:
                 with suppress(StoreFault, ValueError):  # without its sketch, a shard is asked for every word
                     if packed := store.read(name_sketch(entry.file)):
                         self._sketches[number] = Sketch.from_bytes(packed)
-        self._stores[key].route_by(self._sketches)
+        self._stores[key].set_sketches(self._sketches)
         return self._stores[key]
 
     def find_visible_shards(self, place: FleetPlace) -> tuple[set[int], list[str]]:

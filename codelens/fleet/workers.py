@@ -261,5 +261,5 @@ def _take_base(store: FleetStore, job: ShardJob, index: Path) -> bool:
         index.unlink()
         return False
     with Store.write(index, accepted=True) as opened:
-        opened.take_over(index, list(before.values()))
+        opened.sign_for_writing(index, list(before.values()))
     return True

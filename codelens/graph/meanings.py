@@ -25,7 +25,7 @@ from codelens.model.extraction import Binding, DecodedText, Import, Reference
 from codelens.model.graph import EDGE_OF
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
-from codelens.store.texts import text_of
+from codelens.store.texts import load_text
 from codelens.text.lines import TextMap
 
 _WORD = re.compile(rb"[\w$\x80-\xff]+[?!]?")
@@ -98,7 +98,7 @@ def find_resolver(store: Store, repository: RepositoryId, resolvers: dict[Reposi
 
 def read_text(document: DocumentRow, store: Store) -> TextMap:
     """Read the indexed text of a document."""
-    stored = text_of(document, store)
+    stored = load_text(document, store)
     return TextMap(DecodedText(stored.text, stored.encoding, 1.0, stored.bom))
 
 

@@ -119,7 +119,7 @@ class PlaceFinder:
         """Find the files in the view that may contain the name: by trigrams, or all files if it is too short for them."""
         view, store, name = self.view, self.view.store, self.target.name
         allowed = None
-        if store.features().fuzzy and (expression := build_trigram_query(name)):
+        if store.read_features().fuzzy and (expression := build_trigram_query(name)):
             allowed = set(store.postings.find_documents(expression))
         return [row for row in view.list_documents(allowed) if view.has_document(row.id)]
 

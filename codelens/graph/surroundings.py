@@ -109,7 +109,9 @@ class WeightedNeighbours:
         return weight
 
     def _read(self, nodes: Sequence[int]) -> tuple[Stored, Further]:
-        self._store.foresee(("edges.find_neighbours", (nodes, WIDEST, self.whole)), ("edges.find_nested", (nodes,)))
+        self._store.prefetch_answers(
+            ("edges.find_neighbours", (nodes, WIDEST, self.whole)), ("edges.find_nested", (nodes,))
+        )
         return self._store.edges.find_neighbours(nodes, WIDEST, self.whole), self._list_unstored_edges(nodes)
 
     def _list_unstored_edges(self, nodes: Sequence[int]) -> Further:
@@ -125,7 +127,7 @@ class WholeGraph(WeightedNeighbours):
 
     def _read(self, nodes: Sequence[int]) -> tuple[Stored, Further]:
         around = partial(self._store.edges.find_neighbours, nodes, WIDEST, self.whole)
-        stored, further = self._store.at_once(around, partial(self._list_unstored_edges, nodes))
+        stored, further = self._store.run_tasks(around, partial(self._list_unstored_edges, nodes))
         return stored, further
 
     def _list_unstored_edges(self, nodes: Sequence[int]) -> Further:
@@ -134,7 +136,7 @@ class WholeGraph(WeightedNeighbours):
         units = [node for node in nodes if is_unit(node)]
         makers = {"co_tested_with": derive_co_tested, "similar_to": derive_similar}
         weighty = {kind: make for kind, make in makers.items() if self._weights.get(kind, self._weights.get(UNKNOWN))}
-        nested, *made = self._store.at_once(
+        nested, *made = self._store.run_tasks(
             partial(super()._list_unstored_edges, nodes),
             *(partial(make, self._store, units) for make in weighty.values()),
         )
@@ -158,7 +160,7 @@ class ContentNumbering:
         new = [node for node in wanted if node not in self.number]
         inside, outside = [UnitId(node) for node in new if is_unit(node)], [node for node in new if not is_unit(node)]
         further = [("edges.read_content_keys", (outside,))] if self._around.whole and outside else []
-        self._store.foresee(("units.read_content_keys", (inside,)), *further)
+        self._store.prefetch_answers(("units.read_content_keys", (inside,)), *further)
         units = self._store.units.read_content_keys(inside)
         others = self._store.edges.read_content_keys(outside) if self._around.whole else ()
         for row in chain[tuple[int, *tuple[object, ...]]](units, others):

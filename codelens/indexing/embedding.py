@@ -139,11 +139,11 @@ PIECES_A_CALL = 256  # Pieces embedded in one call, in whole documents: four req
 
 def apply_stored_model(store: Store, settings: Settings) -> Settings:
     """Set the model of the settings to that of the index, if it can still be opened."""
-    setting = store.meta("embedder_setting")
+    setting = store.read_meta("embedder_setting")
     if not setting or setting == resolve_setting(settings.model):
         return settings
     with suppress(UsageError):
-        if open_indexed_embedder(setting).compute_fingerprint() == store.meta("embedder_fingerprint"):
+        if open_indexed_embedder(setting).compute_fingerprint() == store.read_meta("embedder_fingerprint"):
             return replace(settings, model=setting)
     return settings
 
@@ -156,8 +156,8 @@ def update_vectors(store: Store, run: IndexRun, transaction: LazyTransaction) ->
         return 0, 0
     before = store.documents.count_embedded_otherwise(embedder.compute_fingerprint())
     others = store.documents.list_embedded_otherwise(embedder.compute_fingerprint())
-    is_known = store.meta("embedder_fingerprint") == embedder.compute_fingerprint()
-    width, number = int(store.meta("embedder_width") or 0) if is_known else 0, 0
+    is_known = store.read_meta("embedder_fingerprint") == embedder.compute_fingerprint()
+    width, number = int(store.read_meta("embedder_width") or 0) if is_known else 0, 0
     document_vectors: list[tuple[bytes, ...]] = []  # Vectors of a large document's earlier parts
     for group in _group_pieces(store, others):
         vectors = embed_pieces([unit for _, pieces, _ in group for unit in pieces], embedder)
@@ -174,7 +174,7 @@ def update_vectors(store: Store, run: IndexRun, transaction: LazyTransaction) ->
                 continue
             transaction.begin()
             *of_units, of_file = document_vectors
-            store.embed_again(document.id, of_units, b"".join(of_file), embedder.compute_fingerprint())
+            store.replace_vectors(document.id, of_units, b"".join(of_file), embedder.compute_fingerprint())
             transaction.count_document(document.stamp.size)
             document_vectors, number = [], number + 1
             if run.progress:
@@ -206,7 +206,7 @@ def _read_pieces(store: Store, document: DocumentRow) -> Iterator[tuple[Pieces, 
     text, stored = Texts(store).read(document), store.units.read_extracted(document.id)
     last = len(text.places) - 1
     for number in range(last + 1):
-        span = text.span_of(number)
+        span = text.find_part_span(number)
         inside = [u for u in stored if span.start <= u.span.start < span.end] if last else stored
         # The map counts from the start of its text: in the first part, after the byte order mark.
         mapped = TextMap(DecodedText(text.stored(span), document.encoding, 1.0, 0 if number else document.bom))

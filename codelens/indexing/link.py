@@ -42,7 +42,7 @@ def link_update(update: RepositoryUpdate) -> tuple[Notice, ...]:
     documents = invalidation.find_documents_to_link(update.run.batches, lambda: open_linker().catalog)
     tree_indexes = read_tree_indexes(repository.root, update.run.settings.max_precise_size)
     key = f"precise:{repository.name}"
-    indexes_changed = store.meta(key) != tree_indexes.state
+    indexes_changed = store.read_meta(key) != tree_indexes.state
     if indexes_changed or (tree_indexes.files and (documents or invalidation.has_changes)):
         documents = {state.id for state in store.documents.read_states(repository.id).values()}
         precise = PreciseIndexes(store, repository.id, tree_indexes.files)

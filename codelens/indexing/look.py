@@ -43,7 +43,7 @@ def format_times(store: Store, repository: RepositoryRow, folders: Mapping[str, 
     files = {path: at for path, at in store.documents.read_times(repository.id).items() if "\n" not in path}
     times = files | {path: at for path, at in entered.items() if "\n" not in path}
     # Files modified last and committed last, taken in turn, each after its folder; then other folders
-    pairs = zip_longest(files, store.history.newest(repository.id, MOST_TIMES))
+    pairs = zip_longest(files, store.history.list_newest_paths(repository.id, MOST_TIMES))
     with_folders = (each for pair in pairs for path in pair if path for each in (path.rpartition("/")[0] + "/", path))
     likeliest = dict.fromkeys(path for path in (*with_folders, *times) if path in times)
     lines = [f"{times[path]} {path}" for path in islice(likeliest, MOST_TIMES)]
@@ -80,7 +80,7 @@ def note_run(
 def _read_pace(store: Store) -> tuple[float, float]:
     """Read the seconds that an update takes without any file, and the seconds for each file."""
     try:
-        base, each = map(float, store.meta(_PACE).split())
+        base, each = map(float, store.read_meta(_PACE).split())
     except ValueError:
         return (math.inf, 0.0)
     return base, each
@@ -113,7 +113,7 @@ class _TreeCheck:
 
     def look_at_tree(self, most: int) -> TreeLook:
         """Compare up to `most` times, and examine the files and folders whose times differ."""
-        numbers, *lines = self._store.meta(name_times_key(self._row)).split("\n")
+        numbers, *lines = self._store.read_meta(name_times_key(self._row)).split("\n")
         try:
             files, times = map(int, numbers.split())
         except ValueError:  # an older codelens did not store times
@@ -171,7 +171,7 @@ class _TreeCheck:
             entries = self._read_entries(unescape_path(below))
         except OSError:
             is_reported = any(path.startswith(below) for path in self._deleted)
-            if self._store.documents.holds_below(self._row.id, below) and not is_reported:
+            if self._store.documents.has_below(self._row.id, below) and not is_reported:
                 self._deleted.add(folder)
             return
         documents, repository = self._store.documents, self._row.id
@@ -179,7 +179,7 @@ class _TreeCheck:
             path = below + escape_path(entry.name)
             if entry.is_dir(follow_symlinks=False):
                 path += "/"
-                if documents.is_skipped(repository, path) or documents.holds_below(repository, path):
+                if documents.is_skipped(repository, path) or documents.has_below(repository, path):
                     continue
                 if self._would_read(below, entry) and self._holds_files(path):
                     self._new.add(path)

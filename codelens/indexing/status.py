@@ -31,8 +31,8 @@ def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) 
             _read_repository_status(store, row, settings, check) for row in store.documents.list_repositories()
         ),
         file_bytes=store.path.stat().st_size,
-        tables=store.table_bytes(),
-        journal_mode=store.journal_mode(),
+        tables=store.measure_tables(),
+        journal_mode=store.read_journal_mode(),
         unfinished=str(find_unfinished_index(store.path) or ""),
     )
 

@@ -29,7 +29,7 @@ class WalkRules(NamedTuple):
 
 def read_walk_rules(store: Store, repository: str) -> WalkRules | None:
     """Read the rules of the repository's last run; None before its first run."""
-    stored = json.loads(store.meta(f"walk:{repository}") or "null")
+    stored = json.loads(store.read_meta(f"walk:{repository}") or "null")
     return WalkRules(stored["values"], frozenset(stored["said"])) if stored else None
 
 

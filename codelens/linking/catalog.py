@@ -217,7 +217,7 @@ class Catalog:
         for folder in sorted(self.folders):
             self.folders_named.setdefault(folder.rpartition("/")[2], []).append(folder)
         declarations = [f for f in self.files.values() if is_declaration(f.path)]
-        reads = {f.path: partial(store.frames, DocumentId(f.id)) for f in declarations}
+        reads = {f.path: partial(store.read_frames, DocumentId(f.id)) for f in declarations}
         self.manifests = Manifests(reads, self.record)
 
     # Keys, and the memory for rows

@@ -143,7 +143,7 @@ class AnchorFinder:
         if document is not None and (line := self._find_line(anchor, self._texts.lines(document))) is not None:
             return document.path, line, self._find_enclosing_name(document.id, line)
         trigrams = build_trigram_query(anchor.text) if anchor.digest and len(anchor.text) >= LEAST_LETTERS else ""
-        if not trigrams or not self._store.features().fuzzy:
+        if not trigrams or not self._store.read_features().fuzzy:
             return None
         rows = self._store.documents.read_rows(self._store.postings.find_documents(trigrams))
         others = sorted((row for row in rows if row.repository == self._repository), key=lambda row: row.path)

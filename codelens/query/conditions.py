@@ -314,7 +314,7 @@ def add_satisfying(
     matchings: tuple[int, Mapping[UnitId, Matching]] = (-1, {})
 
     def place(brief: Brief) -> tuple[DocumentId, int]:
-        return brief[1], large[brief[1]].part_of(brief[5]) if brief[1] in large else 0
+        return brief[1], large[brief[1]].find_part(brief[5]) if brief[1] in large else 0
 
     for (document, part), units in groupby(briefs, key=place):
         satisfying.files += before not in (-1, document)
@@ -329,7 +329,7 @@ def add_satisfying(
             continue
         if has_many_alternatives(node):
             text = texts.read(row)
-            node = drop_impossible_choices(node, row.path, text.stored(text.span_of(part)), matching)
+            node = drop_impossible_choices(node, row.path, text.stored(text.find_part_span(part)), matching)
             if node is None:
                 continue
         if conditions.changes and matchings[0] != document:
@@ -363,7 +363,7 @@ def _add_by_text(
     before = len(satisfying.units)
     satisfying.units += decider.decide_texts(undecided, text)
     if len(satisfying.units) == before and part is not None:
-        around = _extend_spans([span for _, _, span in undecided], text, text.span_of(part))
+        around = _extend_spans([span for _, _, span in undecided], text, text.find_part_span(part))
         near = [(unit, facts, around[span]) for unit, facts, span in undecided if span in around]
         matching = set(decider.decide_texts(near, text))
         reach = {unit: span for unit, _, span in near if unit in matching}
@@ -399,7 +399,7 @@ def _extend_spans(spans: Sequence[Span], whole: DocumentText, part: Span) -> dic
         if span.start >= end:
             end = span.end
             first, last = max(start - LONGEST_REACH, part.start), min(end + LONGEST_REACH, part.end)
-            reached[span] = Span(max(whole.line_start(start), first), min(whole.line_end(end), last))
+            reached[span] = Span(max(whole.find_line_start(start), first), min(whole.find_line_end(end), last))
             start = end
     if reached:
         last_one = next(reversed(reached))

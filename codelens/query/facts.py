@@ -322,11 +322,11 @@ class LastChanges:
         return {unit.id: _find_change_of_lines(unit, lines, ends, commits, min(oldest, whole.time)) for unit in units}
 
     def _read_lines(self, document: DocumentRow) -> WrittenLines | None:
-        return self._store.lines.by_path(document.repository, [document.path]).get(document.path)
+        return self._store.lines.read_by_path(document.repository, [document.path]).get(document.path)
 
     def _read_commits(self, document: DocumentRow) -> Mapping[int, LineCommit]:
         if document.repository not in self._commits:
-            self._commits[document.repository] = self._store.lines.commits(document.repository)
+            self._commits[document.repository] = self._store.lines.read_commits(document.repository)
         return self._commits[document.repository]
 
 

@@ -18,7 +18,7 @@ from codelens.search.run import BELOW_MINIMUM, NOT_REACHED, SearchRun, limit_not
 from codelens.search.terms import collect_words
 from codelens.search.walk import ExpansionSettings, add_expansion
 from codelens.store.units import UnitSet
-from codelens.store.vectors import cosine
+from codelens.store.vectors import compute_cosine
 
 NEAR = 0.5
 """Hits are shown, even if none contains a word of the query, if the chance that none is right is below this share of the one at
@@ -142,7 +142,7 @@ def order_by_cosine(run: SearchRun, candidates: Sequence[Candidate]) -> list[Can
     most = best[0].score
     for candidate in best:
         distance, had = distances.get(candidate.unit.id), candidate.score
-        share = 0.0 if distance is None else max(0.0, cosine(distance))
+        share = 0.0 if distance is None else max(0.0, compute_cosine(distance))
         # A sum that is not positive has no multiple above it: then the cosine itself is the score.
         of, share_kept = (most, 1.0 + share) if most > 0 else (1.0, share)
         what = "no vector of it" if distance is None else f"cosine {share:.3f}"

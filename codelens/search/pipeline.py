@@ -42,7 +42,7 @@ def rank(
 
     Raises QueryError (strict queries, broken patterns) and UsageError (options).
     """
-    with store.spending(settings.query_seconds):
+    with store.limit_time(settings.query_seconds):
         profile = profile or load_profile(options, settings.weights)
         run = SearchRun.start(query, store, options, settings, profile)
         run.trace.weights = profile.own
@@ -88,13 +88,13 @@ def find_terms(run: SearchRun) -> SearchRun:
     run = replace(run, terms=terms)
     prefetching = partial(prefetch_matches, run), partial(prefetch_frequencies, run)
     if run.likeness:
-        store.at_once(*prefetching)
+        store.run_tasks(*prefetching)
     else:
         store.budget.limits += terms.left_out
         aliases = load_aliases(run.settings.aliases) if run.settings.aliases else {}
         by_lexicon = run.settings.lexicon and run.options.mode not in LITERAL_MODES
         related = partial(add_related_words, terms, store, aliases, profile.related if by_lexicon else {})
-        terms, *_ = store.at_once(related, *prefetching)
+        terms, *_ = store.run_tasks(related, *prefetching)
         if "fuzzy" in run.abilities and not (profile.aliases or profile.keywords):
             with store.budget.part(TERMS, "unknown words were not corrected"):
                 terms = add_corrections(terms, store)

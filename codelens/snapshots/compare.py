@@ -21,7 +21,7 @@ _PASSES: tuple[_Key, ...] = (
 another file and signature. Two symbols are paired only if no other symbol on either side has their key."""
 
 
-def compare(old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument]) -> SnapshotDifference:
+def compare_snapshots(old: Iterable[SnapshotDocument], new: Iterable[SnapshotDocument]) -> SnapshotDifference:
     """Compare two states; changes are ordered by content. Edges of moved symbols are listed only if they changed."""
     before, after = list(old), list(new)
     old_symbols, new_symbols = _index_symbols(before), _index_symbols(after)

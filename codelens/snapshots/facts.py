@@ -29,18 +29,18 @@ _Home = tuple[int, str]  # (document id, qualified name of the symbol to which a
 
 def read_facts(store: Store, number: int | None = None) -> list[SnapshotDocument] | None:
     """Read the facts of all documents, in the logged state `number` or now; None if they are no longer stored."""
-    paths = {document: (repository, path) for document, repository, path, _ in store.log.leaves()}
+    paths = {document: (repository, path) for document, repository, path, _ in store.log.list_digests()}
     text: bytes | None = b"\n".join([FORMAT, *read_fact_lines(store, paths, list(paths))])
     if number is not None:
-        text = store.log.facts(number, text or b"")
-    return None if text is None else list(from_text(text))
+        text = store.log.read_facts(number, text or b"")
+    return None if text is None else list(parse_facts(text))
 
 
 def read_fact_lines(store: Store, paths: dict[int, tuple[str, str]], documents: Sequence[int]) -> Iterator[bytes]:
     """Read the facts of these documents in batches, as one line of JSON per document, in their order."""
     for at in range(0, len(documents), AT_ONCE):
         batch = [DocumentId(document) for document in documents[at : at + AT_ONCE]]
-        digests = store.log.digests_of(batch)
+        digests = store.log.read_digests(batch)
         symbols = _read_symbols(store, batch)
         edges = _read_edges(store, paths, batch)
         for document in batch:
@@ -101,7 +101,7 @@ def _find_homes(store: Store, nodes: Iterable[int], paths: dict[int, tuple[str, 
     return homes
 
 
-def from_text(text: bytes) -> Iterator[SnapshotDocument]:
+def parse_facts(text: bytes) -> Iterator[SnapshotDocument]:
     """Parse the facts in a text; yields nothing if it has another format."""
     head, *rows = text.split(b"\n")
     if head != FORMAT:
@@ -118,16 +118,16 @@ def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
     `keep`: number of states whose facts are kept; 0 logs nothing. `before`: (snapshot, root) of the last committed state; if the
     last line of the log differs, older facts are dropped. Documents from an older version get their missing digest.
     """
-    for document in store.log.without_digest():
+    for document in store.log.list_without_digest():
         digest = hashlib.sha256()
-        for frame in store.frames(document):
+        for frame in store.read_frames(document):
             digest.update(decompress(frame))
         store.log.set_digest(document, digest.digest())
-    leaves = store.log.leaves()
+    leaves = store.log.list_digests()
     root = compute_content_digest((repository, path, digest) for _, repository, path, digest in leaves)
     store.set_meta("root", root)
-    last = next(iter(store.log.rows()), None)
-    snapshot = store.meta("snapshot")
+    last = next(iter(store.log.list_snapshots()), None)
+    snapshot = store.read_meta("snapshot")
     if not keep:
         store.log.forget_facts(0)
     if not keep or (last and (last.snapshot, last.root) == (snapshot, root)):
@@ -136,7 +136,7 @@ def record_snapshot(store: Store, keep: int, before: tuple[str, str]) -> None:
     older = _find_older_facts(store) if is_next else None
     histories = [store.history.read(row.id) for row in store.documents.list_repositories()]
     time = max((history.time for history in histories if history and not history.fault), default=0)
-    line = LoggedSnapshot(0, snapshot, root, time, len(leaves), *store.log.counts(), kept=True)
+    line = LoggedSnapshot(0, snapshot, root, time, len(leaves), *store.log.count_symbols_and_edges(), kept=True)
     store.log.add(line, older, keep)
     store.log.forget_lines(MOST_LINES)
 
@@ -155,7 +155,7 @@ def _find_older_facts(store: Store) -> OlderFacts:
     A document has the same facts in both states if none of its symbols and edges was written.
     """
     with closing(Store.read_unfinished(store.path)) as last:
-        old, new = ({document for document, *_ in state.log.leaves()} for state in (last, store))
+        old, new = ({document for document, *_ in state.log.list_digests()} for state in (last, store))
         before = list(_read_changed_lines(last, store.changed | old - new))
     known, without = {text for _, text in before}, list[int]()
     for place, text in _read_changed_lines(store, store.changed):
@@ -168,6 +168,6 @@ def _find_older_facts(store: Store) -> OlderFacts:
 
 def _read_changed_lines(store: Store, changed: Collection[int]) -> Iterator[tuple[int, bytes]]:
     """Read the fact lines of these documents: pairs (line number among all documents, from 1, text). Skips missing documents."""
-    paths = {document: (repository, path) for document, repository, path, _ in store.log.leaves()}
+    paths = {document: (repository, path) for document, repository, path, _ in store.log.list_digests()}
     places = {document: place for place, document in enumerate(paths, start=1) if document in changed}
     return zip(places.values(), read_fact_lines(store, paths, list(places)), strict=True)

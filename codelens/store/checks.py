@@ -127,7 +127,7 @@ def find_value_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
     yield from _count_faulty("vector_bits", "blocks of signs that are not those of the vectors", matching)
     oldest = connection.execute("SELECT min(number) FROM snapshot_log WHERE facts IS NOT NULL").fetchone()
     if oldest and oldest[0] is not None:
-        facts = partial(SnapshotLog(connection).facts, newest=b"")
+        facts = partial(SnapshotLog(connection).read_facts, newest=b"")
         yield from _count_faulty("snapshot_log", "facts that cannot be unpacked", [_can_unpack(facts, int(oldest[0]))])
 
 

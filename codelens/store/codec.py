@@ -32,13 +32,13 @@ def decompress(packed: bytes, most: int = MOST_BYTES) -> bytes:
         raise _make_damage_error(fault) from None
     if claimed is not None and claimed > most:
         raise IndexCorrupt(f"a value of the index claims to be {claimed} bytes long")
-    raw = next(decompressed_pieces(packed, most + 1), b"")  # memory grows with the actual size
+    raw = next(decompress_in_pieces(packed, most + 1), b"")  # memory grows with the actual size
     if len(raw) > most:
         raise IndexCorrupt(f"a value of the index becomes longer than {most} bytes")
     return raw
 
 
-def decompressed_pieces(packed: bytes, size: int) -> Iterator[bytes]:
+def decompress_in_pieces(packed: bytes, size: int) -> Iterator[bytes]:
     """Unpack a zstd frame in pieces of `size` bytes, the last one shorter. Raises IndexCorrupt if it is damaged."""
     from codelens.zstd import zstd
 

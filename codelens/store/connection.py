@@ -103,10 +103,10 @@ def open_reader(path: Path) -> apsw.Connection:
     except _DAMAGE as fault:
         raise IndexCorrupt(f"{path} is not an index, or is damaged: {fault}") from fault
     except apsw.IOError as fault:
-        raise unreadable(path, fault) from fault
+        raise make_read_error(path, fault) from fault
 
 
-def unreadable(path: Path, fault: Exception) -> IndexCorrupt:
+def make_read_error(path: Path, fault: Exception) -> IndexCorrupt:
     """Make the error for a failing disk; the file may be intact, and another attempt may succeed."""
     return IndexCorrupt(f"{path} cannot be read: {fault}", "try again; if the disk is fine, `codelens index --rebuild`")
 
@@ -232,14 +232,14 @@ def _remove_files(path: Path, suffixes: Iterable[str]) -> None:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-def to_wal(connection: apsw.Connection, seconds: float = SWITCH_SECONDS) -> None:
+def switch_to_wal(connection: apsw.Connection, seconds: float = SWITCH_SECONDS) -> None:
     """Switch to WAL mode, so that readers see the committed state while this connection writes. Raises IndexBusy on a timeout."""
     if not _switch(connection, "wal", seconds):
         raise IndexBusy(f"a reader has held {Path(connection.filename).name} for {seconds:.0f} s", "run it again later")
     connection.execute("PRAGMA synchronous = NORMAL").fetchall()
 
 
-def to_rest(connection: apsw.Connection) -> bool:
+def switch_to_rest(connection: apsw.Connection) -> bool:
     """Write the log into the file and switch back to a single file. Returns False if a reader prevented it."""
     return _switch(connection, "delete", SWITCH_BACK_SECONDS)
 
@@ -265,7 +265,7 @@ def put_to_rest(path: Path) -> bool:
     """Prepare a file to be replaced; returns False if a reader prevents it. Deletes a damaged file's log and journal."""
     with closing(_connect(path, "mode=rw", apsw.SQLITE_OPEN_READWRITE)) as connection:
         try:
-            return connection.pragma("journal_mode") != "wal" or to_rest(connection)
+            return connection.pragma("journal_mode") != "wal" or switch_to_rest(connection)
         except _DAMAGE:
             _remove_files(path, BESIDE)
             return True
@@ -275,7 +275,7 @@ APPLICATION_ID = 0x636C656E  # 'clen' in the header of each index, which identif
 _ID_AT = 68  # Offset of the id in the header (https://www.sqlite.org/fileformat.html#the_database_header)
 
 
-def holds_index(path: Path) -> bool:
+def is_index(path: Path) -> bool:
     """True if the file's header or tables are those of an index, of any version."""
     with path.open("rb") as file:
         if file.read(_ID_AT + 4)[_ID_AT:] == APPLICATION_ID.to_bytes(4, "big"):
@@ -286,7 +286,7 @@ def holds_index(path: Path) -> bool:
     return False
 
 
-def looks_begun(path: Path) -> bool:
+def may_be_unfinished(path: Path) -> bool:
     """True if a file may be an unfinished database; a process that is killed early leaves it empty or full of zeros."""
     if not path.is_file():
         return False

@@ -33,7 +33,7 @@ class InOrder(list[T]):
         self.at = at  # The position of the repository in each key; the default fits keys that end with CONTENT_ORDER
 
     @classmethod
-    def of_rows(cls, rows: Iterable[Any], at: int = -6) -> Self:
+    def from_rows(cls, rows: Iterable[Any], at: int = -6) -> Self:
         """Make a list from rows: the first value of each row is the element, the others are its key."""
         listed = list(rows)
         return cls([row[0] for row in listed], [row[1:] for row in listed], at)
@@ -225,7 +225,7 @@ class Documents(Tables):
         """Select the first `limit` of these documents by repository and path, tests last."""
         order = "roles LIKE '%test%', repository_id, path"
         sql = f"SELECT id, {order} FROM documents WHERE id IN (SELECT value FROM json_each(?)) ORDER BY {order} LIMIT ?"
-        return InOrder.of_rows(self._rows(sql, json.dumps(ids), limit), at=-2)
+        return InOrder.from_rows(self._rows(sql, json.dumps(ids), limit), at=-2)
 
     @set_merge_rule(order_by(lambda document: document.repository))
     def find_by_path(self, path: str) -> list[DocumentRow]:
@@ -236,7 +236,7 @@ class Documents(Tables):
         """Find the document with this path in a repository."""
         return next(iter(self._find("repository_id = ? AND path = ?", repository, path)), None)
 
-    def holds_below(self, repository: RepositoryId, folder: str) -> bool:
+    def has_below(self, repository: RepositoryId, folder: str) -> bool:
         """True if a document or skipped file lies below a folder, which is given with a final slash."""
         below = "WHERE repository_id = ?1 AND path > ?2 AND path < ?3"
         sql = f"SELECT EXISTS (SELECT 1 FROM documents {below}) OR EXISTS (SELECT 1 FROM skips {below})"
@@ -263,7 +263,7 @@ class Documents(Tables):
         """Find the first `limit` documents that `count_on_paths` counts, by path, tests last."""
         order = "roles LIKE '%test%', path, repository_id"
         sql = f"SELECT id, {order} FROM documents WHERE instr('/' || lower(path), '/' || ?1) ORDER BY {order} LIMIT ?2"
-        return InOrder.of_rows(self._rows(sql, beginning, limit), at=-1)
+        return InOrder.from_rows(self._rows(sql, beginning, limit), at=-1)
 
     def list_linkable(
         self, repository: RepositoryId, only: DocumentId | None = None

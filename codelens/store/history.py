@@ -51,12 +51,12 @@ class Histories(Tables):
         wanted = sorted(set(documents))
         return {i: History(int(n), int(at)) for i in wanted for n, at in self._rows(sql, i)}
 
-    def newest(self, repository: RepositoryId, limit: int) -> list[str]:
+    def list_newest_paths(self, repository: RepositoryId, limit: int) -> list[str]:
         """List the paths that were committed last, including files that are not documents."""
         sql = "SELECT path FROM changes WHERE repository_id = ? ORDER BY changed_at DESC, path LIMIT ?"
         return [str(path) for (path,) in self._rows(sql, repository, limit)]
 
-    def commits(self, repository: RepositoryId) -> dict[int, PastCommit]:
+    def read_commits(self, repository: RepositoryId) -> dict[int, PastCommit]:
         """Read all stored commits of a repository: number → commit."""
         sql = "SELECT id, lower(hex(name)), time, subject, body, changes FROM messages WHERE repository_id = ?"
         rows = self._rows(sql, repository)
@@ -136,19 +136,21 @@ class Messages(Tables):
             return self._phrases.match_any([term])
         return " AND ".join(map(quote_term, self._phrases.split_into_words(term))) or quote_term("")
 
-    def totals(self) -> tuple[float, ...]:
+    def read_totals(self) -> tuple[float, ...]:
         """Count (messages, files that they are about), and sum the messages' weights over these files."""
         files: Any = self._row("SELECT count(*), total(said) FROM changes WHERE said > 0")
         count: Any = self._row("SELECT count(*) FROM message_terms_docsize")
         return (*count, *files)
 
     @set_merge_rule(is_lasting=True)
-    def frequency(self, term: str) -> int:
+    def count_messages(self, term: str) -> int:
         """Count the messages with a term."""
         sql = "SELECT count(*) FROM message_terms WHERE message_terms MATCH ?"
         return self._number(sql, self._build_term_match(term))
 
-    def weigh(self, documents: Iterable[DocumentId], rarity: Mapping[str, float]) -> dict[DocumentId, FileMessages]:
+    def weigh_documents(
+        self, documents: Iterable[DocumentId], rarity: Mapping[str, float]
+    ) -> dict[DocumentId, FileMessages]:
         """Score documents by the messages about them that have a term; without one they are left out. `rarity`: term → idf."""
         weights, terms_of = dict[int, float](), dict[int, list[str]]()
         sql = """SELECT m.id, m.weight FROM message_terms t CROSS JOIN messages m ON m.id = t.rowid
@@ -176,9 +178,9 @@ class Messages(Tables):
         return by_document
 
     @set_merge_rule(refuse)
-    def rank(self, terms: Sequence[str]) -> list[tuple[float, MessageId]]:
+    def rank_by_terms(self, terms: Sequence[str]) -> list[tuple[float, MessageId]]:
         """Rank messages by their terms: (sum of idf, number), best first. For the best POOL, terms in the subject count twice."""
-        total, rarity = self.totals()[0], dict[str, float]()
+        total, rarity = self.read_totals()[0], dict[str, float]()
         messages: dict[int, tuple[tuple[Any, ...], str, list[str]]] = {}
         sql = """SELECT m.id, m.time, hex(m.name), r.name, m.subject FROM message_terms t
             CROSS JOIN messages m ON m.id = t.rowid JOIN repositories r ON r.id = m.repository_id
@@ -200,7 +202,7 @@ class Messages(Tables):
             best[number] = score + math.fsum(rarity[term] for term in matched if self._phrases.stem(term) in stems)
         return [*sort_by_score(best), *ranked[POOL:]]
 
-    def commit(self, number: MessageId) -> tuple[str, PastCommit]:
+    def read_commit(self, number: MessageId) -> tuple[str, PastCommit]:
         """Read a message's repository and commit: (name of the repository, commit)."""
         sql = """SELECT r.name, lower(hex(m.name)), m.time, m.subject, m.body, m.changes FROM messages m
             JOIN repositories r ON r.id = m.repository_id WHERE m.id = ?"""
@@ -217,12 +219,12 @@ class LineHistories(Tables):
         return next(iter(self._rows(sql, repository)), None)
 
     @set_merge_rule(is_lasting=True)
-    def commits(self, repository: RepositoryId) -> dict[int, LineCommit]:
+    def read_commits(self, repository: RepositoryId) -> dict[int, LineCommit]:
         """Read all stored commits of a repository: number → commit."""
         sql = "SELECT id, time, author FROM commits WHERE repository_id = ?"
         return {number: LineCommit(at, author) for number, at, author in self._rows(sql, repository)}
 
-    def by_path(self, repository: RepositoryId, paths: Iterable[str] | None = None) -> dict[str, WrittenLines]:
+    def read_by_path(self, repository: RepositoryId, paths: Iterable[str] | None = None) -> dict[str, WrittenLines]:
         """Read the line histories of all files, or of the given paths: path → lines."""
         sql, values = "SELECT path, blob, last, runs FROM written_lines WHERE repository_id = ?", []
         if paths is not None:
@@ -243,7 +245,7 @@ class LineHistories(Tables):
         old_lines = {path: (blob, last, runs) for path, blob, last, runs in self._rows(sql, repository)}
         lines = {path: (file.blob, file.last, _pack_runs(file.runs)) for path, file in sorted(files.items())}
         self._replace_rows("written_lines", "path", repository, old_lines, lines)
-        old_commits = {number: (commit.time, commit.author) for number, commit in self.commits(repository).items()}
+        old_commits = {number: (commit.time, commit.author) for number, commit in self.read_commits(repository).items()}
         new_commits = {number: (commit.time, commit.author) for number, commit in sorted(commits.items())}
         self._replace_rows("commits", "id", repository, old_commits, new_commits)
         self._run("INSERT OR REPLACE INTO line_histories VALUES (?,?,?,?)", repository, *read)

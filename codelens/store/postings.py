@@ -223,7 +223,7 @@ class Postings(UnitTables):
             WHERE term >= ?1 AND term < ?1 || char(0x10ffff) AND length(term) BETWEEN ?2 AND ?3"""
         return self._rows(sql, prefix, shortest, longest)
 
-    def bm25(
+    def rank_by_bm25(
         self,
         terms: Sequence[str | InColumns],
         weights: Mapping[str, float],
@@ -241,7 +241,7 @@ class Postings(UnitTables):
         matches = self._phrases.build_expressions(terms, columns, proposing)
         return self._find_best(f"-bm25(unit_terms, {', '.join(map(repr, factors))})", matches, within, limit)
 
-    def bm25_given(
+    def rank_by_given_bm25(
         self,
         matches: Expressions,
         weights: Mapping[str, float],
@@ -249,7 +249,7 @@ class Postings(UnitTables):
         within: UnitSet | None,
         limit: int,
     ) -> InOrder[tuple[UnitId, float]]:
-        """Score like `bm25`, but with the statistics `given` of a larger collection.
+        """Score like `rank_by_bm25`, but with the statistics `given` of a larger collection.
 
         FTS5's own function uses only its own table. Ours adds the terms in the same order, so results agree to the last bit.
         `matches` is the result of `Phrases.build_expressions`.
@@ -266,7 +266,7 @@ class Postings(UnitTables):
         return InOrder(best, [(-score, *keys[unit]) for unit, score in best])
 
     def _score(self, api: apsw.FTS5ExtensionApi, *_: object) -> float:
-        """Compute the BM25 of a row from the statistics of `bm25_given`: the FTS5 function of that name."""
+        """Compute the BM25 of a row from the statistics of `rank_by_given_bm25`: the FTS5 function of that name."""
         weights, score = self._weights, 0.0
         length_weight = weigh_length(api.column_size(-1), self._mean)
         for phrase, idf in enumerate(self._idf):

@@ -44,20 +44,20 @@ class OlderFacts(NamedTuple):
 class SnapshotLog(Tables):
     """Reads and writes the log of states."""
 
-    def rows(self) -> list[LoggedSnapshot]:
+    def list_snapshots(self) -> list[LoggedSnapshot]:
         """List all lines of the log, newest first."""
         sql = """SELECT number, snapshot, root, time, documents, symbols, edges, facts IS NOT NULL FROM snapshot_log
             ORDER BY number DESC"""
         return [LoggedSnapshot(n, s, root, at, d, u, e, bool(k)) for n, s, root, at, d, u, e, k in self._rows(sql)]
 
-    def counts(self) -> tuple[int, int]:
+    def count_symbols_and_edges(self) -> tuple[int, int]:
         """Count the symbols that are not local and the distinct edges of the whole index."""
         sql = f"""SELECT (SELECT count(*) FROM units WHERE NOT local AND kind NOT IN ({CHUNKS})), (SELECT count(*)
             FROM (SELECT DISTINCT source, kind, target FROM edges))"""
         symbols, edges = self._rows(sql)[0]
         return symbols, edges
 
-    def facts(self, number: int, newest: bytes) -> bytes | None:
+    def read_facts(self, number: int, newest: bytes) -> bytes | None:
         """Reconstruct the facts of a snapshot from those of the `newest`; None if they are no longer stored."""
         sql = "SELECT number, facts FROM snapshot_log WHERE number >= ? AND facts IS NOT NULL ORDER BY number DESC"
         newer: bytes | None = None
@@ -110,7 +110,7 @@ class SnapshotLog(Tables):
 
     # Digests
 
-    def without_digest(self) -> list[DocumentId]:
+    def list_without_digest(self) -> list[DocumentId]:
         """List the documents without a digest."""
         return [DocumentId(row[0]) for row in self._rows("SELECT id FROM documents WHERE digest = x'' ORDER BY id")]
 
@@ -118,12 +118,12 @@ class SnapshotLog(Tables):
         """Record the SHA-256 of a document."""
         self._run("UPDATE documents SET digest = ? WHERE id = ?", digest, document)
 
-    def digests_of(self, documents: Sequence[DocumentId]) -> dict[int, bytes]:
+    def read_digests(self, documents: Sequence[DocumentId]) -> dict[int, bytes]:
         """Read the SHA-256 of each document; empty if no run has computed it."""
         sql = "SELECT id, digest FROM documents WHERE id IN (SELECT value FROM json_each(?))"
         return {document: bytes(digest) for document, digest in self._rows(sql, json.dumps(documents))}
 
-    def leaves(self) -> list[tuple[int, str, str, bytes]]:
+    def list_digests(self) -> list[tuple[int, str, str, bytes]]:
         """List all documents by repository and path: (document, repository, path, SHA-256; empty if no run has computed it)."""
         sql = """SELECT d.id, r.name, d.path, d.digest FROM documents d JOIN repositories r ON r.id = d.repository_id
             ORDER BY r.name, d.path"""

@@ -27,12 +27,12 @@ from codelens.store.connection import (
     Tables,
     format_uri,
     load_vector_extension,
+    make_read_error,
     open_reader,
     open_writer,
     report_damage,
-    to_rest,
-    to_wal,
-    unreadable,
+    switch_to_rest,
+    switch_to_wal,
 )
 from codelens.store.documents import DocumentRow, Documents, InOrder, Parts, RepositoryRow, RootNames
 from codelens.store.edges import EdgeTable, References
@@ -61,12 +61,12 @@ class Features:
 
 
 Expected = tuple[str, tuple[Any, ...]] | tuple[Callable[..., object], Any]
-"""A gateway's method, such as `units.read_rows`, and its arguments; or a function for `in_parts`, and its units."""
+"""A gateway's method, such as `units.read_rows`, and its arguments; or a function for `run_on_each_index`, and its units."""
 T = TypeVar("T")
 
 
 class Part(NamedTuple, Generic[T]):
-    """The result of a function that `Store.in_parts` runs on one index."""
+    """The result of a function that `Store.run_on_each_index` runs on one index."""
 
     units: Sequence[UnitId] = ()
     of: Mapping[UnitId, T] = MappingProxyType({})  # Unit → its result; some units have no result
@@ -133,7 +133,7 @@ class Store(Tables):
                 connection.execute("BEGIN").fetchall()
                 check_schema(connection)
                 store = cls(path, connection, is_ours(connection, path.resolve(), accepted), unchanging=True)
-                if store.meta("state") != "complete":
+                if store.read_meta("state") != "complete":
                     raise IndexCorrupt(f"{path} was never finished", "`codelens index` finishes it")
                 version = store._version_now()
             except apsw.Error as fault:
@@ -164,7 +164,7 @@ class Store(Tables):
             if version == 0:
                 with store.writing():
                     sign(connection, place)
-            if not with_vectors and store.meta("vector") == "1":
+            if not with_vectors and store.read_meta("vector") == "1":
                 raise NoVectors(f"{path} holds vectors, and sqlite-vec cannot be loaded here")
             unopened.pop_all()
         return store
@@ -172,7 +172,7 @@ class Store(Tables):
     def rest(self) -> bool:
         """End a reader's transaction, to `resume` later. Returns False if the store must be closed, as it might block a writer."""
         # Even at rest, a reader in WAL mode keeps a writer from ending that mode; and Windows replaces no open file.
-        if not self._version or sys.platform == "win32" or self.journal_mode() == "wal":
+        if not self._version or sys.platform == "win32" or self.read_journal_mode() == "wal":
             return False
         self._run("COMMIT")
         return True
@@ -201,7 +201,7 @@ class Store(Tables):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def take_over(self, place: Path, named: Sequence[Path]) -> Path | None:
+    def sign_for_writing(self, place: Path, named: Sequence[Path]) -> Path | None:
         """Sign an accepted index before it is written, or the user's own after a move; returns its path before the move, or None.
 
         Raises IndexNotTrusted if a root of an accepted index is neither in `named` nor in the index's folder.
@@ -225,7 +225,7 @@ class Store(Tables):
         with closing(open_writer(into)[0]) as copy, copy.backup("main", self._connection, "main") as pages:
             pages.step()
 
-    def begin_as(self, root: Path) -> None:
+    def change_root(self, root: Path) -> None:
         """Turn this copy of another tree's index into the index of `root`.
 
         The copy gets a new identity, and loses the walk rules and all logged states but the last, with which the next run
@@ -241,23 +241,23 @@ class Store(Tables):
 
     # The file as a whole
 
-    def meta(self, key: str, default: str = "") -> str:
+    def read_meta(self, key: str, default: str = "") -> str:
         """Read a value of the `meta` table; `default` if the key is missing."""
         return self._value_of(key) or default  # empty values are not stored
 
     def _find_value(self, key: str) -> str:
         return str((self._row("SELECT value FROM meta WHERE key = ?", key) or [""])[0])
 
-    def kept_kinds(self, repository: RepositoryRow) -> dict[str, int]:
+    def read_kind_counts(self, repository: RepositoryRow) -> dict[str, int]:
         """Read the counts of a repository's units by kind that `store_kind_counts` stored; empty if units were written since."""
-        kinds: dict[str, int] = json.loads(self.meta(_KINDS + repository.name) or "{}")
+        kinds: dict[str, int] = json.loads(self.read_meta(_KINDS + repository.name) or "{}")
         return kinds
 
     def store_kind_counts(self, repository: RepositoryRow, kinds: Mapping[str, int]) -> None:
         """Store counts of units by kind until units are written. Part of the caller's transaction."""
         self.set_meta(_KINDS + repository.name, json.dumps(kinds))
 
-    def forget_kinds(self) -> None:
+    def forget_kind_counts(self) -> None:
         """Delete all stored counts by kind; call it before writing units. Part of the caller's transaction."""
         self._run("DELETE FROM meta WHERE key LIKE ?", _KINDS + "%")
 
@@ -266,13 +266,13 @@ class Store(Tables):
         sql = "INSERT INTO meta VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2 WHERE value <> ?2"
         self._run(*((sql, key, value) if value else ("DELETE FROM meta WHERE key = ?", key)))
 
-    def schema(self) -> int:
+    def read_schema(self) -> int:
         """Read the schema version of the file, from 1."""
         return read_schema_version(self._connection)
 
-    def features(self) -> Features:
+    def read_features(self) -> Features:
         """Read the features of the index; features that are not recorded count as present."""
-        return Features(fuzzy=self.meta("fuzzy", "1") == "1", vector=self.meta("vector", "1") == "1")
+        return Features(fuzzy=self.read_meta("fuzzy", "1") == "1", vector=self.read_meta("vector", "1") == "1")
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -283,7 +283,7 @@ class Store(Tables):
             except (CodelensError, OSError, OutOfTime, apsw.InterruptError, apsw.BusyError):
                 raise
             except apsw.IOError as fault:
-                raise unreadable(self.path, fault) from fault
+                raise make_read_error(self.path, fault) from fault
             except Exception:  # a damaged value can cause any error, so check all values
                 from codelens.store.checks import find_value_faults
 
@@ -293,7 +293,7 @@ class Store(Tables):
                         raise IndexCorrupt(f"{self.path} is damaged: {finding.table}: {finding.text}") from None
                 raise
 
-    def faults(self, full: bool) -> Iterator[IndexFault]:
+    def find_faults(self, full: bool) -> Iterator[IndexFault]:
         """Find inconsistencies of this index; `full` reads everything. `checksums.find_file_faults` checks the pages."""
         from codelens.store.checks import find_full_faults, find_quick_faults
 
@@ -311,13 +311,13 @@ class Store(Tables):
         """Encode the path of the index's folder for `meta`."""
         return os.fsencode(index.resolve().parent.as_posix()).hex()  # a path may contain any bytes
 
-    def names_by_root(self) -> RootNames:
+    def map_roots_to_names(self) -> RootNames:
         """Map the root of each repository to its name."""
         return RootNames({row.root: row.name for row in self.documents.list_repositories()})
 
-    def strays(self) -> list[RepositoryRow]:
+    def find_missing_repositories(self) -> list[RepositoryRow]:
         """List repositories that are missing on disk because the index was moved without them; empty if it was not moved."""
-        if self.meta("home") in ("", self._home(self.path)):
+        if self.read_meta("home") in ("", self._home(self.path)):
             return []
         return [row for row in self.documents.list_repositories() if not self.documents.exists_on_disk(row)]
 
@@ -325,37 +325,37 @@ class Store(Tables):
         """Load sqlite-vec's functions into this connection; returns False if it is missing."""
         return load_vector_extension(self._connection)
 
-    def foresee(self, *calls: Expected) -> None:
-        """Announce calls that will follow. Does nothing for a file; a store of several indexes requests all answers together.
+    def prefetch_answers(self, *calls: Expected) -> None:
+        """Request the answers to calls that will follow, all together. Does nothing for a single file.
 
-        A call is the name of a gateway's method with its arguments, or a function as in `in_parts` with its units. Each index then
-        rehearses the function with its own units, and returns all values that the function read.
+        A call is the name of a gateway's method with its arguments, or a function as in `run_on_each_index` with its units.
+        Each index then rehearses the function with its own units, and returns all values that the function read.
         """
 
-    def prefetch_each(self, documents: Sequence[DocumentRow], *methods: str) -> Iterator[DocumentRow]:
-        """Yield the documents, announcing that each of these methods will be called with each document's id. A store of several
-        indexes requests the answers for some documents ahead, and drops the answers for past ones.
-        """
+    def prefetch_per_document(self, documents: Sequence[DocumentRow], *methods: str) -> Iterator[DocumentRow]:
+        """Yield the documents. A store of several indexes requests ahead what these methods answer for each document's id."""
         return iter(documents)
 
-    def at_once(self, *tasks: Callable[[], Any]) -> list[Any]:
+    def run_tasks(self, *tasks: Callable[[], Any]) -> list[Any]:
         """Run independent tasks; returns their results. A store of several indexes joins the requests for which tasks wait."""
         return [task() for task in tasks]
 
-    def in_parts(
+    def run_on_each_index(
         self, work: Callable[..., Part[T]], numbers: Any = None, further: Collection[int] | None = None
     ) -> list[Part[T]]:
-        """Do work where its data lie: each index that this store is made of does it with its own of these units or documents, a
-        list or the keys of a mapping, or of `names_by_root`; None for all. It also gets its own of the documents in `further`, if
-        these are given. `work` belongs to a module, or is a `partial` of what does. Raises OutOfTime.
+        """Run a function on each index of which this store is made, with those of `numbers` that the index holds.
+
+        `numbers` are units or documents, as a list or as the keys of a mapping, or the result of `map_roots_to_names`; None
+        for all. If `further` is given, the function also gets those of these documents that the index holds. `work` is a
+        function of a module, or a `partial` of one. Raises OutOfTime.
         """
         return [work(self, numbers) if further is None else work(self, numbers, further)]
 
-    def journal_mode(self) -> str:
+    def read_journal_mode(self) -> str:
         """Read the journal mode: `delete` at rest, `truncate` in a build, `wal` in an update and until readers let it end."""
         return str(self._connection.pragma("journal_mode"))
 
-    def table_bytes(self) -> dict[str, int]:
+    def measure_tables(self) -> dict[str, int]:
         """Read the bytes on disk of each table with its indexes, largest first."""
         sql = """SELECT coalesce(s.tbl_name, d.name), sum(d.pgsize) FROM dbstat d
             LEFT JOIN sqlite_schema s ON s.name = d.name WHERE d.aggregate = 1 GROUP BY 1 ORDER BY 2 DESC, 1"""
@@ -371,7 +371,7 @@ class Store(Tables):
             raise IndexCorrupt(f"{self.path} is damaged: {reports[0][0]}")
 
     @contextmanager
-    def spending(self, seconds: float, apart: bool = False) -> Iterator[None]:
+    def limit_time(self, seconds: float, apart: bool = False) -> Iterator[None]:
         """Limit queries in this block to these CPU seconds. An outer limit takes precedence; `apart` uses a copy of its rest."""
         before = self.budget
         if before.limited and apart:
@@ -388,7 +388,7 @@ class Store(Tables):
         return TimeBudget(seconds)
 
     @contextmanager
-    def interrupting(self) -> Iterator[None]:
+    def enforce_budget(self) -> Iterator[None]:
         """Raise OutOfTime if queries in this block exceed the budget. They must not write temporary tables."""
         self.budget.check()
         self._connection.set_progress_handler(self.budget.is_over, STEPS)
@@ -431,12 +431,12 @@ class Store(Tables):
         self.commit()
 
     def begin_work(self) -> None:
-        """Switch to WAL mode, so that readers see the committed state during an update; see `to_wal`."""
-        to_wal(self._connection)
+        """Switch to WAL mode, so that readers see the committed state during an update; see `switch_to_wal`."""
+        switch_to_wal(self._connection)
 
     def end_work(self) -> bool:
         """Switch back to a single file; returns False if a reader prevented it."""
-        return to_rest(self._connection)
+        return switch_to_rest(self._connection)
 
     def begin_build(self) -> None:
         """Prepare a new file without readers. Commits survive a killed process; after a power cut, `verify` detects damage."""
@@ -457,14 +457,14 @@ class Store(Tables):
             self.set_meta("state", "complete")
         self._run("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE")
 
-    def compact(self, into: Path) -> None:
+    def copy_compacted(self, into: Path) -> None:
         """Copy the index to `into` without unused pages, and flush it. A plain VACUUM would hold all of it in memory."""
         into.unlink(missing_ok=True)
         self._run("VACUUM INTO ?", format_uri(into))
         with into.open("rb+") as file:
             os.fsync(file.fileno())
 
-    def tidy(self) -> None:
+    def shrink(self) -> None:
         """Shrink the file if more than a third of it is unused. Call outside of transactions."""
         pages, unused = int(self._connection.pragma("page_count")), int(self._connection.pragma("freelist_count"))
         if unused * 3 > pages:
@@ -511,12 +511,12 @@ class Store(Tables):
         self.postings.add(ids, units, derived.postings, derived.trigrams is not None)
         self.vectors.add(ids, derived.vectors)
 
-    def frames(self, document: DocumentId) -> Iterator[bytes]:
+    def read_frames(self, document: DocumentId) -> Iterator[bytes]:
         """Read the compressed bytes of a document: one zstd frame, or one per part of a large file."""
         snapshot = self.documents.read_snapshot(document)
         return iter([snapshot]) if snapshot else self.parts.read_all(document)
 
-    def embed_again(
+    def replace_vectors(
         self, document: DocumentId, vectors: Sequence[Sequence[bytes]], file_vector: bytes, embedder: str
     ) -> None:
         """Replace a document's vectors, given as one list of pieces' vectors for each unit in order of position."""
@@ -528,7 +528,7 @@ class Store(Tables):
         self.units.set_pieces(list(zip(ids, map(len, vectors), strict=True)))
         self.documents.set_embedder(document, embedder)
 
-    def extraction_of(self, document: DocumentId) -> Extraction:
+    def read_extraction(self, document: DocumentId) -> Extraction:
         """Read a document's stored extraction."""
         namespace, fault = self._row("SELECT namespace, fault FROM documents WHERE id = ?", document)
         units, references = self.units.read_extracted(document), self.references.list_in_document(document)

@@ -100,7 +100,7 @@ def _find_unit(text: str, store: Store) -> UnitRow:
         number = f"at least {SAME_NAME}" if len(fitting) >= SAME_NAME else len(fitting)
         raise TargetError(f"{number} things are named {text}", list_units(fitting, store))
     alike: tuple[str, ...] = ()
-    if store.features().fuzzy:
+    if store.read_features().fuzzy:
         near = store.postings.find_names_resembling(fold_identifier(split_name(text)[1]), None, MOST_ALIKE)
         rows = store.units.read_rows([unit for unit, _ in near]).values()
         alike = list_units([unit for unit in rows if unit.kind not in CHUNK_KINDS], store)

@@ -47,26 +47,26 @@ class DocumentText:
             self._held[number] = self._load(number)
         return self._held[number]
 
-    def part_of(self, place: int) -> int:
+    def find_part(self, place: int) -> int:
         """Find the number of the part that contains a byte."""
         return bisect_right(self._starts, place) - 1
 
-    def span_of(self, number: int) -> Span:
+    def find_part_span(self, number: int) -> Span:
         """Find the byte range of a part in the file."""
         start = self.places[number].start
         return Span(start, start + len(self.part(number)))
 
     def pieces(self, span: Span) -> Iterator[Span]:
         """Split a byte range where parts end; an empty range is one piece."""
-        last = self.part_of(max(span.start, span.end - 1))
-        for number in range(self.part_of(span.start), last + 1):
+        last = self.find_part(max(span.start, span.end - 1))
+        for number in range(self.find_part(span.start), last + 1):
             end = span.end if number == last else self.places[number + 1].start
             yield Span(max(span.start, self.places[number].start), end)
 
-    def bytes_of(self, span: Span) -> bytes:
+    def read_bytes(self, span: Span) -> bytes:
         """Read the bytes of a range, without the byte order mark."""
         start = max(span.start, self.bom)
-        number = self.part_of(start)
+        number = self.find_part(start)
         starts = self._starts
         if number == len(starts) - 1 or span.end <= starts[number + 1]:
             return self.part(number)[start - starts[number] : max(span.end - starts[number], 0)]
@@ -80,7 +80,7 @@ class DocumentText:
 
     def stored(self, span: Span) -> str:
         """Decode the text of a byte range, without the byte order mark; invalid characters become U+FFFD."""
-        return self.bytes_of(span).decode(self.encoding, "replace")
+        return self.read_bytes(span).decode(self.encoding, "replace")
 
     @property
     def text(self) -> str:
@@ -91,17 +91,17 @@ class DocumentText:
         """Read the file's bytes, part by part."""
         return map(self.part, range(len(self.places)))
 
-    def line_and_indent(self, place: int) -> tuple[int, int]:
+    def find_line_and_indent(self, place: int) -> tuple[int, int]:
         """Find the line of a byte, from 1, and the number of characters before it on that line."""
-        part = self.places[self.part_of(place)]
+        part = self.places[self.find_part(place)]
         before = self.stored(Span(part.start, place))
         newline = before.rfind("\n") + 1
         return part.line + before.count("\n"), len(before) - newline + (0 if newline else part.before)
 
-    def line_start(self, place: int) -> int:
+    def find_line_start(self, place: int) -> int:
         """Find the offset at which the line of a byte begins."""
         newline = "\n".encode(self.encoding)
-        for number in range(self.part_of(place), -1, -1):
+        for number in range(self.find_part(place), -1, -1):
             start, raw = self.places[number].start, self.part(number)
             at = raw.rfind(newline, 0, max(place - start, 0))
             while at >= 0 and at % len(newline):  # in UTF-16 these bytes also occur across two characters
@@ -111,10 +111,10 @@ class DocumentText:
             place = start
         return self.bom
 
-    def line_end(self, place: int) -> int:
+    def find_line_end(self, place: int) -> int:
         """Find the offset at which the line of a byte ends, before its line break."""
         newline = "\n".encode(self.encoding)
-        for number in range(self.part_of(place), len(self.places)):
+        for number in range(self.find_part(place), len(self.places)):
             start, raw = self.places[number].start, self.part(number)
             at = raw.find(newline, max(place - start, 0))
             while at >= 0 and at % len(newline):
@@ -158,7 +158,7 @@ class PartLines(Sequence[str]):
     def _read_part_lines(self, number: int) -> list[str]:
         """Read the lines of a part; the last one may continue in the next part."""
         if number != self._number:
-            text = self._text.stored(self._text.span_of(number))
+            text = self._text.stored(self._text.find_part_span(number))
             if number == len(self._keys) - 1:
                 text = text.removesuffix("\n")  # no line follows the last line end
             self._number, self._lines = number, text.split("\n")
@@ -176,7 +176,7 @@ class Texts:
     def __reduce__(self) -> tuple[type[Texts], tuple[None]]:
         return Texts, (None,)  # texts are not sent to another process, which reads its own
 
-    def for_store(self, store: Store) -> Texts:
+    def get_for_store(self, store: Store) -> Texts:
         """Find the cache for this store: this one, or a new one for another store."""
         return self if self.store is store else Texts(store)
 
@@ -184,7 +184,7 @@ class Texts:
         """Read a document's text, and cache it until `forget`."""
         known = self._documents.get(document.id)
         if known is None:
-            known = self._documents[document.id] = text_of(document, self.store)
+            known = self._documents[document.id] = load_text(document, self.store)
         return known
 
     def lines(self, document: DocumentRow) -> Sequence[str]:
@@ -206,7 +206,7 @@ class Texts:
         self._lines.pop(document.id, None)
 
 
-def text_of(document: DocumentRow, store: Store) -> DocumentText:
+def load_text(document: DocumentRow, store: Store) -> DocumentText:
     """Read a document's indexed text. Raises IndexCorrupt if it does not match its hash; only page checksums protect parts."""
     snapshot = store.documents.read_snapshot(document.id)
     if snapshot:

@@ -82,7 +82,7 @@ class UnitSets(Tables):
     _held: UnitSet | None = None
 
     def fill_table(self, units: UnitSet) -> None:
-        """Fill `temp.unit_set` with these units, unless it holds them already. Never within `Store.interrupting`."""
+        """Fill `temp.unit_set` with these units, unless it holds them already. Never within `Store.enforce_budget`."""
         if self._held is units:
             return
         self._held = None
@@ -263,7 +263,7 @@ class Units(UnitTables):
         sql = f"""SELECT u.id, {CONTENT_ORDER} FROM {among} JOIN documents d ON d.id = u.document_id
             WHERE u.kind = '{TODO}' AND u.folded = '' ORDER BY {CONTENT_ORDER} LIMIT {int(limit)}"""
         values = () if within is None else (f"[{','.join(map(str, within))}]",)
-        return InOrder.of_rows(self._rows(sql, *values))
+        return InOrder.from_rows(self._rows(sql, *values))
 
     def list_ids(self, documents: Sequence[DocumentId], aside: bool = False) -> list[UnitId]:
         """List all units of these documents; `aside` includes TODO comments."""
@@ -404,7 +404,7 @@ class Units(UnitTables):
         order = f"{before}length(u.folded), u.local, d.roles LIKE '%test%', {CONTENT_ORDER}"
         sql = f"""SELECT u.id, {order} FROM units u JOIN documents d ON d.id = u.document_id
             WHERE {where} {self._sets.format_condition("u.id", within)} ORDER BY {order} LIMIT {int(limit)}"""
-        return InOrder.of_rows(self._rows(sql, *values))
+        return InOrder.from_rows(self._rows(sql, *values))
 
     def count_kinds(self, repository: RepositoryId) -> dict[str, int]:
         """Count a repository's units by kind, the largest number first."""

@@ -44,7 +44,7 @@ ASKED_BEFORE = 10  # Requests, as of a few searches, after which a process (like
 MOST_BYTES = 64 << 20  # Limit on bytes of all vectors in memory; if they are larger, they are read from the file
 
 
-def cosine(distance: float) -> float:
+def compute_cosine(distance: float) -> float:
     """Compute the cosine of two vectors of length 127 from their distance: |a - b|² = 2 · 127² · (1 - cos)."""
     return 1.0 - distance * distance / (2.0 * LENGTH * LENGTH)
 

@@ -96,13 +96,13 @@ def test_sketches_save_messages_and_change_no_answer(both: Both) -> None:
     plain = ("settle_invoice", SearchOptions(limit=50, mode="exact"))
     messages = []
     for known in ({}, sketches):
-        both.many.route_by(known)
+        both.many.set_sketches(known)
         before = both.measured.traffic.messages
         assert answer_bytes(plain, both.many, UNLIMITED) == answer_bytes(plain, both.one, UNLIMITED)
         messages.append(both.measured.traffic.messages - before)
     for question in asked(both, 40, seed=3):
         assert answer_bytes(question, both.many, UNLIMITED) == answer_bytes(question, both.one, UNLIMITED), question
-    both.many.route_by({})
+    both.many.set_sketches({})
     assert messages[1] < messages[0]
 
 
@@ -164,7 +164,9 @@ def test_lines_are_read_many_files_in_a_round_and_forgotten(both: Both, larger: 
         found = [(file.repository, file.path, list(file.lines)) for file in search.find_files()]
         rounds.append(stores.measured.traffic.rounds - before)
         kept += [
-            d.path for d in stores.many.documents.read_rows() if stores.many.ask.knows("documents.read_snapshot", d.id)
+            d.path
+            for d in stores.many.documents.read_rows()
+            if stores.many.ask.has_answer("documents.read_snapshot", d.id)
         ]
         wanted = LineSearch(text, stores.one, options, UNLIMITED).find_files()
         assert found == [(file.repository, file.path, list(file.lines)) for file in wanted] != []
@@ -176,7 +178,7 @@ def test_lines_are_read_many_files_in_a_round_and_forgotten(both: Both, larger: 
 def test_a_search_for_files_asks_for_few_of_them(both: Both, text: str) -> None:
     found = answer_bytes((text, SearchOptions(files_only=True)), both.many, UNLIMITED)
     assert '"kind": "file"' in found
-    assert not both.many.ask.knows("documents.read_rows", None), "the rows of all files were sent"
+    assert not both.many.ask.has_answer("documents.read_rows", None), "the rows of all files were sent"
 
 
 @pytest.mark.parametrize("text", ["cart.py", "total of an order"])

@@ -106,7 +106,7 @@ def begun(
     shutil.copytree(prepared, work)
     for index in (work / "indexes").iterdir():  # as if each had been made there, from the same trees
         with Store.write(index, accepted=True) as store:
-            store.take_over(index, [row.root for row in store.documents.list_repositories()])
+            store.sign_for_writing(index, [row.root for row in store.documents.list_repositories()])
     errors = folder / "errors"
     with errors.open("w") as said:
         process = subprocess.Popen(

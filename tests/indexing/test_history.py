@@ -187,6 +187,6 @@ def test_each_repository_has_its_own_history(tree: Tree, past: Past, tmp_path: P
     other.commit({"a.py": "x = 1\n"}, after=5 * DAY)
     tree.run(tree.root, other.root)
     with Store.read(tree.index) as store:
-        read = {row.name: store.history.commits(row.id) for row in store.documents.list_repositories()}
+        read = {row.name: store.history.read_commits(row.id) for row in store.documents.list_repositories()}
     times = {name: [(one.paths, one.time) for one in commits.values()] for name, commits in read.items()}
     assert times == {"tree": [(("a.py",), START + DAY)], "other": [(("a.py",), START + 5 * DAY)]}

@@ -525,12 +525,12 @@ def test_a_name_gets_longer_when_another_root_has_it_too(tree: Tree) -> None:
     with Memory.open_for_writing(locate_memory(tree.index)) as memory:
         memory.pin_place(place, 1)
     with Store.read(tree.index) as store:
-        rules = store.meta("walk:app")
+        rules = store.read_meta("walk:app")
     tree.run(second)
     with Store.read(tree.index) as store:
         assert [row.name for row in store.documents.list_repositories()] == ["x/app", "y/app"]
         assert rules
-        assert (store.meta("walk:x/app"), store.meta("walk:app")) == (rules, "")
+        assert (store.read_meta("walk:x/app"), store.read_meta("walk:app")) == (rules, "")
         assert resolve_target("x/app/main.py", store).path == "main.py"
     with Memory.open_for_reading(locate_memory(tree.index)) as memory:
         assert memory.list_places() == [place._replace(repository="x/app")]
@@ -735,7 +735,7 @@ def test_many_updates_do_not_make_the_file_grow(tmp_path: Path) -> None:
                 store.remove_document(ids[number])
                 last[number] = versions[number][cycle % 2]
                 ids[number] = store.add_document(repository, last[number])
-            store.tidy()
+            store.shrink()
             room.append(_vector_room(index))
         store.end_work()
         sizes.append(index.stat().st_size)

@@ -168,10 +168,10 @@ def test_line_numbers_continue_across_parts(tree: Tree, small: None) -> None:
             place = {c: row.bom + len(content[:c].encode(row.encoding)) for c in range(len(content) + 1)[::97]}
             for c, byte in place.items():
                 start, end = content.rfind("\n", 0, c) + 1, content.find("\n", c)
-                assert whole.line_and_indent(byte) == (content.count("\n", 0, c) + 1, c - start)
-                assert whole.line_start(byte) == byte - len(content[start:c].encode(row.encoding))
+                assert whole.find_line_and_indent(byte) == (content.count("\n", 0, c) + 1, c - start)
+                assert whole.find_line_start(byte) == byte - len(content[start:c].encode(row.encoding))
                 left = content[c:end] if end >= 0 else content[c:]
-                assert whole.line_end(byte) == byte + len(left.encode(row.encoding))
+                assert whole.find_line_end(byte) == byte + len(left.encode(row.encoding))
 
 
 def test_sections_continue_across_parts(tree: Tree, small: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,7 +149,7 @@ def test_files_that_a_run_would_skip_are_no_change(tree: Path) -> None:
 def test_a_run_with_nothing_to_index_notes_the_new_times_of_folders(tree: Path) -> None:
     def noted() -> str:
         with Store.read(place(tree)) as store:
-            return store.meta(name_times_key(store.documents.list_repositories()[0]))
+            return store.read_meta(name_times_key(store.documents.list_repositories()[0]))
 
     before = noted()
     (tree / "src/more.log").write_text("ran\n")
@@ -238,7 +238,7 @@ def test_a_moved_head_is_reported_where_the_look_was_incomplete(tmp_path: Path) 
 def test_the_speed_of_runs_tells_how_long_an_update_takes(tree: Path) -> None:
     def pace() -> list[float]:
         with Store.read(place(tree)) as store:
-            return [float(part) for part in store.meta("pace").split()]
+            return [float(part) for part in store.read_meta("pace").split()]
 
     base, each = pace()
     assert base > 0

@@ -215,13 +215,13 @@ def test_messages_stay_out_of_the_index_if_a_setting_says_so(tmp_path: Path, his
     past.git("commit", "--quiet", "--amend", "--message=secret berth", "--message=quay")
     tree.index().close()
     with Store.read(tree.db) as opened:
-        assert opened.messages.frequency("berth") == opened.messages.frequency("quay") == int(history)
+        assert opened.messages.count_messages("berth") == opened.messages.count_messages("quay") == int(history)
         documents = [row.id for row in opened.documents.read_rows()]
         assert {one.commits for one in opened.history.find_changes(documents).values()} == {1}
     tree.settings = Settings(jobs=1, history=not history)
     tree.index().close()
     with Store.read(tree.db) as opened:
-        assert opened.messages.frequency("berth") == int(not history)
+        assert opened.messages.count_messages("berth") == int(not history)
 
 
 def test_every_feature_has_an_expected_value() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from codelens.model.history import SnapshotDifference, SymbolPlace
-from codelens.snapshots.compare import compare
-from codelens.snapshots.facts import from_text
+from codelens.snapshots.compare import compare_snapshots
+from codelens.snapshots.facts import parse_facts
 from tests.search.trees import Tree
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ def between(folder: Path, old: Mapping[str, str], new: Mapping[str, str]) -> Sna
         (folder / name).mkdir()
         with Tree(folder / name, files).index() as index:
             facts.append(index.read_facts())
-    return compare(*facts)
+    return compare_snapshots(*facts)
 
 
 def told(places: tuple[SymbolPlace, ...]) -> list[str]:
@@ -104,4 +104,4 @@ def test_facts_are_kept_as_text_and_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [b"", b"facts 0\n{}", b'"facts 2"'])
 def test_facts_of_another_format_are_empty(text: bytes) -> None:
-    assert list(from_text(text)) == []
+    assert list(parse_facts(text)) == []

@@ -12,7 +12,7 @@ import pytest
 from codelens.errors import IndexCorrupt, MemoryFault
 from codelens.model.memory import Place
 from codelens.store.checksums import RESERVED, find_file_faults
-from codelens.store.connection import open_reader, open_writer, to_rest, to_wal
+from codelens.store.connection import open_reader, open_writer, switch_to_rest, switch_to_wal
 from codelens.store.records import Memory
 
 PAGE = 4096
@@ -102,11 +102,11 @@ def test_unwritten_pages_are_not_damaged(path: Path) -> None:
 def test_a_log_is_read_and_folded_in_with_checksums(path: Path) -> None:
     before = _read(path)
     with closing(open_writer(path)[0]) as connection:
-        to_wal(connection)
+        switch_to_wal(connection)
         connection.execute("DELETE FROM notes WHERE id % 3 = 0").fetchall()
         assert _read(path) != before
         assert list(find_file_faults(path)) == []
-        assert to_rest(connection)
+        assert switch_to_rest(connection)
         copy = path.with_name("copy.db")
         connection.execute("VACUUM INTO ?", (str(copy),)).fetchall()
     assert list(find_file_faults(path)) == []

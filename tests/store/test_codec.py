@@ -10,7 +10,7 @@ import pytest
 
 from codelens.errors import IndexCorrupt
 from codelens.model.extraction import Binding, PackedReferences, Reference
-from codelens.store.codec import decompress, decompressed_pieces, pack_references, unpack_bindings, unpack_references
+from codelens.store.codec import decompress, decompress_in_pieces, pack_references, unpack_bindings, unpack_references
 from codelens.zstd import zstd
 
 LINES = b"def price(lamp):\n    return lamp.cost * 2\n" * 3
@@ -31,7 +31,7 @@ def streamed(raw: bytes) -> bytes:
 @pytest.mark.parametrize("frame", OLD)
 def test_frames_of_zstandard_are_read(frame: str) -> None:
     assert decompress(bytes.fromhex(OLD[frame])) == LINES
-    assert b"".join(decompressed_pieces(bytes.fromhex(OLD[frame]), 10)) == LINES
+    assert b"".join(decompress_in_pieces(bytes.fromhex(OLD[frame]), 10)) == LINES
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 1 << 15, (1 << 15) + 1, 3_000_000])
@@ -42,7 +42,7 @@ def test_a_value_may_be_as_long_as_its_limit(size: int) -> None:
         if size:
             with pytest.raises(IndexCorrupt, match=r"claims to be|becomes longer"):
                 decompress(frame, size - 1)
-        pieces = list(decompressed_pieces(frame, 1 << 15))
+        pieces = list(decompress_in_pieces(frame, 1 << 15))
         assert b"".join(pieces) == raw
         assert {len(piece) for piece in pieces[:-1]} <= {1 << 15}
 
@@ -54,7 +54,7 @@ def test_a_frame_cut_off_anywhere_is_damage(frame: str) -> None:
         with pytest.raises(IndexCorrupt, match="cannot be unpacked"):
             decompress(whole[:length])
         with pytest.raises(IndexCorrupt, match="cannot be unpacked"):
-            list(decompressed_pieces(whole[:length], 10))
+            list(decompress_in_pieces(whole[:length], 10))
 
 
 def test_a_changed_byte_is_damage_or_another_value() -> None:

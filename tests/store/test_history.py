@@ -34,7 +34,7 @@ def commit(name: str, time: int, subject: str, *paths: str, body: str = "") -> P
 def store_commits(store: Store, repository: RepositoryRow, *commits: PastCommit) -> None:
     with store.writing():
         store.history.replace(
-            repository.id, READ, commits, collect_histories(commits), store.history.commits(repository.id)
+            repository.id, READ, commits, collect_histories(commits), store.history.read_commits(repository.id)
         )
 
 
@@ -45,8 +45,8 @@ def test_stored_histories_are_read_back(store: Store, repository: RepositoryRow)
     assert store.history.read(repository.id) == READ
     moved = PastCommit("c" * 40, 950, "move", "body", ("a.py", "c.py"), (("a.py", "c.py"),))
     store_commits(store, repository, moved, first)
-    assert set(store.history.commits(repository.id).values()) == {first, moved}
-    assert store.history.newest(repository.id, 9) == ["c.py", "b.py"]
+    assert set(store.history.read_commits(repository.id).values()) == {first, moved}
+    assert store.history.list_newest_paths(repository.id, 9) == ["c.py", "b.py"]
 
 
 def test_histories_of_documents_are_found_by_path(store: Store, repository: RepositoryRow, tmp_path: Path) -> None:
@@ -73,16 +73,16 @@ def test_messages_are_found_by_their_words(store: Store, repository: RepositoryR
     with store.writing():
         a, b, c = (store.add_document(repository.id, derived(f"{name}.py", b"x = 1\n")) for name in "ab0")
     messages = store.messages
-    assert messages.totals() == (4, 2, pytest.approx(2 + 2**0.5))
-    assert [messages.frequency(word) for word in ("expire", "coupon", "fees", "tide")] == [2, 2, 1, 0]
-    found = messages.weigh([a, b, c], {"expired": 2.0, "fees": 1.0})
+    assert messages.read_totals() == (4, 2, pytest.approx(2 + 2**0.5))
+    assert [messages.count_messages(word) for word in ("expire", "coupon", "fees", "tide")] == [2, 2, 1, 0]
+    found = messages.weigh_documents([a, b, c], {"expired": 2.0, "fees": 1.0})
     assert found.keys() == {a, b}
     assert found[a].terms == {"expired": pytest.approx(1 + 0.5**0.5)}
     assert (found[a].said, found[b].said) == (pytest.approx(1 + 0.5**0.5), pytest.approx(1 + 0.5**0.5))
     assert found[b].terms == {"expired": pytest.approx(0.5**0.5), "fees": 1.0}
-    assert messages.commit(found[a].best) == (repository.name, commits[2])
-    assert messages.commit(found[b].best) == (repository.name, commits[1])
-    assert messages.weigh([a], {"abᦰcd": 1.0}) == {}, "a term of several tokens of SQLite"
+    assert messages.read_commit(found[a].best) == (repository.name, commits[2])
+    assert messages.read_commit(found[b].best) == (repository.name, commits[1])
+    assert messages.weigh_documents([a], {"abᦰcd": 1.0}) == {}, "a term of several tokens of SQLite"
     store_commits(store, repository, *commits[2:])
-    assert [messages.frequency(word) for word in ("expire", "coupon", "fees", "rename")] == [1, 1, 1, 0]
-    assert messages.weigh([a, b, c], {"rename": 1.0}) == {}
+    assert [messages.count_messages(word) for word in ("expire", "coupon", "fees", "rename")] == [1, 1, 1, 0]
+    assert messages.weigh_documents([a, b, c], {"rename": 1.0}) == {}

@@ -34,8 +34,8 @@ def test_an_index_that_cannot_change_is_asked_for_a_value_once(index: Path) -> N
     def ask(times: int) -> int:
         def run() -> None:
             with Store.read(index) as store:
-                assert len({store.meta("embedder") for _ in range(times)}) == 1
-                assert [store.meta("no such key", "default") for _ in range(times)] == ["default"] * times
+                assert len({store.read_meta("embedder") for _ in range(times)}) == 1
+                assert [store.read_meta("no such key", "default") for _ in range(times)] == ["default"] * times
 
         return statements(run)
 

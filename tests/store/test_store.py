@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, SchemaTooNew
-from codelens.store.connection import BUSY_MS, open_writer, to_rest, to_wal, writer_lock
+from codelens.store.connection import BUSY_MS, open_writer, switch_to_rest, switch_to_wal, writer_lock
 from codelens.store.migrate import find_newest_version
 from codelens.store.postings import build_trigram_query, quote_term
 from codelens.store.store import Store
@@ -32,7 +32,7 @@ def index(tmp_path: Path) -> Path:
 def test_at_rest_an_index_is_one_file(index: Path) -> None:
     assert [f.name for f in index.parent.iterdir()] == ["index.db"]
     with Store.read(index) as store:
-        assert store.journal_mode() == "delete"
+        assert store.read_journal_mode() == "delete"
         assert [f.name for f in index.parent.iterdir()] == ["index.db"]
     assert [f.name for f in index.parent.iterdir()] == ["index.db"]
 
@@ -43,12 +43,12 @@ def test_a_reader_keeps_its_state_during_an_update(index: Path) -> None:
     with Store.read(index) as reader:
         with writer.writing():
             writer.set_meta("snapshot", "new")
-        assert reader.meta("snapshot") == ""
+        assert reader.read_meta("snapshot") == ""
     assert writer.end_work()
     writer.close()
     assert [f.name for f in index.parent.iterdir()] == ["index.db"]
     with Store.read(index) as reader:
-        assert reader.meta("snapshot") == "new"
+        assert reader.read_meta("snapshot") == "new"
 
 
 def test_a_long_reader_only_delays_the_return_to_a_single_file(index: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_reader_of_the_single_file_delays_a_writer_past_the_wait_of_a_statemen
             time.sleep(BUSY_MS / 1000 + 1)
             assert not begun.done()
         begun.result()
-    assert writer.journal_mode() == "wal"
+    assert writer.read_journal_mode() == "wal"
     assert writer.end_work()
     writer.close()
 
@@ -83,10 +83,10 @@ def test_a_reader_of_the_single_file_delays_a_writer_past_the_wait_of_a_statemen
 def test_a_writer_gives_up_if_a_reader_stays(index: Path) -> None:
     connection, _ = open_writer(index)
     with Store.read(index), pytest.raises(IndexBusy, match=r"a reader has held index\.db for 0 s"):
-        to_wal(connection, seconds=0)
-    to_wal(connection, seconds=0)
+        switch_to_wal(connection, seconds=0)
+    switch_to_wal(connection, seconds=0)
     assert connection.pragma("journal_mode") == "wal"
-    assert to_rest(connection)
+    assert switch_to_rest(connection)
     connection.close()
 
 

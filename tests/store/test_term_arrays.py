@@ -83,7 +83,9 @@ def test_scores_are_those_of_fts5(
 ) -> None:
     weights = dict(zip(COLUMNS, factors, strict=True))
     plain, warm = (
-        store.postings.bm25(terms, weights, None, limit, sorted(columns), terms[:first] if first < len(terms) else ())
+        store.postings.rank_by_bm25(
+            terms, weights, None, limit, sorted(columns), terms[:first] if first < len(terms) else ()
+        )
         for store in stores
     )
     assert plain == warm
@@ -109,7 +111,9 @@ def test_a_word_is_read_once(place: Path) -> None:
             store.postings.arrays._asked = term_arrays.ASKED_BEFORE
             documents = [row.id for row in store.documents.read_rows()]
             for _ in range(times):
-                units = UnitSet(sorted(unit for unit, _ in store.postings.bm25(["note", "price"], {}, None, 10)))
+                units = UnitSet(
+                    sorted(unit for unit, _ in store.postings.rank_by_bm25(["note", "price"], {}, None, 10))
+                )
                 store.occurrences.count_in_units(units, ["note", "price"])
                 store.occurrences.count_in_files(documents, ["note", "price"])
 

@@ -154,11 +154,11 @@ def _made(folder: Path) -> tuple[Path, Base, Base]:
 
 def _logged(tree: Path, before: Mapping[tuple[str, ...], tuple[Said, ...]]) -> Base:
     """The index with a log that holds one more commit, which `symbols` and `search` show."""
-    from codelens.store.connection import open_writer, to_wal
+    from codelens.store.connection import open_writer, switch_to_wal
 
     index = _index(tree)
     with closing(open_writer(index)[0]) as connection:
-        to_wal(connection)
+        switch_to_wal(connection)
         connection.execute("UPDATE units SET signature = signature || ' # late'").fetchall()
         beside = {s: index.with_name(index.name + s).read_bytes() for s in ("", "-wal")}
         after = {command: _ask(tree, command) for command in COMMANDS}

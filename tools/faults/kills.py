@@ -352,7 +352,7 @@ class Broken:
             with Store.read(self._index, accepted=True) as store:
                 store.load_vectors()
                 store.verify()
-                stored, found = store.meta("snapshot"), store.documents.compute_content_id()
+                stored, found = store.read_meta("snapshot"), store.documents.compute_content_id()
         except IndexCorrupt as fault:
             if "old schema" in str(fault) and not self._operation.readable:
                 return before

@@ -45,7 +45,7 @@ from codelens.model.fast_dataclass import dataclass, replace
 from codelens.model.graph import EDGE_OF
 from codelens.model.search import Notice
 from codelens.store.store import Store
-from codelens.store.texts import DocumentText, text_of
+from codelens.store.texts import DocumentText, load_text
 from codelens.text.lines import SpanFinder, TextMap
 
 _MOST_TARGETS = 8  # Limit of definitions of a symbol. One with more is like a namespace, whose uses mean little.
@@ -248,7 +248,7 @@ class PreciseIndexes:
     def read_document_text(self, document: DocumentId) -> DocumentText:
         """Read the text of a document; the last text is kept."""
         if document not in self._text:
-            self._text = {document: text_of(self._by_id[document], self._store)}
+            self._text = {document: load_text(self._by_id[document], self._store)}
         return self._text[document]
 
     def _read_documents(self, file: IndexFile) -> Iterator[PreciseDocument]:

@@ -34,7 +34,7 @@ from codelens.model.search import Hit
 from codelens.server.upkeep import ServedIndex, Upkeep
 from codelens.store.documents import DocumentRow
 from codelens.store.overlay import EditedText, OverlaidStore
-from codelens.store.texts import text_of
+from codelens.store.texts import load_text
 from codelens.text.lines import TextMap
 
 MOST_TEXTS = 50  # Most file texts that a reader caches
@@ -166,7 +166,7 @@ class Reader(OverlaidStore):
 
     def _load_source(self, document: DocumentRow) -> SourceText:
         """Load the text of a document: the open text, else the indexed one."""
-        stored = text_of(document, self)
+        stored = load_text(document, self)
         decoded = DecodedText(stored.text, stored.encoding, 1.0, stored.bom)
         return SourceText(self.find_path(document), decoded, self.request.encoding)
 
