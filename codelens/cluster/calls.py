@@ -80,7 +80,7 @@ def cut_id(_: Numbers, number: int | None) -> Parts | None:
 
 def cut_repository(numbers: Numbers, repository: int) -> Parts:
     """Route a call on one repository to the shard that holds it."""
-    return dict([numbers.home(repository)])
+    return dict([numbers.find_home(repository)])
 
 
 def cut_pairs(_: Numbers, pairs: Iterable[tuple[int, Any]]) -> Parts:
@@ -114,9 +114,9 @@ ELEMENT_CUTS: Mapping[Any, Cut] = {
 
 Lift = Callable[[Numbers, int, Any], Any]  # (numbers, shard, its value) → the same value in the whole cluster
 LIFTS: Mapping[Any, Lift] = {
-    RepositoryName: Numbers.name,
-    RepositoryId: Numbers.repository,
-    Node: Numbers.node,
+    RepositoryName: Numbers.translate_name,
+    RepositoryId: Numbers.translate_repository,
+    Node: Numbers.translate_node,
     **dict.fromkeys(ROW_IDS, lambda _, shard, value: join_number(shard, value)),
 }
 
@@ -161,7 +161,7 @@ def _make_ordered_lift(lift: Lift | None) -> Lift:
     def lift_ordered(numbers: Numbers, shard: int, values: InOrder[Any]) -> InOrder[Any]:
         keys = [list(key) for key in values.keys]
         for key in keys:  # some keys hold the repository's name, others its id
-            rename = numbers.name if isinstance(key[values.at], str) else numbers.repository
+            rename = numbers.translate_name if isinstance(key[values.at], str) else numbers.translate_repository
             key[values.at] = rename(shard, key[values.at])
         return InOrder([lift(numbers, shard, value) for value in values] if lift else values, map(tuple, keys))
 
@@ -270,7 +270,7 @@ def _lift_reads(numbers: Numbers, shard: int, reads: Sequence[RecordedCall]) -> 
         elif cut is not None:
             if not call.elements:
                 continue
-            to_number = numbers.node if cut is Numbers.group_nodes else join_number
+            to_number = numbers.translate_node if cut is Numbers.group_nodes else join_number
             ids = (to_number(shard, i) for i in arguments[0])
             arguments = ([number for number in ids if number < EXTERNAL], *arguments[1:])
         answer = call.lift(numbers, shard, read.answer) if call.lift else read.answer

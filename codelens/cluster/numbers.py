@@ -53,12 +53,12 @@ class Numbers:
         self._number_of_external: dict[str, int] = {}
         self.unknown: set[tuple[int, int]] = set()  # Externals that `name_externals` must number
 
-    def home(self, repository: int) -> tuple[int, RepositoryId]:
+    def find_home(self, repository: int) -> tuple[int, RepositoryId]:
         """Find the shard of a repository, and its id there."""
         home = self._homes[repository]
         return home.shard, home.row.id
 
-    def repository(self, shard: int, local: int) -> RepositoryId:
+    def translate_repository(self, shard: int, local: int) -> RepositoryId:
         """Find the id of a shard's repository in the whole cluster."""
         return self._number[shard, local]
 
@@ -69,11 +69,11 @@ class Numbers:
             by_shard.setdefault(home.shard, RootNames())[home.row.root] = self._name[home.shard, home.row.name]
         return by_shard
 
-    def name(self, shard: int, name: str) -> str:
+    def translate_name(self, shard: int, name: str) -> str:
         """Translate the name of a shard's repository; other names are returned unchanged."""
         return self._name.get((shard, name), name)
 
-    def node(self, shard: int, local: int) -> int:
+    def translate_node(self, shard: int, local: int) -> int:
         """Translate a node of a shard's graph. An external name is the same node in all shards; see `name_externals`."""
         if local < EXTERNAL:
             return -(shard << LOCAL_BITS | -local) if local < 0 else shard << LOCAL_BITS | local

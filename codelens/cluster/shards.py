@@ -31,10 +31,7 @@ GATEWAYS: Mapping[str, type] = {
     "parts": Parts,
     "lines": LineHistories,
 }
-RUN_ON_INDEX, REHEARSE = (
-    "run_on_index",
-    "rehearse",
-)  # Requests to run a function on the shard's store, instead of a method
+RUN_ON_INDEX, REHEARSE = "run_on_index", "rehearse"  # Requests to run a function instead of a method
 
 
 def list_iterator(value: Any) -> Any:
@@ -107,9 +104,8 @@ class Shard:
         meta = {key: value for key in SHARED if (value := self.store.read_meta(key))}
         rows = sorted(self.store.documents.list_repositories(), key=lambda row: row.id)
         totals = {row.id: self.store.documents.read_totals(row.id) for row in rows}
-        return ShardFacts(
-            rows, totals, {**meta, "schema": str(self.store.read_schema())}, self.store.read_meta(INDEXED_AT)
-        )
+        meta["schema"] = str(self.store.read_schema())
+        return ShardFacts(rows, totals, meta, self.store.read_meta(INDEXED_AT))
 
     def answer(self, message: Sequence[MethodCall]) -> list[Any]:
         """Answer several requests, in order."""

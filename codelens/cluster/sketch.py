@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 import xxhash
@@ -108,13 +108,12 @@ class Routes:
         """Find the shards that may hold a match of an FTS5 expression: a unit with all words of any of its phrases."""
         if not self.sketches:
             return list(shards)
-        phrases = list(self._split_phrases(expression))
+        split = self._phrases.split_into_stems
+        phrases = [
+            [] if begins else [WORD + stem for stem in split(text.replace('""', '"'))]  # a prefix may be anywhere
+            for text, begins in _PHRASE.findall(expression)
+        ]
         return [shard for shard in shards if any(self._may_hold(shard, words) for words in phrases)]
-
-    def _split_phrases(self, expression: str) -> Iterator[list[str]]:
-        """Split an FTS5 expression into phrases: the terms of each phrase's words; no terms for a prefix."""
-        for text, begins in _PHRASE.findall(expression):
-            yield [] if begins else [WORD + stem for stem in self._phrases.split_into_stems(text.replace('""', '"'))]
 
     def _may_hold(self, shard: int, terms: Iterable[str]) -> bool:
         sketch = self.sketches.get(shard)

@@ -33,7 +33,7 @@ from codelens.store.vectors import FIRST_PASS
 T = TypeVar("T")
 LASTING = (
     *("units.count", "occurrences.count_files", "postings.read_totals", "parts.list_documents"),
-    *("vectors.width", "files.read_totals", "edges.is_empty", "history.read_all"),
+    *("vectors.read_width", "files.read_totals", "edges.is_empty", "history.read_all"),
 )
 """Methods without arguments that most queries need and whose answers do not depend on the query; requested together."""
 MOST_AHEAD, AHEAD_BYTES = 256, 4_000_000  # Limits on documents, and on bytes of their source, prefetched in one round
@@ -61,7 +61,7 @@ class ShardDocuments(ShardGateway):
         self._facts = facts
 
     def read_totals(self, repository: RepositoryId) -> tuple[int, int]:
-        shard, local = self._ask.numbers.home(repository)
+        shard, local = self._ask.numbers.find_home(repository)
         return self._facts[shard].totals[local]
 
     def list_repositories(self) -> list[RepositoryRow]:
@@ -250,10 +250,9 @@ class ShardedStore(Store):
                 size += documents[end].stamp.size
                 end += 1
             with self.ask.forget_new():
-                self.prefetch_answers(
-                    *((method, (document.id,)) for document in documents[begin:end] for method in methods)
-                )
-                yield from documents[begin:end]
+                batch = documents[begin:end]
+                self.prefetch_answers(*((method, (document.id,)) for document in batch for method in methods))
+                yield from batch
             begin, most = end, min(2 * most, MOST_AHEAD)
 
     def run_tasks(self, *tasks: Callable[[], Any]) -> list[Any]:

@@ -74,8 +74,8 @@ def check_documents(documents: Iterable[DocumentRow], store: Store) -> dict[Docu
 
 def _read_body(unit: UnitRow, document: DocumentRow, texts: Texts) -> str:
     """Read the lines of a unit, or only its text if there is much other text on its lines."""
-    alone = texts.read(document).slice(unit.span)
-    lines = "\n".join(texts.lines(document)[unit.start_line - 1 : unit.end_line])
+    alone = texts.read(document).read_span(unit.span)
+    lines = "\n".join(texts.read_lines(document)[unit.start_line - 1 : unit.end_line])
     return lines if len(lines) <= len(alone) + BESIDE else alone.replace("\r\n", "\n")
 
 

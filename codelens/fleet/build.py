@@ -322,13 +322,10 @@ def read_fleet_status(store_url: str, settings: Settings, *, looking: bool = Tru
     there = {file.name: file.bytes for file in store.list_files(SHARDS)}
     in_folders = (r for r in manifest.repositories if looking and r.path)
     looks = {seen.source.name: seen for seen in check_sources(in_folders)}
-    shown = tuple(
-        FleetRepositoryStatus(
-            *(r.name, r.place, r.ref, r.commit, r.files, r.bytes, r.shard, r.indexed, r.failure),
-            _find_staleness(r, looks.get(r.name)),
-        )
-        for r in manifest.repositories
-    )
+    shown = []
+    for r in manifest.repositories:
+        fields = r.name, r.place, r.ref, r.commit, r.files, r.bytes, r.shard, r.indexed, r.failure
+        shown.append(FleetRepositoryStatus(*fields, _find_staleness(r, looks.get(r.name))))
     sizes = {r.name: r.bytes for r in manifest.repositories}
     source_bytes = {shard.file: sum(sizes.get(name, 0) for name in shard.repositories) for shard in manifest.shards}
     shards = tuple(
@@ -339,7 +336,7 @@ def read_fleet_status(store_url: str, settings: Settings, *, looking: bool = Tru
     return FleetStatus(
         store=store.url,
         generation=manifest.generation,
-        repositories=shown,
+        repositories=tuple(shown),
         shards=shards,
         recipe_is_current=compute_fleet_recipe(settings) == manifest.recipe,
         searched=sum(bool(r.shard) for r in shown),

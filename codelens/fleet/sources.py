@@ -26,7 +26,7 @@ import xxhash
 from codelens.config import find_user_place
 from codelens.errors import UsageError
 from codelens.model.fast_dataclass import dataclass, field, replace
-from codelens.store.connection import writer_lock
+from codelens.store.connection import hold_writer_lock
 from codelens.text.notation import parse_json, parse_toml
 from codelens.worktree.commits import fetch_tree, list_tree_files, resolve_commit, resolve_remote_commit, write_tree
 from codelens.worktree.history import find_head
@@ -227,7 +227,7 @@ def provide_folder(seen: SourceLook, largest: int) -> Iterator[tuple[Path, Sourc
         yield folder, seen
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with writer_lock(folder):
+    with hold_writer_lock(folder):
         try:
             if source.url:
                 commit = fetch_tree(source.url, source.ref, folder, largest)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import xxhash
 
 from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError, build_write_error
-from codelens.store.connection import writer_lock
+from codelens.store.connection import hold_writer_lock
 
 OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs"}  # Protocol → the package that fsspec needs for it
 PART = ".part"  # Suffix of a file that is being written
@@ -122,7 +122,7 @@ class FolderStore:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as fault:
             raise build_write_error(self._folder, fault) from None
-        return writer_lock(self._folder / "manifest.json")
+        return hold_writer_lock(self._folder / "manifest.json")
 
     @contextmanager
     def _replace_file(self, name: str) -> Iterator[Path]:

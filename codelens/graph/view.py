@@ -317,7 +317,7 @@ class GraphView:
         if document.id not in self._fresh:
             state = check_freshness(root, document.os_path, document.stamp, document.content_hash)
             self._fresh[document.id] = Freshness(state)
-        lines = self._texts.lines(document)
+        lines = self._texts.read_lines(document)
         text = lines[line - 1] if 0 < line <= len(lines) else ""
         if not column:  # of the name, or of the last part of its container (a class that is called)
             container = names.qualified_name.rpartition(".")[0].rpartition(".")[2]

@@ -209,7 +209,7 @@ def _read_pieces(store: Store, document: DocumentRow) -> Iterator[tuple[Pieces, 
         span = text.find_part_span(number)
         inside = [u for u in stored if span.start <= u.span.start < span.end] if last else stored
         # The map counts from the start of its text: in the first part, after the byte order mark.
-        mapped = TextMap(DecodedText(text.stored(span), document.encoding, 1.0, 0 if number else document.bom))
+        mapped = TextMap(DecodedText(text.decode_span(span), document.encoding, 1.0, 0 if number else document.bom))
         units = map_units(inside, lambda at, start=span.start, there=mapped.to_utf8: there(at - start))  # type: ignore[misc]
         texts = list_searched_texts(mapped, document.language, units)
         pieces = list_pieces(document.path, document.language, units, texts)

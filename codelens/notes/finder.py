@@ -90,7 +90,7 @@ class AnchorFinder:
         document = self._find_document(place.path)
         if place.state is AnchorState.LOST or document is None:
             return place.anchor
-        return _make_anchor(place.path, place.line, place.symbol, self._texts.lines(document))
+        return _make_anchor(place.path, place.line, place.symbol, self._texts.read_lines(document))
 
     def _find_document(self, path: str) -> DocumentRow | None:
         rows = self._store.documents.find_by_path(path) if path else []
@@ -120,7 +120,7 @@ class AnchorFinder:
         return sorted((u for u in fitting if u.document in own), key=UnitRow.content_order)
 
     def _read_lines(self, unit: UnitRow) -> Sequence[str]:
-        return self._texts.lines(self._store.documents.read_rows([unit.document])[0])
+        return self._texts.read_lines(self._store.documents.read_rows([unit.document])[0])
 
     def _has_line(self, unit: UnitRow, fits: Callable[[Sequence[str], int], bool]) -> bool:
         """True if `fits` accepts a line of the unit; it is called with the file's lines and a line number."""
@@ -140,7 +140,7 @@ class AnchorFinder:
 
     def _find_by_lines(self, anchor: Anchor, document: DocumentRow | None) -> tuple[str, int, str] | None:
         """Find an anchor by its lines, in its own file or just one other: (path, line, name of the definition around it)."""
-        if document is not None and (line := self._find_line(anchor, self._texts.lines(document))) is not None:
+        if document is not None and (line := self._find_line(anchor, self._texts.read_lines(document))) is not None:
             return document.path, line, self._find_enclosing_name(document.id, line)
         trigrams = build_trigram_query(anchor.text) if anchor.digest and len(anchor.text) >= LEAST_LETTERS else ""
         if not trigrams or not self._store.read_features().fuzzy:
@@ -150,7 +150,7 @@ class AnchorFinder:
         same = [
             (other, n)
             for other in others[:MOST_FILES]
-            for lines in [self._texts.lines(other)]
+            for lines in [self._texts.read_lines(other)]
             for n in range(1, len(lines) + 1)
             if extract_text(lines, n) == anchor.text and compute_digest(lines, n) == anchor.digest
         ]
@@ -190,14 +190,14 @@ class AnchorFinder:
             document = self._store.documents.read_rows([unit.document])[0] if unit else None
             if unit is None or document is None or document.repository != self._repository:
                 raise TargetError(f"nothing in this tree is named {text}")
-            return _make_anchor(unit.path, unit.name_line, unit.qualified_name, self._texts.lines(document)), ""
+            return _make_anchor(unit.path, unit.name_line, unit.qualified_name, self._texts.read_lines(document)), ""
         anchor = create_disk_anchor(text, root)
         document = self._find_document(anchor.path)
         freshness = document and check_freshness(root, document.os_path, document.stamp, document.content_hash)
         if document is None or freshness is not Freshness.FRESH:
             return anchor, f"{anchor.path} changed since it was indexed: the place is stored by its lines alone"
         symbol = self._find_enclosing_name(document.id, line) if line else ""
-        return _make_anchor(anchor.path, line, symbol, self._texts.lines(document)), ""
+        return _make_anchor(anchor.path, line, symbol, self._texts.read_lines(document)), ""
 
 
 def _make_anchor(path: str, line: int, symbol: str, lines: Sequence[str]) -> Anchor:

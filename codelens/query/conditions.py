@@ -329,7 +329,7 @@ def add_satisfying(
             continue
         if has_many_alternatives(node):
             text = texts.read(row)
-            node = drop_impossible_choices(node, row.path, text.stored(text.find_part_span(part)), matching)
+            node = drop_impossible_choices(node, row.path, text.decode_span(text.find_part_span(part)), matching)
             if node is None:
                 continue
         if conditions.changes and matchings[0] != document:
@@ -384,7 +384,7 @@ class _UnitDecider(NamedTuple):
     def decide_texts(self, undecided: Iterable[Undecided], whole: DocumentText) -> Iterator[UnitId]:
         for unit, facts, span in undecided:
             self.matching.budget.check()
-            if self.decide(unit, facts._replace(text=whole.slice(span))):
+            if self.decide(unit, facts._replace(text=whole.read_span(span))):
                 yield unit
 
 

@@ -335,7 +335,7 @@ def compute_object_id(text: DocumentText, length: int) -> bytes:
     import hashlib  # few searches need it
 
     digest = (hashlib.sha1 if length == 20 else hashlib.sha256)(b"blob %d\0" % text.size, usedforsecurity=False)
-    for block in text.blocks():
+    for block in text.read_parts():
         digest.update(block)
     return digest.digest()
 

@@ -210,7 +210,7 @@ def _find_whole_word(stem: str, typed: str, store: Store) -> str:
     documents = {d.id: d for d in store.documents.read_rows({row.document for row in rows.values()})}
     texts, words = Texts(store), set[str]()
     for row in rows.values():
-        text = f"{row.qualified_name} {row.path} {texts.read(documents[row.document]).slice(row.span)}"
+        text = f"{row.qualified_name} {row.path} {texts.read(documents[row.document]).read_span(row.span)}"
         words.update(word for word in index_terms(text).split() if store.postings.stem(word) == stem)
     return min(words, key=lambda word: (abs(len(word) - len(typed)), word), default=stem)
 

@@ -50,7 +50,7 @@ def _read_source(store: Store, document: DocumentRow, home: RepositoryRow) -> So
     return SourceFile(
         file=_describe_file(document, home),
         freshness=check_freshness(home.root, document.os_path, document.stamp, document.content_hash),
-        lines=tuple(Texts(store).lines(document)),
+        lines=tuple(Texts(store).read_lines(document)),
         units=tuple(store.units.list_in_document(document.id)),
     )
 

@@ -41,20 +41,15 @@ def read_fact_lines(store: Store, paths: dict[int, tuple[str, str]], documents: 
     for at in range(0, len(documents), AT_ONCE):
         batch = [DocumentId(document) for document in documents[at : at + AT_ONCE]]
         digests = store.log.read_digests(batch)
-        symbols = _read_symbols(store, batch)
+        symbols: dict[int, list[SymbolFact]] = {}
+        for i, kind, name, container, line, signature in store.units.list_outlines(batch):
+            qualified = f"{container}.{name}" if container else name
+            symbols.setdefault(i, []).append(SymbolFact(kind, qualified, line, " ".join(signature.split())))
         edges = _read_edges(store, paths, batch)
         for document in batch:
             facts = symbols.get(document, []), sorted(edges.get(document, ()))
             row = [*paths[document], digests[document].hex(), *facts]
             yield json.dumps(row, separators=(",", ":"), ensure_ascii=True).encode("ascii")
-
-
-def _read_symbols(store: Store, documents: Sequence[DocumentId]) -> dict[int, list[SymbolFact]]:
-    symbols: dict[int, list[SymbolFact]] = {}
-    for document, kind, name, container, line, signature in store.units.list_outlines(documents):
-        qualified = f"{container}.{name}" if container else name
-        symbols.setdefault(document, []).append(SymbolFact(kind, qualified, line, " ".join(signature.split())))
-    return symbols
 
 
 def _read_edges(

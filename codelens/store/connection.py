@@ -314,7 +314,7 @@ def load_vector_extension(connection: apsw.Connection) -> bool:
 
 
 @contextmanager
-def writer_lock(path: Path) -> Iterator[None]:
+def hold_writer_lock(path: Path) -> Iterator[None]:
     """Hold the writer lock, a system lock on a file, which ends with the process. Raises IndexBusy."""
     beside = path.with_name(path.name + LOCK)
     handle = _open_locked_file(beside)

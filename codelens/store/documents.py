@@ -86,15 +86,12 @@ _ROW = "id, repository_id, path, os_path, size, mtime_ns, inode, ctime_ns, conte
 
 def name_by_roots(roots: Sequence[Path]) -> dict[Path, str]:
     """Name each root by the shortest end of its path, in whole parts, with which no other root ends."""
-    ends = {root: _list_ends(root) for root in dict.fromkeys(roots)}
+    ends: dict[Path, list[str]] = {}
+    for root in roots:
+        parts = [part for part in root.parts if part != root.anchor] or ["root"]
+        ends[root] = ["/".join(parts[-length:]) for length in range(1, len(parts) + 1)]
     counts = Counter(end for of_root in ends.values() for end in of_root)
     return {root: next((end for end in of_root if counts[end] == 1), root.as_posix()) for root, of_root in ends.items()}
-
-
-def _list_ends(root: Path) -> list[str]:
-    """List the ends of a path, in whole parts, shortest first."""
-    parts = [part for part in root.parts if part != root.anchor] or ["root"]
-    return ["/".join(parts[-length:]) for length in range(1, len(parts) + 1)]
 
 
 class RootNames(dict[Path, str]):
@@ -215,7 +212,7 @@ class Documents(Tables):
         return sorted(self._find(*chosen), key=lambda d: (d.repository, d.path))
 
     def _find(self, condition: str, *values: Any) -> list[DocumentRow]:
-        return list(map(_document_row, self._rows(f"SELECT {_ROW} FROM documents WHERE {condition}", *values)))
+        return list(map(_make_document_row, self._rows(f"SELECT {_ROW} FROM documents WHERE {condition}", *values)))
 
     def list_paths(self) -> Iterator[tuple[DocumentId, str]]:
         """List each document with its path, in no particular order."""
@@ -337,7 +334,7 @@ class Documents(Tables):
         self._run_many("INSERT OR REPLACE INTO skips VALUES (?,?,?,?,?,?,?,?)", rows)
 
 
-def _document_row(row: Any) -> DocumentRow:
+def _make_document_row(row: Any) -> DocumentRow:
     i, repository, path, raw, *stamp, digest, language, roles, encoding, bom, fault = row
     file, marks = os.fsdecode(raw) if raw is not None else path, frozenset(str(roles).split())
     return DocumentRow(i, repository, path, file, FileStamp(*stamp), digest, language, marks, encoding, bom, fault)

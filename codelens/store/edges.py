@@ -56,7 +56,7 @@ _COUNTED = f"""INSERT INTO uses SELECT e.target, count(DISTINCT d.id) FROM edges
     AND d.roles NOT LIKE '%test%'"""
 
 
-def _to_edge(row: tuple[Node, int, Node, int, int]) -> Edge:
+def _make_edge(row: tuple[Node, int, Node, int, int]) -> Edge:
     source, kind, target, line, number = row
     tier = TIER_OF_NUMBER[number]
     return Edge(source, NAME_OF_KIND[kind], target, line, tier.provenance, tier.confidence)
@@ -88,7 +88,7 @@ class EdgeTable(Tables):
         sql = f"""SELECT e.source, e.kind, e.target, e.line, e.tier FROM json_each(?1) n
             CROSS JOIN edges e ON e.{end} = n.value {f"AND e.kind IN ({_list_kinds(kinds)})" if kinds else ""}
             LIMIT {int(limit)}"""
-        return map(_to_edge, self._rows(sql, _list_ids(nodes)))
+        return map(_make_edge, self._rows(sql, _list_ids(nodes)))
 
     def find_neighbours(
         self, nodes: Iterable[NodeNumber], widest: int, outside: bool = False
@@ -138,7 +138,7 @@ class EdgeTable(Tables):
     def list_all(self, kinds: Collection[str]) -> Iterator[Edge]:
         """List all edges of these kinds, in no particular order."""
         sql = f"SELECT source, kind, target, line, tier FROM edges WHERE kind IN ({_list_kinds(kinds)})"
-        return map(_to_edge, self._rows(sql))
+        return map(_make_edge, self._rows(sql))
 
     def list_ends(self, documents: Sequence[DocumentId]) -> Iterator[tuple[int, str, int]]:
         """List (source, kind, target) of all edges that start in these documents, in no particular order."""

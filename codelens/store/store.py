@@ -135,7 +135,7 @@ class Store(Tables):
                 store = cls(path, connection, is_ours(connection, path.resolve(), accepted), unchanging=True)
                 if store.read_meta("state") != "complete":
                     raise IndexCorrupt(f"{path} was never finished", "`codelens index` finishes it")
-                version = store._version_now()
+                version = store._read_version()
             except apsw.Error as fault:
                 raise IndexCorrupt(f"{path} cannot be read: {fault}") from fault
             if before and (before.st_dev, before.st_ino) == version[:2]:
@@ -150,7 +150,7 @@ class Store(Tables):
 
     @classmethod
     def write(cls, path: Path, place: Path | None = None, accepted: bool = False) -> Store:
-        """Open for writing under `writer_lock`; create or migrate if needed. `place`: the final path. Raises like `read`."""
+        """Open for writing under `hold_writer_lock`; create or migrate if needed. `place`: the final path. Raises like `read`."""
         place = (place or path).resolve()
         connection, with_vectors = open_writer(path)
         with ExitStack() as unopened:
@@ -183,10 +183,10 @@ class Store(Tables):
         with suppress(OSError, apsw.Error, CodelensError):
             self._run("BEGIN")
             self.ours = is_ours(self._connection, self.path.resolve(), accepted)
-            return self._version == self._version_now()
+            return self._version == self._read_version()
         return False
 
-    def _version_now(self) -> tuple[int, int, int]:
+    def _read_version(self) -> tuple[int, int, int]:
         """Identify the file's state: (device, inode, a number that SQLite changes when another connection commits)."""
         stat = self.path.stat()
         return stat.st_dev, stat.st_ino, int(self._connection.pragma("data_version"))
@@ -304,10 +304,10 @@ class Store(Tables):
 
     def remember_home(self) -> None:
         """Record the folder of the index; part of the caller's transaction."""
-        self.set_meta("home", self._home(self.documents.index))
+        self.set_meta("home", self._encode_folder(self.documents.index))
 
     @staticmethod
-    def _home(index: Path) -> str:
+    def _encode_folder(index: Path) -> str:
         """Encode the path of the index's folder for `meta`."""
         return os.fsencode(index.resolve().parent.as_posix()).hex()  # a path may contain any bytes
 
@@ -317,7 +317,7 @@ class Store(Tables):
 
     def find_missing_repositories(self) -> list[RepositoryRow]:
         """List repositories that are missing on disk because the index was moved without them; empty if it was not moved."""
-        if self.read_meta("home") in ("", self._home(self.path)):
+        if self.read_meta("home") in ("", self._encode_folder(self.path)):
             return []
         return [row for row in self.documents.list_repositories() if not self.documents.exists_on_disk(row)]
 

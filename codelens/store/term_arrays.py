@@ -144,10 +144,10 @@ class TermArrays(Tables):
         known = self._known.pop(stem, None)
         if known is None:
             known = self._read_postings(stem)
-            self._bytes += _size(known)
+            self._bytes += _measure_bytes(known)
         self._known[stem] = known  # move to the end: the least recently used is dropped first
         while self._bytes > MOST_BYTES and len(self._known) > 1:
-            self._bytes -= _size(self._known.pop(next(iter(self._known))))
+            self._bytes -= _measure_bytes(self._known.pop(next(iter(self._known))))
         return known
 
     def _read_postings(self, stem: str) -> _TermPostings:
@@ -187,7 +187,7 @@ class TermArrays(Tables):
         return [self._numpy.fromstring(text or "", dtype=self._numpy.int64, sep=",") for text in row]
 
 
-def _size(term: _TermPostings) -> int:
+def _measure_bytes(term: _TermPostings) -> int:
     return sum(array.nbytes for array in term)
 
 

@@ -37,9 +37,9 @@ class DocumentText:
     def size(self) -> int:
         """The size of the file in bytes."""
         last = len(self.places) - 1
-        return self.places[last].start + len(self.part(last))
+        return self.places[last].start + len(self.read_part(last))
 
-    def part(self, number: int) -> bytes:
+    def read_part(self, number: int) -> bytes:
         """Read the bytes of a part; the last few parts are cached."""
         if number not in self._held:
             if len(self._held) == PARTS_HELD:
@@ -54,9 +54,9 @@ class DocumentText:
     def find_part_span(self, number: int) -> Span:
         """Find the byte range of a part in the file."""
         start = self.places[number].start
-        return Span(start, start + len(self.part(number)))
+        return Span(start, start + len(self.read_part(number)))
 
-    def pieces(self, span: Span) -> Iterator[Span]:
+    def split_span(self, span: Span) -> Iterator[Span]:
         """Split a byte range where parts end; an empty range is one piece."""
         last = self.find_part(max(span.start, span.end - 1))
         for number in range(self.find_part(span.start), last + 1):
@@ -69,32 +69,32 @@ class DocumentText:
         number = self.find_part(start)
         starts = self._starts
         if number == len(starts) - 1 or span.end <= starts[number + 1]:
-            return self.part(number)[start - starts[number] : max(span.end - starts[number], 0)]
-        pieces = enumerate(self.pieces(Span(start, max(start, span.end))), start=number)
-        return b"".join(self.part(n)[piece.start - starts[n] : piece.end - starts[n]] for n, piece in pieces)
+            return self.read_part(number)[start - starts[number] : max(span.end - starts[number], 0)]
+        pieces = enumerate(self.split_span(Span(start, max(start, span.end))), start=number)
+        return b"".join(self.read_part(n)[piece.start - starts[n] : piece.end - starts[n]] for n, piece in pieces)
 
-    def slice(self, span: Span) -> str:
-        """Read the text of a byte range as its author wrote it: for a notebook, without the JSON around it; else see `stored`."""
-        text = self.stored(span)
+    def read_span(self, span: Span) -> str:
+        """Read the text of a byte range as its author wrote it: like `decode_span`, but for a notebook without JSON."""
+        text = self.decode_span(span)
         return decode_source(text) if self.language == NOTEBOOK else text
 
-    def stored(self, span: Span) -> str:
+    def decode_span(self, span: Span) -> str:
         """Decode the text of a byte range, without the byte order mark; invalid characters become U+FFFD."""
         return self.read_bytes(span).decode(self.encoding, "replace")
 
     @property
     def text(self) -> str:
         """The whole text, without the byte order mark; decoded at each access."""
-        return self.stored(Span(0, self.size))
+        return self.decode_span(Span(0, self.size))
 
-    def blocks(self) -> Iterator[bytes]:
+    def read_parts(self) -> Iterator[bytes]:
         """Read the file's bytes, part by part."""
-        return map(self.part, range(len(self.places)))
+        return map(self.read_part, range(len(self.places)))
 
     def find_line_and_indent(self, place: int) -> tuple[int, int]:
         """Find the line of a byte, from 1, and the number of characters before it on that line."""
         part = self.places[self.find_part(place)]
-        before = self.stored(Span(part.start, place))
+        before = self.decode_span(Span(part.start, place))
         newline = before.rfind("\n") + 1
         return part.line + before.count("\n"), len(before) - newline + (0 if newline else part.before)
 
@@ -102,7 +102,7 @@ class DocumentText:
         """Find the offset at which the line of a byte begins."""
         newline = "\n".encode(self.encoding)
         for number in range(self.find_part(place), -1, -1):
-            start, raw = self.places[number].start, self.part(number)
+            start, raw = self.places[number].start, self.read_part(number)
             at = raw.rfind(newline, 0, max(place - start, 0))
             while at >= 0 and at % len(newline):  # in UTF-16 these bytes also occur across two characters
                 at = raw.rfind(newline, 0, at + len(newline) - 1)
@@ -115,7 +115,7 @@ class DocumentText:
         """Find the offset at which the line of a byte ends, before its line break."""
         newline = "\n".encode(self.encoding)
         for number in range(self.find_part(place), len(self.places)):
-            start, raw = self.places[number].start, self.part(number)
+            start, raw = self.places[number].start, self.read_part(number)
             at = raw.find(newline, max(place - start, 0))
             while at >= 0 and at % len(newline):
                 at = raw.find(newline, at + 1)
@@ -158,7 +158,7 @@ class PartLines(Sequence[str]):
     def _read_part_lines(self, number: int) -> list[str]:
         """Read the lines of a part; the last one may continue in the next part."""
         if number != self._number:
-            text = self._text.stored(self._text.find_part_span(number))
+            text = self._text.decode_span(self._text.find_part_span(number))
             if number == len(self._keys) - 1:
                 text = text.removesuffix("\n")  # no line follows the last line end
             self._number, self._lines = number, text.split("\n")
@@ -187,7 +187,7 @@ class Texts:
             known = self._documents[document.id] = load_text(document, self.store)
         return known
 
-    def lines(self, document: DocumentRow) -> Sequence[str]:
+    def read_lines(self, document: DocumentRow) -> Sequence[str]:
         """Read the text's lines without line ends, as they are shown (`format_line`); line n is at index n - 1."""
         known = self._lines.get(document.id)
         if known is None:

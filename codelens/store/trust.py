@@ -88,7 +88,7 @@ def accept(place: Path) -> str:
     return str(entry["sha256"])
 
 
-def renew(place: Path) -> None:
+def renew_acceptance(place: Path) -> None:
     """Accept the new content of an index that git tracks, after the user's own run has written it."""
     if is_tracked(place):
         with suppress(IndexNotTrusted, CannotWrite):  # the next search reports what is wrong
@@ -97,7 +97,7 @@ def renew(place: Path) -> None:
 
 def refuse_roots_outside(place: Path, roots: Sequence[Path]) -> None:
     """Raise IndexNotTrusted if a foreign index has roots outside its folder, which a run must not read."""
-    folder = _folder(place)
+    folder = _find_folder(place)
     for root in roots:
         if not root.is_relative_to(folder):
             hint = f"`codelens index {root}` accepts that folder, `codelens index --rebuild` builds the index again"
@@ -126,7 +126,7 @@ def _has_moved(connection: apsw.Connection, place: Path) -> bool:
     before, is_here = read_marked_place(connection), _read_meta(connection, FOLDER) == _identify_folder(place)
     if before in (None, place) or not is_here or not _has_mark(connection, before):
         return False
-    return is_owned(place) and is_owned(_folder(place)) and _holds_indexed_file(connection, place)
+    return is_owned(place) and is_owned(_find_folder(place)) and _holds_indexed_file(connection, place)
 
 
 def is_owned(path: Path) -> bool:
@@ -147,13 +147,13 @@ def _holds_indexed_file(connection: apsw.Connection, place: Path) -> bool:
     return False
 
 
-def _folder(place: Path) -> Path:
+def _find_folder(place: Path) -> Path:
     """Find the folder to which an index belongs."""
     return place.parent.parent if place.parent.name == INDEX_FOLDER else place.parent
 
 
 def _identify_folder(place: Path) -> str:
-    stat = _folder(place).stat()
+    stat = _find_folder(place).stat()
     return f"{stat.st_dev}:{stat.st_ino}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import count
 from operator import attrgetter
 from typing import Any
 
@@ -37,12 +38,10 @@ _OTHERS = (
     *("pieces", "decorators"),
 )
 _INSERT = f"INSERT INTO units ({', '.join(_OTHERS + _SAME)}) VALUES ({', '.join('?' * len(_OTHERS + _SAME))})"
-_ROW = (
-    "u.id, u.document_id, u.kind, u.name, u.container, u.parent_id, u.start_byte, u.end_byte, u.name_start, u.name_end, "
-    "u.body_start, u.start_line, u.end_line, u.name_line, u.name_column, u.signature, u.doc, "
-    "d.path, d.language, r.name, u.local, d.roles "
-    "FROM units u JOIN documents d ON d.id = u.document_id JOIN repositories r ON r.id = d.repository_id"
-)
+_ROW = """u.id, u.document_id, u.kind, u.name, u.container, u.parent_id, u.start_byte, u.end_byte, u.name_start,
+    u.name_end, u.body_start, u.start_line, u.end_line, u.name_line, u.name_column, u.signature, u.doc,
+    d.path, d.language, r.name, u.local, d.roles
+    FROM units u JOIN documents d ON d.id = u.document_id JOIN repositories r ON r.id = d.repository_id"""
 _REPOSITORY = "(SELECT r.name FROM repositories r WHERE r.id = d.repository_id)"
 CONTENT_ORDER = f"{_REPOSITORY}, d.path, u.start_byte, -u.end_byte, u.kind, u.name"
 """SQL order for ties: by content, because row ids depend on past runs."""
@@ -126,13 +125,10 @@ class Units(UnitTables):
         kept: Mapping[Identity, list[UnitId]],
     ) -> list[UnitId]:
         """Store units; returns their ids in order. A unit whose identity is in `kept` gets its old id, which is removed there."""
-        self._next, ids = self._find_free_id("units"), list[UnitId]()
-        for u in units:
-            if known := kept.get((u.kind, u.container, u.name)):
-                ids.append(known.pop())
-            else:
-                ids.append(UnitId(self._next))
-                self._next += 1
+        free = count(self._find_free_id("units"))
+        known = (kept.get((u.kind, u.container, u.name)) for u in units)
+        ids = [same_units.pop() if same_units else UnitId(next(free)) for same_units in known]
+        self._next = next(free)
         rows, same = [], attrgetter(*_SAME)
         for unit, u, pieces in zip(ids, units, vectors, strict=True):
             parent = None if u.parent is None else ids[u.parent]

@@ -119,13 +119,13 @@ class Vectors(UnitTables):
         signs, most = self._read_signs(), max(FIRST_PASS, limit)
         among = signs.select(within)
         if among.bit_count() >= most:
-            among = signs.distances(query).nearest(among, most)
+            among = signs.measure_distances(query).find_nearest(among, most)
         return self._rank_nearest(signs, among, query, limit)
 
     def count_signs(self, query: bytes, within: UnitSet | None, most: int) -> dict[float, int]:
         """Count vectors by distance of signs, for the `most` nearest and ties. Counts of several indexes can be added up."""
         signs = self._read_signs()
-        return signs.distances(query).counts(signs.select(within), most)
+        return signs.measure_distances(query).count_by_distance(signs.select(within), most)
 
     @set_merge_rule(order_by(lambda pair: pair[1], limit=2))
     def find_nearest_below(
@@ -133,7 +133,9 @@ class Vectors(UnitTables):
     ) -> list[tuple[UnitId, float]]:
         """Like `find_nearest`, but the first pass keeps all vectors whose signs are nearer than `last`."""
         signs = self._read_signs()
-        return self._rank_nearest(signs, signs.distances(query).find_below(signs.select(within), last), query, limit)
+        return self._rank_nearest(
+            signs, signs.measure_distances(query).find_below(signs.select(within), last), query, limit
+        )
 
     def _read_signs(self) -> Signs:
         """Read the signs of all vectors, and keep them in memory if the index cannot change."""
@@ -151,16 +153,16 @@ class Vectors(UnitTables):
     def _rank_nearest(self, signs: Signs, among: int, query: bytes, limit: int) -> list[tuple[UnitId, float]]:
         """Rank the vectors in the mask `among` by L2 distance: pairs (unit, distance), nearest first."""
         if array := self._load_array(len(query)):
-            return array.nearest(among, query, limit)
+            return array.find_nearest(among, query, limit)
         sql = f"""SELECT v.id, vec_distance_l2(vec_int8(v.embedding), vec_int8(?1)) AS distance FROM json_each(?2) n
             CROSS JOIN vectors v ON v.id = n.value ORDER BY distance LIMIT {int(limit)}"""
-        rows = self._rows(sql, query, json.dumps(signs.ids(among)))
+        rows = self._rows(sql, query, json.dumps(signs.list_ids(among)))
         return [(UnitId(i // PIECES), distance) for i, distance in rows]
 
     def measure_units(self, units: UnitSet, query: bytes) -> dict[UnitId, float]:
         """Compute the L2 distance of each unit's nearest piece; units without vectors are left out."""
         if array := self._load_array(len(query)):
-            return array.least(units, query)
+            return array.measure_units(units, query)
         self._sets.fill_table(units)
         sql = f"""SELECT p.id, min(vec_distance_l2(vec_int8(v.embedding), vec_int8(?1))) FROM temp.unit_set p
             CROSS JOIN vectors v ON v.id BETWEEN p.id * {PIECES} AND p.id * {PIECES} + {PIECES - 1} GROUP BY p.id"""
@@ -173,7 +175,7 @@ class Vectors(UnitTables):
         return [bytes(row[0]) for rowid in rows for row in self._rows(sql, rowid)]
 
     @set_merge_rule(lambda answers, _: max(answers, default=0))
-    def width(self) -> int:
+    def read_width(self) -> int:
         """Read the number of bytes per vector, which is the same for all; 0 without vectors."""
         return self._number("SELECT length(embedding) FROM vectors LIMIT 1")
 
@@ -195,14 +197,14 @@ class VectorArray:
         self._squares = numpy.einsum("ij,ij->i", self._vectors, self._vectors, dtype=numpy.int32)
         self._slots = self._find_positions(signs.select(None))
 
-    def nearest(self, mask: int, query: bytes, limit: int) -> list[tuple[UnitId, float]]:
+    def find_nearest(self, mask: int, query: bytes, limit: int) -> list[tuple[UnitId, float]]:
         """Find the nearest vectors in a mask, nearest first, ties in order of id: pairs (unit, distance)."""
         rows = self._numpy.searchsorted(self._slots, self._find_positions(mask))
         distances = self._compute_distances(rows, query)
         first = self._numpy.argsort(distances, kind="stable")[:limit]
         return list(zip(self._units[rows[first]].tolist(), distances[first].tolist(), strict=True))
 
-    def least(self, units: UnitSet, query: bytes) -> dict[UnitId, float]:
+    def measure_units(self, units: UnitSet, query: bytes) -> dict[UnitId, float]:
         """Compute the distance of each unit's nearest vector, in order of id."""
         numpy = self._numpy
         wanted = numpy.bincount(numpy.array(units, numpy.int64), minlength=int(self._units[-1]) + 1)
@@ -284,7 +286,7 @@ class Signs(Tables):
                     place += 1
         return int.from_bytes(mask, "little")
 
-    def ids(self, mask: int) -> list[int]:
+    def list_ids(self, mask: int) -> list[int]:
         """List the ids of the vectors in a mask, in order."""
         in_bytes = mask.to_bytes(self.bytes, "little")
         ids = list[int]()
@@ -293,7 +295,7 @@ class Signs(Tables):
             ids += [block * BLOCK * PIECES + numbers[place] for place in _list_set_bits(bits)]
         return ids
 
-    def distances(self, query: bytes) -> SignDistances:
+    def measure_distances(self, query: bytes) -> SignDistances:
         """Compute the distances of all vectors' signs from the query's. The distances of the last query are cached."""
         if self._last is None or self._last[0] != query:
             columns: list[list[int]] = [[], [], []]
@@ -347,7 +349,7 @@ class SignDistances:
     def __init__(self, digits: Sequence[int]) -> None:
         self._digits = digits
 
-    def nearest(self, among: int, most: int) -> int:
+    def find_nearest(self, among: int, most: int) -> int:
         """Make the mask of all vectors nearer than the one at rank `most`; if that is empty, of those that tie with it."""
         if among.bit_count() < most:
             return among
@@ -367,7 +369,7 @@ class SignDistances:
                 equal &= ~self._digits[place]
         return nearer
 
-    def counts(self, among: int, most: int) -> dict[float, int]:
+    def count_by_distance(self, among: int, most: int) -> dict[float, int]:
         """Count vectors by distance, for the `most` nearest vectors and those that tie with the last."""
         nearer, last = self._split_at_rank(among, most) if among.bit_count() >= most else (among, 0)
         size = max(among.bit_length() + 7, 8) // 8

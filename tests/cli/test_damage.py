@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.store.connection import writer_lock
+from codelens.store.connection import hold_writer_lock
 from tests.commands import Run
 from tests.writable import writable
 from tools.campaign import Report
@@ -124,7 +124,7 @@ def test_another_program_s_file_is_not_rebuilt(own: Path, run: Run) -> None:
 def test_remove_leaves_an_index_that_is_being_written(own: Path, run: Run) -> None:
     run("index", "-q", cwd=own)
     index = own / ".codelens/index.db"
-    with writer_lock(index):
+    with hold_writer_lock(index):
         ran = run("index", "--remove", "--yes", cwd=own)
         assert ran.code == 5
         assert str(os.getpid()) in ran.err

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from codelens.store.connection import writer_lock
+from codelens.store.connection import hold_writer_lock
 from tests.commands import Run
 
 NET = "def connect(host):\n    return open_socket(host)\n\n\ndef close(it):\n    it.end()\n"
@@ -253,7 +253,7 @@ def test_paths_are_meant_from_the_working_directory(indexed_root: Path, run: Run
 
 
 def test_a_busy_index_is_noted_and_the_note_is_written(indexed_root: Path, run: Run) -> None:
-    with writer_lock(indexed_root / ".codelens/index.db"):
+    with hold_writer_lock(indexed_root / ".codelens/index.db"):
         ran = run("note", "add", "Busy", "-m", "x", cwd=indexed_root)
     assert ran.code == 0
     assert "the next `codelens index` includes the note" in ran.err

@@ -50,7 +50,7 @@ class Held(NamedTuple):
     def connected(self, seconds: float = 60.0) -> Iterator[FleetConnection]:
         connection = FleetConnection(self.place(seconds), UNLIMITED)
         yield connection
-        connection.close()
+        connection.shards.close()
 
 
 @pytest.fixture(scope="module")

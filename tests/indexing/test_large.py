@@ -103,7 +103,7 @@ def indexed_whole(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Path:
 def parts_of(index: Path, path: str) -> list[bytes]:
     with Store.read(index) as store:
         [row] = store.documents.find_by_path(path)
-        return list(Texts(store).read(row).blocks())
+        return list(Texts(store).read(row).read_parts())
 
 
 def test_chunks_are_the_same_wherever_parts_end(tree: Tree, small: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_line_numbers_continue_across_parts(tree: Tree, small: None) -> None:
         for row in store.documents.read_rows():
             content = CONTENTS[row.path][row.bom :].decode(row.encoding)
             wanted = [line.removesuffix("\r") for line in content.removesuffix("\n").split("\n")]
-            lines = texts.lines(row)
+            lines = texts.read_lines(row)
             assert len(lines) == len(wanted)
             assert [line[:LONGEST_LINE] for line in lines] == wanted
             assert list(lines[3:9]) == wanted[3:9] and lines[-1] == wanted[-1]
@@ -319,7 +319,7 @@ def test_only_a_few_parts_are_in_memory(tree: Tree, small: None) -> None:
     tree.run()
     with Store.read(tree.index) as store:
         whole = Texts(store).read(store.documents.read_rows()[0])
-        assert b"".join(whole.blocks()) == prose(3_000).encode()
+        assert b"".join(whole.read_parts()) == prose(3_000).encode()
         assert len(whole._held) == PARTS_HELD
 
 
@@ -384,7 +384,7 @@ def test_a_kill_leaves_no_half_document(tmp_path: Path, existed: bool) -> None:
     left = index if existed else index.with_name(index.name + BUILDING)
     with Store.write(left, index) as store:  # as the next run opens it
         documents = store.documents.find_by_path("big.txt")
-        assert [b"".join(Texts(store).read(row).blocks()) for row in documents] == [text.encode()] * existed
+        assert [b"".join(Texts(store).read(row).read_parts()) for row in documents] == [text.encode()] * existed
     Index.build(index, [root], settings)
     assert b"".join(parts_of(index, "big.txt")) == (root / "big.txt").read_bytes()
     assert orphans(index) == []

@@ -64,7 +64,7 @@ def test_folders_with_models_of_any_dimensions_are_used(
     report = sources.run(settings=settings)
     assert [n.code for n in report.notices] == [], "what is new is not embedded anew"
     with Store.read(sources.index) as store:
-        assert store.vectors.width() == -(-dimensions // 8) * 8
+        assert store.vectors.read_width() == -(-dimensions // 8) * 8
     found = ask(sources.index, settings, "def greet name return name", mode="vector")
     assert found.channels == ("vector",) and found.hits
     assert found.notices == ()

@@ -51,7 +51,7 @@ def test_an_edit_reads_the_facts_of_few_documents(tmp_path: Path, monkeypatch: p
     Index.build(db, [root], SETTINGS)
     edit(root)
     made = calls(lambda: build.build_index(IndexRun(SETTINGS, db), [root]))
-    assert made["documents._document_row"] == 0
+    assert made["documents._make_document_row"] == 0
     assert 0 < made["facts.__init__"] <= 10
     assert 160 < made["catalog.is_declaration"] <= 163  # each path once, and that of the edited file again
     assert 0 < made["facts.read_fact_lines"] <= 10

@@ -195,14 +195,14 @@ def test_a_large_file_is_read_by_the_parts_that_may_hold_it(tmp_path: Path, monk
     tree = Tree(tmp_path, {"log.txt": "\n".join(lines)}, Settings(jobs=1, include_vendored=True))
     tree.index().close()
     read = set[int]()
-    part = DocumentText.part
+    part = DocumentText.read_part
 
     def noted(self: DocumentText, number: int) -> bytes:
         read.add(number)
         return part(self, number)
 
     with Store.read(tree.db) as store:
-        monkeypatch.setattr(DocumentText, "part", noted)
+        monkeypatch.setattr(DocumentText, "read_part", noted)
         found = asked(store, "a purple elephant sleeps").findings.evidence.verbatim
         rows = store.units.read_rows(found)
         [(unit, find)] = found.items()

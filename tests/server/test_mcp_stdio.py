@@ -30,7 +30,7 @@ from codelens.server.mcp.sdk import ToolDesk, make_mcp_server
 from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import ServedIndex, Upkeep
-from codelens.store.connection import writer_lock
+from codelens.store.connection import hold_writer_lock
 from codelens.worktree.place import BUILDING, IGNORE
 from tests.server.conftest import EVERYTHING, Client, client_of, patiently, text_of, variables
 
@@ -270,7 +270,7 @@ def test_an_index_that_another_process_makes_is_reported(bare: Path, tmp_path: P
     index = bare / ".codelens/index.db"
     index.parent.mkdir()
     index.with_name(index.name + BUILDING).touch()
-    with writer_lock(index):
+    with hold_writer_lock(index):
         with client_of(bare, tmp_path, *EVERYTHING) as client:
             assert client.gives("status")["work"]["doing"] in ("building", "elsewhere")
             assert "the index is being built" in client.fault("search", query="hash_password")
@@ -308,7 +308,7 @@ def test_a_server_does_not_hold_what_a_writer_needs(shop: Path, client: Client) 
     """At rest an index is one file: a reader left open would keep its log there."""
     client.gives("search", query="Calculate")
     index = shop / ".codelens/index.db"
-    with writer_lock(index):
+    with hold_writer_lock(index):
         assert client.gives("search", query="Calculate")["results"]
     assert [path.name for path in index.parent.iterdir() if path.name.startswith("index.db")] == ["index.db"]
 

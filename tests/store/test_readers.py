@@ -15,7 +15,7 @@ from codelens.config import Settings
 from codelens.errors import IndexBusy
 from codelens.index import Index
 from codelens.model.request import SearchOptions
-from codelens.store.connection import writer_lock
+from codelens.store.connection import hold_writer_lock
 from codelens.store.store import Store
 
 pytestmark = pytest.mark.slow
@@ -240,5 +240,5 @@ def test_the_lock_file_of_a_dead_process_does_not_lock(index: Path, root: Path) 
     index.with_name("index.db.lock").write_text("1\n")
     Index.build(index, [root], Settings())
     assert files(index) == ["index.db"]
-    with writer_lock(index), pytest.raises(IndexBusy):
+    with hold_writer_lock(index), pytest.raises(IndexBusy):
         Index.build(index, [root], Settings())

@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, SchemaTooNew
-from codelens.store.connection import BUSY_MS, open_writer, switch_to_rest, switch_to_wal, writer_lock
+from codelens.store.connection import BUSY_MS, hold_writer_lock, open_writer, switch_to_rest, switch_to_wal
 from codelens.store.migrate import find_newest_version
 from codelens.store.postings import build_trigram_query, quote_term
 from codelens.store.store import Store
@@ -101,17 +101,17 @@ def test_an_index_in_a_folder_that_cannot_be_written_is_read(index: Path) -> Non
 
 
 def test_a_second_writer_is_refused(index: Path) -> None:
-    with writer_lock(index):
+    with hold_writer_lock(index):
         code = (
-            "import sys; from pathlib import Path; from codelens.store.connection import writer_lock\n"
-            "try:\n with writer_lock(Path(sys.argv[1])): pass\n"
+            "import sys; from pathlib import Path; from codelens.store.connection import hold_writer_lock\n"
+            "try:\n with hold_writer_lock(Path(sys.argv[1])): pass\n"
             "except Exception as fault: print(type(fault).__name__, fault)"
         )
         said = subprocess.run(
             [sys.executable, "-c", code, str(index)], capture_output=True, text=True, check=True
         ).stdout
         assert said.startswith("IndexBusy") and f"pid {os.getpid()}" in said
-        with pytest.raises(IndexBusy), writer_lock(index):
+        with pytest.raises(IndexBusy), hold_writer_lock(index):
             pass
     assert [f.name for f in index.parent.iterdir()] == ["index.db"]
 

@@ -129,7 +129,7 @@ def test_memory_is_bounded(place: Path, monkeypatch: pytest.MonkeyPatch) -> None
         arrays._asked = term_arrays.ASKED_BEFORE
         for word in WORDS:
             arrays.find_postings([word])
-            assert sum(map(term_arrays._size, arrays._known.values())) == arrays._bytes
+            assert sum(map(term_arrays._measure_bytes, arrays._known.values())) == arrays._bytes
             assert arrays._bytes <= 2000 or len(arrays._known) == 1
 
 

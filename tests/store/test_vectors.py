@@ -220,17 +220,21 @@ def test_distances_of_signs_are_summed_for_all_vectors_at_once(scattered: tuple[
     far = {number: sign_distance(query, vector) for number, vector in vectors.items()}
     within = UnitSet(UnitId(number // PIECES) for number in list(vectors)[::3])
     ordered = sorted(far.values())
-    distances = signs.distances(query)
+    distances = signs.measure_distances(query)
     for units in (None, within, UnitSet(), UnitSet([UnitId(7), UnitId(9 * BLOCK)])):
         chosen = [number for number in vectors if units is None or number // PIECES in units]
         mask = signs.select(units)
-        assert signs.ids(mask) == chosen
-        assert distances.counts(mask, len(chosen) + 1) == Counter(far[number] for number in chosen)
+        assert signs.list_ids(mask) == chosen
+        assert distances.count_by_distance(mask, len(chosen) + 1) == Counter(far[number] for number in chosen)
         for limit in (0, ordered[50], ordered[50] + 0.5, math.inf):
-            assert signs.ids(distances.find_below(mask, limit)) == [number for number in chosen if far[number] < limit]
+            assert signs.list_ids(distances.find_below(mask, limit)) == [
+                number for number in chosen if far[number] < limit
+            ]
     mask = signs.select(None)
-    assert signs.ids(distances.nearest(mask, 100)) == [number for number in vectors if far[number] < ordered[99]]
-    assert distances.counts(mask, 100) == Counter(value for value in far.values() if value <= ordered[99])
+    assert signs.list_ids(distances.find_nearest(mask, 100)) == [
+        number for number in vectors if far[number] < ordered[99]
+    ]
+    assert distances.count_by_distance(mask, 100) == Counter(value for value in far.values() if value <= ordered[99])
 
 
 def test_signs_do_not_depend_on_history_and_survive_a_rollback(

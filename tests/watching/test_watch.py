@@ -196,8 +196,8 @@ def test_constant_changes_do_not_delay_an_update_forever(root: Path, index: Path
 HOLD = """
 import sys
 from pathlib import Path
-from codelens.store.connection import writer_lock
-with writer_lock(Path(sys.argv[1])):
+from codelens.store.connection import hold_writer_lock
+with hold_writer_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """

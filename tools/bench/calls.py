@@ -112,7 +112,7 @@ class IndexedCalls:
         """The text of a function or type; of a file, all of it."""
         found = [u for u in self.by_path.get(name[0], []) if u.qualified_name == name[1]]
         documents = [d for d in self.documents.values() if d.path == name[0]]
-        lines = self._texts.lines(documents[0]) if documents else []
+        lines = self._texts.read_lines(documents[0]) if documents else []
         first, last = (found[0].start_line - 1, found[-1].end_line) if name[1] and found else (0, len(lines))
         return "\n".join(lines[first:last])
 

@@ -64,7 +64,7 @@ def twins(units: Sequence[UnitRow], store: Store) -> Truth:
     texts, documents = Texts(store), {d.id: d for d in store.documents.read_rows()}
     bodies: list[tuple[UnitRow, Counter[str]]] = []
     for unit in units:
-        body = Counter(tokens(texts.read(documents[unit.document]).slice(Span(unit.body_start, unit.span.end))))
+        body = Counter(tokens(texts.read(documents[unit.document]).read_span(Span(unit.body_start, unit.span.end))))
         if body.total() >= LEAST_TOKENS:
             bodies.append((unit, body))
     found: dict[UnitId, set[UnitId]] = {}

@@ -351,7 +351,7 @@ def _is_in_import(text: DocumentText, start: int, place: int) -> bool:
     """True if the import whose module is at `start` extends to a place: within its line, or within its brackets."""
     if not 0 <= place - start <= _LONGEST_IMPORT:
         return False
-    between = text.slice(Span(start, place))
+    between = text.read_span(Span(start, place))
     return "\n" not in between or (any(b in between for b in "({") and not any(b in between for b in ")}"))
 
 

@@ -170,5 +170,5 @@ def _read_fields(row: UnitRow, decorators: Sequence[str], text: DocumentText) ->
         "container": row.container,
         "doc": row.doc,
         "signature": " ".join((row.signature, *decorators)),
-        "body": text.slice(body),
+        "body": text.read_span(body),
     }
