@@ -137,10 +137,8 @@ class FanOut:
                 parts[place] = parts_here
         shards = [shard for shard in self.numbers.shards if all(shard in of_place for of_place in parts.values())]
         parts |= {place: sent.name_for(shards) for place, sent in sets.items()}
-        return {
-            shard: tuple(parts[place][shard] if place in parts else a for place, a in enumerate(arguments))
-            for shard in shards
-        }
+        given = list(enumerate(arguments))
+        return {shard: tuple(parts[at][shard] if at in parts else a for at, a in given) for shard in shards}
 
     def _name_externals(self) -> None:
         """Give an external name one node in the whole cluster, by finding it in all shards."""
@@ -166,10 +164,10 @@ def _join_rehearsals(calls: Sequence[MethodCall]) -> list[MethodCall]:
     joint = [method == REHEARSE and isinstance(arguments[1], list) for method, arguments in calls]
     for work, units, _ in (arguments for (_, arguments), is_joint in zip(calls, joint, strict=True) if is_joint):
         numbers.setdefault(id(work), []).extend(units)
-    return [
-        (method, (arguments[0], numbers.pop(id(arguments[0]), []), arguments[2]) if is_joint else arguments)
-        for (method, arguments), is_joint in zip(calls, joint, strict=True)
-    ]
+    joined = []
+    for (method, given), is_joint in zip(calls, joint, strict=True):
+        joined.append((method, (given[0], numbers.pop(id(given[0]), []), given[2]) if is_joint else given))
+    return joined
 
 
 class _SentSet(NamedTuple):

@@ -32,8 +32,6 @@ SECONDS = 30.0  # Default timeout for a shard's answer
 USES_BEFORE = 3  # Queries after which a process reads the shards' sketches, since it is likely to be a server
 MOST_RESTING = 2  # Limit on connections kept for later queries; a server uses at most two threads
 MOST_NAMED = 3  # Limit on repositories that a notice about a missing shard names
-
-
 EVERY = ("*",)
 
 
@@ -128,7 +126,8 @@ class FleetConnection:
             may = [any(fnmatchcase(name, glob) for glob in place.visible) for name in entry.repositories]
             if all(may):
                 seen.add(number)
-            cut += 0 if all(may) else sum(may)
+            else:
+                cut += sum(may)
         share = quantity(cut, "repository shares", "repositories share")
         text = f"{share} a shard with others that this key may not see, and that was not searched"
         return seen, [f"{text}; `group` in the fleet's file separates them"] if cut else []

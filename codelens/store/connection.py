@@ -154,8 +154,6 @@ def report_write_faults(path: Path) -> Iterator[None]:
 
 
 _DISK_FAULTS = {getattr(errno, name, 0) for name in ("EACCES", "EDQUOT", "EIO", "ENOSPC", "EPERM", "EROFS")}
-
-
 PLAIN = re.compile(r"[A-Za-z0-9/_.~-]+")  # Paths that need no quoting in a URI
 
 

@@ -181,8 +181,7 @@ class Documents(Tables):
 
     def set_stamp(self, document: DocumentId, stamp: FileStamp) -> None:
         """Record a document's new stamp when its content is unchanged, for example after a `touch`."""
-        sql = "UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ? WHERE id = ?"
-        self._run(sql, *stamp, document)
+        self._run("UPDATE documents SET size = ?, mtime_ns = ?, inode = ?, ctime_ns = ? WHERE id = ?", *stamp, document)
 
     def list_embedded_otherwise(self, embedder: str) -> list[DocumentRow]:
         """List documents that were not embedded by this embedder, by path."""

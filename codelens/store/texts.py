@@ -182,10 +182,9 @@ class Texts:
 
     def read(self, document: DocumentRow) -> DocumentText:
         """Read a document's text, and cache it until `forget`."""
-        known = self._documents.get(document.id)
-        if known is None:
-            known = self._documents[document.id] = load_text(document, self.store)
-        return known
+        if document.id not in self._documents:
+            self._documents[document.id] = load_text(document, self.store)
+        return self._documents[document.id]
 
     def read_lines(self, document: DocumentRow) -> Sequence[str]:
         """Read the text's lines without line ends, as they are shown (`format_line`); line n is at index n - 1."""
