@@ -172,7 +172,7 @@ class ObjectStore:
         return content
 
     def write(self, name: str, content: bytes) -> None:
-        self._call("written", name, partial(self._system.pipe_file, value=content))
+        self._call("written", name, lambda path: self._system.pipe_file(path, content))
 
     def upload(self, file: Path, name: str) -> None:
         self._call("written", name, partial(self._system.put_file, str(file)))
