@@ -101,7 +101,7 @@ class Index:
             return pages
         try:
             with Store.read(path, accepted) as store, store.reading():
-                return list(store.faults(full))
+                return list(store.find_faults(full))
         except IndexCorrupt as fault:
             return [IndexFault("file", str(fault))]
 
@@ -134,7 +134,7 @@ class Index:
         from codelens.search.present import make_result
 
         info = self.info()
-        with self._store.reading(), self._store.spending(self._settings.query_seconds), pause_collector():
+        with self._store.reading(), self._store.limit_time(self._settings.query_seconds), pause_collector():
             result = make_result(rank(query, self._store, options, self._settings), info)
             result.trace.count_lap("present")
             return result
@@ -194,11 +194,11 @@ class Index:
         )
         return IndexInfo(
             path=str(store.path),
-            schema=store.schema(),
-            snapshot=store.meta("snapshot"),
-            embedder=store.meta("embedder"),
+            schema=store.read_schema(),
+            snapshot=store.read_meta("snapshot"),
+            embedder=store.read_meta("embedder"),
             repositories=repositories,
-            indexed_at=store.meta(INDEXED_AT),
+            indexed_at=store.read_meta(INDEXED_AT),
         )
 
     def estimate_update_seconds(self) -> float:
@@ -242,7 +242,7 @@ class Index:
     def find_stray_roots(self) -> list[str]:
         """List the roots that have none of their indexed files, as after moving an index without its tree."""
         with self._store.reading():
-            return [str(row.root) for row in self._store.strays()]
+            return [str(row.root) for row in self._store.find_missing_repositories()]
 
     def files(self, options: SearchOptions) -> list[tuple[str, str]]:
         """List (root, path in the operating system's form) of the documents in the options' scope."""
@@ -321,7 +321,7 @@ class Index:
     def list_snapshots(self) -> list[LoggedSnapshot]:
         """List the logged states of the index, newest first."""
         with self._store.reading():
-            return self._store.log.rows()
+            return self._store.log.list_snapshots()
 
     def read_facts(self, number: int | None = None) -> list[SnapshotDocument]:
         """Read the symbols and edges of a logged snapshot, or of the current index. Raises UsageError if they are gone."""
@@ -351,14 +351,14 @@ class Index:
         from codelens.text.terms import index_terms
 
         with self._store.reading():
-            ranked = self._store.messages.rank(index_terms(query).split())
+            ranked = self._store.messages.rank_by_terms(index_terms(query).split())
             part = ranked[offset : offset + limit]
-            return [(score, *self._store.messages.commit(number)) for score, number in part], len(ranked)
+            return [(score, *self._store.messages.read_commit(number)) for score, number in part], len(ranked)
 
     def has_messages(self) -> bool:
         """Test whether messages of past commits can be searched."""
         with self._store.reading():
-            return self._store.messages.totals()[0] > 0
+            return self._store.messages.read_totals()[0] > 0
 
     def list_histories(self) -> list[tuple[str, HistoryRead | None]]:
         """List (repository, extent of its git history that was read); the extent is None if no run has read it."""
@@ -450,7 +450,7 @@ class GraphTopic:
     @contextmanager
     def _read_in_time(self) -> Iterator[None]:
         """Read one state of the index, under the time limit of a query."""
-        with self._store.reading(), self._store.spending(self._settings.query_seconds):
+        with self._store.reading(), self._store.limit_time(self._settings.query_seconds):
             yield
 
     # Questions about targets: (*targets, options) → RelationAnswer. Like `why`, they raise TargetError.

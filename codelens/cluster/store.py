@@ -261,7 +261,7 @@ class ShardedStore(Store):
         if calls:  # these need no threads
             others = [task for place, task in enumerate(tasks) if place not in calls]
             request = partial(self.ask.ask_all, list(calls.values()))
-            answers, *results = self.at_once(request, *others) if others else (request(),)
+            answers, *results = self.run_tasks(request, *others) if others else (request(),)
             answers_of, results_of = iter(answers), iter(results)
             return [next(answers_of if place in calls else results_of) for place in range(len(tasks))]
         budgets = [self.budget.copy_for_task() for _ in tasks]

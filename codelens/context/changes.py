@@ -182,7 +182,7 @@ def _place_changes(
     file: FileChange, document: DocumentRow, store: Store, texts: Texts
 ) -> tuple[list[UnitId], set[str]]:
     """Find the units of one file that change, and the states in which its hunks were found."""
-    lines = texts.lines(document)
+    lines = texts.read_lines(document)
     indexed = IndexedLines(lines)
     hunks = [place_hunk(hunk, indexed, document.encoding) for hunk in file.hunks]
     holders = find_holders(store.units.list_in_document(document.id), len(lines))

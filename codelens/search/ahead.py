@@ -23,12 +23,12 @@ from codelens.text.identifiers import fold_identifier
 def prefetch_frequencies(run: SearchRun) -> None:
     """Prefetch how many units and commit messages contain each word of the query, without its synonyms."""
     terms, weighs_messages = run.terms, run.profile.features.get("messages")
-    run.store.foresee(
+    run.store.prefetch_answers(
         *(("postings.count_units", (t.text,)) for t in (*terms.words, *terms.extra)),
         *(("postings.count_units", (t.text, tuple(PATH_COLUMNS))) for t in terms.words),
         *(("units.find_by_name", (t.text, None, 1)) for t in terms.names),
-        *(("messages.frequency", (t.text,)) for t in terms.words if weighs_messages),
-        *([("messages.totals", ())] if weighs_messages else []),
+        *(("messages.count_messages", (t.text,)) for t in terms.words if weighs_messages),
+        *([("messages.read_totals", ())] if weighs_messages else []),
     )
 
 
@@ -50,7 +50,7 @@ def prefetch_matches(run: SearchRun) -> None:
     typed = split_as_typed(run) if "fuzzy" in taken and profile.channels.get("fuzzy") else []
     folded = {word: fold_identifier(split_last_name(word)) for word in typed if IDENTIFIER.fullmatch(word)}
     like_code = [folded[word] for word in folded if is_like_code(word)]
-    run.store.foresee(
+    run.store.prefetch_answers(
         *calls,
         *([(partial(_read_named, names=like_code), None)] if like_code else []),
         *(("units.find_by_name", (name, None, MOST_NAMED)) for name in folded.values()),
@@ -80,6 +80,6 @@ def make_candidate_prefetch(run: SearchRun) -> Callable[[Iterable[UnitId]], None
     def prefetch(units: Iterable[UnitId]) -> None:
         new = list(dict.fromkeys(unit for unit in units if unit not in known))
         known.update(new)
-        run.store.foresee((choose_reading(), new))
+        run.store.prefetch_answers((choose_reading(), new))
 
     return prefetch

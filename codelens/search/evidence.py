@@ -22,7 +22,7 @@ from codelens.search.terms import LENGTH_SHARE, SATURATION, collect_words, load_
 from codelens.store.postings import COLUMNS, Occurrences
 from codelens.store.store import Store
 from codelens.store.units import UnitSet
-from codelens.store.vectors import cosine
+from codelens.store.vectors import compute_cosine
 from codelens.text.bm25 import compute_idf, score_text, weigh_length
 from codelens.text.identifiers import fold_identifier, split_cached, split_identifier, split_qualified
 from codelens.text.terms import BEGINNING
@@ -124,8 +124,8 @@ class Evidence:
         ] = {}  # Word → its rarity in messages, if they have it, and not too many of them
         if run.profile.features.get("messages"):
             messages = self._store.messages
-            total, files, said = messages.totals()
-            counts = {word: messages.frequency(word) for word in self.terms[: self.words]} if total else {}
+            total, files, said = messages.read_totals()
+            counts = {word: messages.count_messages(word) for word in self.terms[: self.words]} if total else {}
             rarity = {word: compute_idf(total, count) for word, count in counts.items()}
             self._of_messages, self._mean_said = math.fsum(rarity.values()), said / files if files else 0.0
             most = max(SOME_MESSAGES, MOST_OF_MESSAGES * total)
@@ -206,7 +206,7 @@ class Evidence:
                 scales.mean = mean or 1.0
         self._weigh_units(occurrences)
         self.uses |= uses
-        self.cosine |= {unit: max(0.0, cosine(distance)) for unit, distance in distances.items()}
+        self.cosine |= {unit: max(0.0, compute_cosine(distance)) for unit, distance in distances.items()}
         rarity = self._wanted.messages
         for document, said in messages.items():
             norm = weigh_length(said.said, self._mean_said, OF_MESSAGES, MESSAGES_LENGTH_SHARE)
@@ -261,7 +261,7 @@ class Evidence:
 
     def find_message(self, document: DocumentId) -> PastCommit:
         """Find the commit with the best message among those that changed a file, which must be in `messages`."""
-        return self._store.messages.commit(self.messages[document][1])[1]
+        return self._store.messages.read_commit(self.messages[document][1])[1]
 
     def _weigh_files(
         self,
@@ -318,11 +318,11 @@ class CandidateReads(NamedTuple):
 def _read_counts(store: Store, pool: UnitSet, documents: Collection[DocumentId], wanted: CandidateReads) -> list[Any]:
     """Read about units: counts of the terms, files that use each unit, distances; about files: messages, counts of the terms."""
     terms, asked, messages, vector = wanted
-    return store.at_once(
+    return store.run_tasks(
         partial(store.occurrences.count_in_units, pool, terms, store.budget.check),
         partial(store.edges.count_using_files, pool),
         partial(store.vectors.measure_units, pool, vector) if vector else dict,
-        partial(store.messages.weigh, documents, messages) if messages and documents else dict,
+        partial(store.messages.weigh_documents, documents, messages) if messages and documents else dict,
         partial(store.occurrences.count_in_files, documents, asked, store.budget.check) if documents else tuple,
     )
 

@@ -36,7 +36,7 @@ from codelens.search.scope import list_documents_in_scope, make_file_unit
 from codelens.search.terms import expand_query, list_plain_texts
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Part, Store
-from codelens.store.vectors import cosine
+from codelens.store.vectors import compute_cosine
 from codelens.text.bm25 import K1, score_text, weigh_length
 from codelens.text.identifiers import fold_identifier
 from codelens.text.terms import index_terms
@@ -50,7 +50,7 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, tuple[
     """Map each file with a word of the query to (BM25F, reason such as 'BM25 4.20: name config; defines load, read')."""
     documents, names = store.files.read_totals()
     weights = dict.fromkeys((t.text for t in query.extra), OF_AN_EXTRA) | {t.text: 1.0 for t in query.words}
-    counted = store.at_once(*(partial(_count_in_fields, term, store) for term in weights))
+    counted = store.run_tasks(*(partial(_count_in_fields, term, store) for term in weights))
     counts_of: dict[str, Mapping[str, Mapping[DocumentId, int]]] = dict(zip(weights, counted, strict=True))
     lengths = store.files.count_definitions({d for of in counts_of.values() for field in of.values() for d in field})
     mean = names / documents if documents else 1.0
@@ -78,7 +78,7 @@ def rank_by_words(query: ExpandedQuery, store: Store) -> dict[DocumentId, tuple[
 def _count_in_fields(term: str, store: Store) -> Mapping[str, Mapping[DocumentId, int]]:
     """Count a term's occurrences: field → document → count."""
     store.budget.check()
-    imports, concepts, folders, names = store.at_once(
+    imports, concepts, folders, names = store.run_tasks(
         partial(store.files.find_imports, term),
         *(partial(store.files.find_on_path, term, field) for field in ("concepts", "path")),
         partial(store.files.count_named, term),
@@ -129,7 +129,7 @@ def rank_files(query: str | Query, store: Store, options: SearchOptions, setting
     )
     chosen = [way for way in ways if options.mode in way.modes and weights["channels"][way.name]]
     names = list(_find_possible_names(query))
-    findings, named = store.at_once(
+    findings, named = store.run_tasks(
         partial(retrieve, run, chosen, lambda name, _: int(cuts[name])),
         partial(files.compare_names, names, _compare_endings),
     )
@@ -225,7 +225,7 @@ class FilesInScope:
             outline = ", ".join(name for _, name in store.files.read_outline(document.id, MOST_OUTLINED))
             return make_file_unit(document, names[document.repository], store, outline)
 
-        rows = store.at_once(*(partial(make_unit, documents[document]) for document in ids))
+        rows = store.run_tasks(*(partial(make_unit, documents[document]) for document in ids))
         return {row.id: row for row in rows}
 
     def select_best(self, matches: Mapping[DocumentId, Match], limit: int) -> ChannelResult:
@@ -251,7 +251,7 @@ class FilesInScope:
             named = comparison(names, ((row.id, row.path) for row in self._chosen.values()))
         else:
             with self._store.budget.part(CHANNELS, "names of files were not compared with the query"):
-                parts = self._store.in_parts(partial(_compare_with_index, comparison, names))
+                parts = self._store.run_on_each_index(partial(_compare_with_index, comparison, names))
                 named = {DocumentId(unit): found for part in parts for unit, found in part.of.items()}
         return {_convert_to_unit(document): found for document, found in named.items()}
 
@@ -276,7 +276,7 @@ def find_files_by_meaning(files: FilesInScope, most_units: int, run: SearchRun, 
     vector, least = compute_query_vector(run)
     if not vector:
         return ChannelResult([])
-    near = {d: cosine(far) for d, far in files.measure_distances(vector, limit).items()}
+    near = {d: compute_cosine(far) for d, far in files.measure_distances(vector, limit).items()}
     matches = {d: Match(_convert_to_unit(d), near[d], f"cosine {near[d]:.3f}") for d in near if near[d] >= least}
     units = find_by_meaning(run, most_units).matches if most_units else ()
     rows = run.store.units.read_rows([match.unit for match in units])

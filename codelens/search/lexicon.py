@@ -171,9 +171,9 @@ def add_corrections(query: ExpandedQuery, store: Store) -> ExpandedQuery:
     if len(unknown) > MOST_UNKNOWN:
         checked = f"only the first {MOST_UNKNOWN} of {len(unknown)} unknown words"
         store.budget.limits.append(f"{checked} were checked for typing mistakes")
-    alike = store.at_once(*(partial(_find_stems_like, word, store) for word in unknown[:MOST_UNKNOWN]))
+    alike = store.run_tasks(*(partial(_find_stems_like, word, store) for word in unknown[:MOST_UNKNOWN]))
     stems = [(word, stem) for word, stems in zip(unknown, alike, strict=False) for stem in stems]
-    found = store.at_once(*(partial(_find_whole_word, stem, word, store) for word, stem in stems))
+    found = store.run_tasks(*(partial(_find_whole_word, stem, word, store) for word, stem in stems))
     corrections = [Term(one, "spelling", f"{word} ~ {one}") for (word, _), one in zip(stems, found, strict=True)]
     return replace(query, extra=(*query.extra, *corrections))
 
@@ -206,7 +206,9 @@ def _find_stems_like(word: str, store: Store) -> list[str]:
 
 def _find_whole_word(stem: str, typed: str, store: Store) -> str:
     """Find in the names and texts of the best units the word with this stem whose length is nearest to the typed word's."""
-    rows = store.units.read_rows([unit for unit, _ in store.postings.bm25([stem + BEGINNING], {}, None, MOST_READ)])
+    rows = store.units.read_rows(
+        [unit for unit, _ in store.postings.rank_by_bm25([stem + BEGINNING], {}, None, MOST_READ)]
+    )
     documents = {d.id: d for d in store.documents.read_rows({row.document for row in rows.values()})}
     texts, words = Texts(store), set[str]()
     for row in rows.values():

@@ -63,7 +63,7 @@ def find_likeness(options: SearchOptions, store: Store, embedder: Embedder | Non
         target = resolve_target(options.like, store)
         document, unit = _find_indexed(target, store)
         readers = store.units.list_in_document, store.units.list_piece_counts, store.references.list_in_document
-        units, piece_counts, references = store.at_once(*(partial(read, document.id) for read in readers))
+        units, piece_counts, references = store.run_tasks(*(partial(read, document.id) for read in readers))
         inside, itself, whole = units, units, Span(0, sys.maxsize)
         if unit is not None:
             whole = unit.span

@@ -68,10 +68,10 @@ def _make_hits(ranking: Ranking, page: Sequence[Candidate]) -> tuple[Hit, ...]:
     units = [c.unit.id for c in page if c.unit.id > 0]
     of_page: list[Expected] = [("documents.read_rows", (shown,)), (_read_rows_inside, units)]
     of_page += [("documents.read_snapshot", (document,)) for document in shown]
-    of_page += [("messages.commit", (number,)) for number in numbers]
-    query_words, *_ = store.at_once(
+    of_page += [("messages.read_commit", (number,)) for number in numbers]
+    query_words, *_ = store.run_tasks(
         partial(QueryWords, run),
-        partial(store.foresee, *of_page),
+        partial(store.prefetch_answers, *of_page),
         *([partial(walk.find_paths, [c.unit for c in page])] if walk else []),
     )
     pairs, rows = _read_rows_inside(store, units)
@@ -123,7 +123,7 @@ def _add_lines(
     """Add to a hit the exact place to jump to, and a snippet: the context that the options ask for, or the place and the unit's
     best lines. Lines of the units in `inner`, which lie inside the unit, do not count."""
     run, findings = ranking.run, ranking.findings
-    unit, options, lines = hit.unit, run.options, run.texts.lines(document)
+    unit, options, lines = hit.unit, run.options, run.texts.read_lines(document)
     places = run.scope.find_matches_by_line(unit, document)
     marks: dict[int, Ranges] = dict(places)
     shares: dict[int, float] = {}

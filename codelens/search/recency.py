@@ -56,9 +56,9 @@ def measure_recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[U
         by_file.setdefault(unit.document, []).append(unit)
     values: dict[UnitId, ExplainedValue] = {}
     read, documents = store.history.read_all(), store.documents.read_rows(by_file)
-    store.foresee(
-        *(("lines.by_path", (document.repository, [document.path])) for document in documents),
-        *(("lines.commits", (document.repository,)) for document in documents),
+    store.prefetch_answers(
+        *(("lines.read_by_path", (document.repository, [document.path])) for document in documents),
+        *(("lines.read_commits", (document.repository,)) for document in documents),
         *(("documents.read_snapshot", (document.id,)) for document in documents),
     )
     for document in documents:

@@ -86,7 +86,7 @@ def retrieve(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> 
     def find(channel: Channel, share: float) -> ChannelResult | EmbedderFault | None:
         """Run a channel; returns None if there is no time for it."""
         limit = most(channel.name, {})
-        with run.budget.part(share, f"{channel.name} was left out"), run.store.interrupting():
+        with run.budget.part(share, f"{channel.name} was left out"), run.store.enforce_budget():
             try:
                 result = channel.retrieve(run, limit + min(len(run.originals), MOST_WITHOUT))
             except EmbedderFault as fault:
@@ -104,7 +104,7 @@ def retrieve(run: SearchRun, channels: Sequence[Channel], most: MostMatches) -> 
         for channel, share in zip(channels, shares, strict=True)
         if channel.name in run.abilities or channel.name not in OPTIONAL
     }
-    results = [task() for task in tasks.values()] if run.store.is_one else run.store.at_once(*tasks.values())
+    results = [task() for task in tasks.values()] if run.store.is_one else run.store.run_tasks(*tasks.values())
     matches, evidence = dict[str, Sequence[Match]](), TextEvidence()
     for name, result in zip(tasks, results, strict=True):
         if isinstance(result, EmbedderFault):

@@ -196,16 +196,16 @@ class SearchRun:
 
     def find_abilities(self) -> frozenset[str]:
         """Find the optional abilities of this index and machine, and add a notice for each that is missing."""
-        features, store, settings = self.store.features(), self.store, self.settings
+        features, store, settings = self.store.read_features(), self.store, self.settings
         missing: dict[str, tuple[str, str]] = {}
         if not features.fuzzy:
             missing["fuzzy"] = "no-fuzzy", "the index was built without trigrams: no substrings, no typo correction"
         if not features.vector:
             missing["vector"] = "no-vector", "the index was built without vectors"
         elif self.find_embedder() is None:
-            text = f"the vectors come from another embedder ({store.meta('embedder')}): run `codelens index`"
+            text = f"the vectors come from another embedder ({store.read_meta('embedder')}): run `codelens index`"
             missing["vector"] = "other-embedder", text
-            if resolve_setting(settings.model) == store.meta("embedder_setting"):
+            if resolve_setting(settings.model) == store.read_meta("embedder_setting"):
                 try:
                     open_embedder(settings.model, settings.allow_network)
                 except UsageError as fault:
@@ -236,12 +236,12 @@ class SearchRun:
 
     def find_embedder(self) -> Embedder | None:
         """Open the embedder of the index's vectors: the one in the settings, or the one that built the index; else None."""
-        fingerprint = self.store.meta("embedder_fingerprint")
+        fingerprint = self.store.read_meta("embedder_fingerprint")
         with suppress(UsageError):
             embedder = open_embedder(self.settings.model, self.settings.allow_network)
             if embedder.compute_fingerprint() == fingerprint:
                 return embedder
-        for name in (self.store.meta("embedder_setting"), HASHING):
+        for name in (self.store.read_meta("embedder_setting"), HASHING):
             with suppress(UsageError):
                 if name and (embedder := open_indexed_embedder(name)).compute_fingerprint() == fingerprint:
                     return embedder
@@ -298,5 +298,5 @@ def read_query(text: str | Query, options: SearchOptions) -> Query:
 def find_absences(store: Store) -> list[Notice]:
     """Make a notice for each tree that is no longer where it was indexed, and one for each part of the store that is missing."""
     text = "{}: nothing of what was indexed is there; the index was moved without its tree"
-    moved = [Notice("moved", text.format(row.root)) for row in store.strays()]
+    moved = [Notice("moved", text.format(row.root)) for row in store.find_missing_repositories()]
     return [*moved, *(Notice("missing", sentence) for sentence in store.missing)]

@@ -80,7 +80,7 @@ class SearchScope:
         if option := _find_excluding_option(document, conditions.repositories[document.repository], self.options):
             return Blame(option, f"{document.path} ({document.language})", ())
         facts = conditions.collect_facts(document).narrow_to_unit(unit.kind, unit.name, unit.qualified_name)
-        facts = facts._replace(text=self.texts.read(document).slice(unit.span))
+        facts = facts._replace(text=self.texts.read(document).read_span(unit.span))
         matching = conditions.make_unit_matchings(document, [unit]).get(unit.id, conditions.matching)
         verdict = evaluate_node(self.query.node, facts, matching)
         if verdict.value is not False or verdict.blame is None:
@@ -107,8 +107,8 @@ class SearchScope:
             return {}
         whole, span, matching = self.texts.read(document), self.reach.get(unit.id, unit.span), self.conditions.matching
         by_line: dict[int, list[tuple[int, int]]] = {}
-        for piece in whole.pieces(span):
-            text, (first, indent) = whole.stored(piece), whole.line_and_indent(piece.start)
+        for piece in whole.split_span(span):
+            text, (first, indent) = whole.decode_span(piece), whole.find_line_and_indent(piece.start)
             ranges = list[tuple[int, int]]()
             for leaf in leaves:
                 if isinstance(leaf, nodes.Pattern):
@@ -141,7 +141,7 @@ def build_scope(
     sent = replace(conditions, matching=replace(conditions.matching, roots={}), changes=None)
     with store.budget.part(CONDITIONS, "conditions were not decided"):
         satisfy = partial(_find_satisfying_units, conditions=sent, options=options, texts=texts)
-        parts = store.in_parts(satisfy, store.names_by_root())
+        parts = store.run_on_each_index(satisfy, store.map_roots_to_names())
         units = UnitSet(chain.from_iterable(part.units for part in parts))
         reach = {unit: span for part in parts for unit, span in part.of.items()}
         files, left, cut = map(sum, zip(*(part.counts for part in parts), strict=True))
@@ -172,7 +172,7 @@ def _find_satisfying_units(
 ) -> Part[Span]:
     """Find the units of one index that satisfy the conditions, with `SatisfyingUnits.reach`. The counts are (files, files for
     which there was no time, 1 if their history is incomplete)."""
-    node, budget, texts = conditions.node, store.budget, texts.for_store(store)
+    node, budget, texts = conditions.node, store.budget, texts.get_for_store(store)
     matching = replace(conditions.matching, budget=budget)
     conditions = replace(
         conditions,
@@ -193,10 +193,10 @@ def _find_satisfying_units(
             left -= 1
             if value:
                 whole.append(document.id)
-        expression = format_trigrams(plan_literals(node)) if store.features().fuzzy else ""
+        expression = format_trigrams(plan_literals(node)) if store.read_features().fuzzy else ""
         parts: Mapping[DocumentId, Collection[int]] = {}  # parts of large files that may satisfy the query
         if expression:
-            with store.interrupting():
+            with store.enforce_budget():
                 allowed = store.postings.find_documents(expression)
             words = find_demanded_words(node)
             named = {d.id for d in undecided if any(occurs(d.path, word, True, False) for word in words)}

@@ -39,7 +39,7 @@ def rank_by_neighbours(run: SearchRun, named: Sequence[Match]) -> list[Match]:
     seeds = {unit: rows[unit].name for unit in best if rows[unit].kind not in CHUNK_KINDS}
     around: dict[UnitId, set[UnitId]] = {unit: set() for unit in seeds}
     finders = store.edges.find_outgoing, store.edges.find_incoming
-    outgoing, incoming = store.at_once(*(partial(find, [*seeds], {"calls"}, MOST_EDGES) for find in finders))
+    outgoing, incoming = store.run_tasks(*(partial(find, [*seeds], {"calls"}, MOST_EDGES) for find in finders))
     for unit, other in chain(((e.source, e.target) for e in outgoing), ((e.target, e.source) for e in incoming)):
         if is_unit(other):
             around[UnitId(unit)].add(UnitId(other))
@@ -48,7 +48,9 @@ def rank_by_neighbours(run: SearchRun, named: Sequence[Match]) -> list[Match]:
     neighbours = {unit: sorted({names[one] for one in others if one in names}) for unit, others in around.items()}
     matched = match_classes(split_into_stems(query.texts), derive_classes(seeds, neighbours))
     targets = [(match, target) for match in matched for target in select_targets(match.concept)]
-    found = store.at_once(*(partial(store.units.find_by_name, target, run.within, NAMED_CAP) for _, target in targets))
+    found = store.run_tasks(
+        *(partial(store.units.find_by_name, target, run.within, NAMED_CAP) for _, target in targets)
+    )
     matches: dict[UnitId, Match] = {}
     for (match, _), units in zip(targets, found, strict=True):
         for unit in units:
@@ -238,7 +240,7 @@ def find_on_paths(run: SearchRun, most: int) -> list[tuple[UnitRow, str]]:
         files = store.documents.find_first_on_paths(word, MOST_FILES)
         return store.units.group_by_members(files, [other for other in words if other != word])
 
-    grouped = store.at_once(*(partial(group_units, word) for word in words))
+    grouped = store.run_tasks(*(partial(group_units, word) for word in words))
     for place, (word, units) in enumerate(zip(words, grouped, strict=True)):
         taken: dict[int, int] = {}
         for unit, group in units:

@@ -71,7 +71,7 @@ class VerbatimMatches(NamedTuple):
 
 def find_verbatim(run: SearchRun) -> VerbatimMatches:
     """Find the query's fragment, tokens and runs of words in the code. Raises OutOfTime."""
-    if not run.store.features().fuzzy:
+    if not run.store.read_features().fuzzy:
         return VerbatimMatches()
     words, fragment = split_as_typed(run), find_fragment(run)
     typed = [] if run.options.literal or run.options.regex else words
@@ -118,7 +118,7 @@ def find_fragment(run: SearchRun) -> str:
     fits = SHORTEST <= len(text) <= LONGEST_FRAGMENT and not any(word.endswith(BEGINNING) for word in words)
     if not fits or not (is_pasted(text) or not all(map(run.store.postings.count_units, words))):
         return ""
-    return text if run.store.features().fuzzy else ""
+    return text if run.store.read_features().fuzzy else ""
 
 
 def is_pasted(text: str) -> bool:
@@ -136,7 +136,7 @@ def find_parts(
 ) -> Mapping[UnitId, Mapping[str, VerbatimMatch]]:
     """Find texts, given in lower case: unit → part → its find. Among documents with as many parts, those in `first` are read."""
     searched = list(dict.fromkeys(part for part in parts if len(part) >= SHORTEST))
-    if not run.store.features().fuzzy:
+    if not run.store.read_features().fuzzy:
         return {}
     search = Search(searched, [(_find_parts, (part,)) for part in searched], PARTLY_READ)
     by_unit: dict[UnitId, dict[str, VerbatimMatch]] = {}
@@ -206,7 +206,7 @@ def _find_in_documents(
     if not searches:
         return []
     look = partial(_search_index, searches=searches, words=words, texts=run.texts)
-    parts = run.store.in_parts(look, run.within, first)
+    parts = run.store.run_on_each_index(look, run.within, first)
     keys = sorted((key, number, at) for number, part in enumerate(parts) for at, key in enumerate(part.documents.keys))
     room, places = [search.most for search in searches], dict[tuple[int, int], int]()
     for (search, *_), number, at in keys:
@@ -237,7 +237,7 @@ def _search_index(
     texts: Texts,
 ) -> Part[dict[tuple[int, int, int], VerbatimMatch]]:
     """Run searches on one index: the documents read, and unit → its best finds by (place of document, way, place of unit)."""
-    texts, chosen = texts.for_store(store), InOrder[DocumentId]([], [], at=-2)
+    texts, chosen = texts.get_for_store(store), InOrder[DocumentId]([], [], at=-2)
     allowed, preferred = None if within is None else store.files.find_holding(within), frozenset(first)
     holding: list[dict[str, Mapping[DocumentId, Collection[int]]]] = [{} for _ in searches]
     for number, search in enumerate(searches):
@@ -286,8 +286,8 @@ class _Document:
         self._lowered: dict[bool, list[str]] = {}
         for number in numbers or range(len(self._text.places)):
             budget.check()
-            span = self._text.span_of(number)
-            self._parts.append((max(span.start, self._text.bom), self._text.stored(span)))
+            span = self._text.find_part_span(number)
+            self._parts.append((max(span.start, self._text.bom), self._text.decode_span(span)))
 
     def find_places(self, text: str, whole: bool, exact: bool = False) -> Iterator[tuple[int, int, str]]:
         """Find the first MOST_FINDS places of a text, lower-case unless `exact`: (byte, end within the part, the part)."""

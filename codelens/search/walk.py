@@ -155,7 +155,7 @@ def walk_from_candidates(
     if not store.is_one:
         rehearsal = partial(_prefetch_walk, spreading=spreading, whole=math.fsum(seeds.values()), reading=reading)
         weights: dict[int, float] = dict.fromkeys((c.unit.id for _, c in ranked), 0.0)
-        store.foresee((rehearsal, weights | seeds))
+        store.prefetch_answers((rehearsal, weights | seeds))
     return SymbolWalk(store, seeds, spreading, spreading.epsilon)
 
 

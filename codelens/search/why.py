@@ -27,7 +27,7 @@ from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
 from codelens.store.targets import UserTarget, resolve_target
 from codelens.store.units import UnitSet
-from codelens.store.vectors import cosine
+from codelens.store.vectors import compute_cosine
 from codelens.text.counts import quantity
 from codelens.text.identifiers import split_identifier
 from codelens.worktree.place import list_own_files
@@ -51,7 +51,7 @@ def explain_targets(
 
     Raises TargetError for unknown names and for files that do not exist.
     """
-    with store.spending(settings.query_seconds):
+    with store.limit_time(settings.query_seconds):
         query = read_query(query, options)
         todos = asks_for_todos(query.node) and not options.files_only
         resolved = [resolve_target(target, store, todos) for target in targets]
@@ -210,7 +210,11 @@ class _Explainer:
             if tuple(self._run.trace.cuts) == ("vector",):
                 vector, least = compute_query_vector(self._run)
         distance = self._store.vectors.measure_units(UnitSet([unit.id]), vector).get(unit.id) if vector else None
-        return "" if distance is None else f"its cosine is {cosine(distance):.3f}; nothing below {least:.3f} is near"
+        return (
+            ""
+            if distance is None
+            else f"its cosine is {compute_cosine(distance):.3f}; nothing below {least:.3f} is near"
+        )
 
     def _add_other_options(self, loss: Loss, unit: UnitRow, options: SearchOptions) -> Loss:
         """Add to a loss a query that shows the unit with these options, if there is one."""
@@ -229,12 +233,12 @@ class _Explainer:
             self._store.unit_sets.fill_table(self._run.within)
 
         def retrieve_all(channel: str) -> Sequence[Match]:
-            with self._store.interrupting():
+            with self._store.enforce_budget():
                 most = VECTOR_DEEP if channel == "vector" else DEEP
                 return select_channels(self._run.profile)[channel].retrieve(self._run, most).matches
 
         names = [name for name in cuts if name != "vector" or len(cuts) == 1]  # it ranks all units, which tells nothing
-        rankings = self._store.at_once(*(partial(retrieve_all, name) for name in names))
+        rankings = self._store.run_tasks(*(partial(retrieve_all, name) for name in names))
         for name, matches in zip(names, rankings, strict=True):
             others = (match.unit for match in matches if match.unit not in self._run.originals)
             place = next((place for place, other in enumerate(others, start=1) if other == unit.id), 0)
@@ -301,14 +305,14 @@ class _Explainer:
 
         def rank_changed_query(query: str) -> Ranking | None:
             """Rank by a changed query; None if an option such as --strict-query forbids it."""
-            with suppress(CodelensError), store.spending(self._settings.query_seconds, apart=True):
+            with suppress(CodelensError), store.limit_time(self._settings.query_seconds, apart=True):
                 return rank(query, store, options, self._settings)
             return None
 
         most = 1 if store.is_one else MOST_AT_ONCE
         for begin in range(0, len(queries), most):
             tried = queries[begin : begin + most]
-            rankings = store.at_once(*(partial(rank_changed_query, query) for query in tried))
+            rankings = store.run_tasks(*(partial(rank_changed_query, query) for query in tried))
             for query, ranking in zip(tried, rankings, strict=True):
                 if ranking is None:
                     continue

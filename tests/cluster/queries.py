@@ -25,7 +25,7 @@ def answer_bytes(question: Question, store: Store, settings: Settings) -> str:
     text, options = question
     order = rank_files if options.files_only else rank
     try:
-        with store.reading(), store.spending(settings.query_seconds):
+        with store.reading(), store.limit_time(settings.query_seconds):
             return to_json(build_search_record(make_result(order(text, store, options, settings), NOWHERE), 0), 1)
     except (UsageError, TargetError, QueryError) as fault:
         return f"{type(fault).__name__}: {fault}; {fault.hint}"

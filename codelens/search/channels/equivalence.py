@@ -205,7 +205,7 @@ def find_by_concept(run: SearchRun, limit: int) -> ChannelResult:
     chosen = sorted((m for m in class_matches if m.is_strong or m.concept.own), key=lambda match: -match.score)
     targets = [(match, target) for match in chosen for target in select_targets(match.concept)]
     find = partial(store.units.find_by_name, within=run.within, limit=NAMED_CAP)
-    found = store.at_once(*(partial(find, target, languages=match.concept.languages) for match, target in targets))
+    found = store.run_tasks(*(partial(find, target, languages=match.concept.languages) for match, target in targets))
     for (match, target), units in zip(targets, found, strict=True):
         while learned and learned[0].raw_score > match.score:
             matches.setdefault(learned[0].unit, learned.pop(0))

@@ -65,7 +65,7 @@ def find_by_related_words(run: SearchRun, limit: int) -> ChannelResult:
 def _rank_by_stems(run: SearchRun, terms: Sequence[str], limit: int, columns: Sequence[str], what: str) -> list[Match]:
     postings = run.store.postings
     proposing = choose_rarest(postings.count_units_by_term(terms))
-    scores = postings.bm25(terms, run.profile.fields, run.within, limit, columns, proposing)
+    scores = postings.rank_by_bm25(terms, run.profile.fields, run.within, limit, columns, proposing)
     return [Match(unit, score, f"BM25 {score:.2f}{what}") for unit, score in scores]
 
 
@@ -112,13 +112,15 @@ def rank_whole_words(run: SearchRun, terms: Sequence[str], limit: int) -> list[M
     """Rank units with any of the terms as a whole word in a field that has a weight, best first."""
     fields, most = run.profile.fields, max(MOST_READ, limit)
     searched = [column for column, weight in fields.items() if weight]
-    proposed = run.store.postings.bm25(terms, fields, run.within, most, searched)
+    proposed = run.store.postings.rank_by_bm25(terms, fields, run.within, most, searched)
     if len(proposed) == most:
         run.store.budget.limits.append(f"only the {most} best by their stems were read for whole words")
     idf = compute_idfs(run.store, terms)
     units = [unit for unit, _ in proposed]
     counting = partial(_count_words, terms=terms, weights=fields, texts=run.texts)
-    counts_of = {unit: counts for part in run.store.in_parts(counting, units) for unit, counts in part.of.items()}
+    counts_of = {
+        unit: counts for part in run.store.run_on_each_index(counting, units) for unit, counts in part.of.items()
+    }
     counted = {unit: counts_of[unit] for unit in units if unit in counts_of}
     mean = math.fsum(length for _, length in counted.values()) / len(counted) if counted else 1.0
     scores = {unit: _compute_bm25(counts, idf, length / mean) for unit, (counts, length) in counted.items()}
@@ -132,7 +134,7 @@ def _count_words(
     store: Store, units: Sequence[UnitId], terms: Sequence[str], weights: Mapping[str, float], texts: Texts
 ) -> Part[tuple[Mapping[str, float], int]]:
     """Map each unit with any of the terms to (term → its count, weighted by field; number of words in the unit)."""
-    rows, marks, texts = store.units.read_rows(units), store.units.read_decorators(units), texts.for_store(store)
+    rows, marks, texts = store.units.read_rows(units), store.units.read_decorators(units), texts.get_for_store(store)
     documents = {d.id: d for d in store.documents.read_rows({row.document for row in rows.values()})}
     parts = [term.removesuffix(BEGINNING) for term in terms]
     counts_of: dict[UnitId, tuple[Mapping[str, float], int]] = {}

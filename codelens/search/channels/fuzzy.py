@@ -50,7 +50,7 @@ def find_by_fragment(run: SearchRun, limit: int) -> ChannelResult:
     """
     parts = run.options.mode == "fuzzy" or run.profile.as_written
     unknown, typing = _find_unknown(run), run.profile.channels.get("fuzzy")
-    matches, typed, bearing, *near = run.store.at_once(
+    matches, typed, bearing, *near = run.store.run_tasks(
         partial(_find_by_parts, run, limit) if parts else partial(_find_named, run, unknown, limit),
         partial(verbatim.find_verbatim, run) if typing else verbatim.VerbatimMatches,
         partial(_find_in_names, verbatim.find_fragment(run) if typing else "", run, limit),
@@ -80,7 +80,7 @@ def _find_named(run: SearchRun, unknown: Mapping[str, float], limit: int) -> dic
     matches: dict[UnitId, Match] = {}
     terms = [term for term in run.terms.names if term.tier != "pair" and len(term.text) >= MIN_NAME_LETTERS]
     terms += [term for term in run.terms.words if fold_identifier(term.text) in unknown]
-    for named in run.store.at_once(*(partial(_find_with_part, term, run, limit, limit) for term in terms)):
+    for named in run.store.run_tasks(*(partial(_find_with_part, term, run, limit, limit) for term in terms)):
         for unit, _, value, reason in named:
             matches.setdefault(unit, Match(unit, value, reason))
     return matches
@@ -120,7 +120,7 @@ def _find_by_parts(run: SearchRun, limit: int) -> dict[UnitId, Match]:
     terms = {term.text: term for term in run.terms.words[:MOST_UNKNOWN]}
     parts_of: dict[UnitId, dict[str, tuple[float, str]]] = {}
     named: set[DocumentId] = set()
-    found = run.store.at_once(*(partial(_find_with_part, term, run, MOST_NAMED, limit) for term in terms.values()))
+    found = run.store.run_tasks(*(partial(_find_with_part, term, run, MOST_NAMED, limit) for term in terms.values()))
     for text, of_term in zip(terms, found, strict=True):
         for unit, document, value, reason in of_term:
             parts_of.setdefault(unit, {})[text] = value, reason

@@ -158,7 +158,7 @@ def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
     ) -> None:
         """Add the units found by look-ups, given with the keywords, until there are `most` matches."""
         asked = list(lookups)
-        found = run.store.at_once(*(find for _, find in asked))
+        found = run.store.run_tasks(*(find for _, find in asked))
         for (origin, _), ids in zip(asked, found, strict=True):
             for unit in ids:
                 if len(matches) >= most:
@@ -218,7 +218,7 @@ def find_by_words(run: SearchRun, limit: int) -> ChannelResult:
     terms += [InColumns(t.origin.casefold()) for t in query.names if t.tier == PAIR]
     terms += [InColumns(word, ("path",), begins=True) for word in select_path_terms(run)]
     columns = [column for column, weight in fields.items() if weight] if 0.0 in fields.values() else []
-    scores = run.store.postings.bm25(terms, fields, run.within, limit, columns) if terms else []
+    scores = run.store.postings.rank_by_bm25(terms, fields, run.within, limit, columns) if terms else []
     return ChannelResult([Match(unit, score, f"BM25 {score:.2f}") for unit, score in scores])
 
 
@@ -231,5 +231,5 @@ def select_path_terms(run: SearchRun) -> list[str]:
 def select_names_of_places(texts: Sequence[str], run: SearchRun) -> list[str]:
     """Select the texts that name places in the project: those that do not begin names on the paths of too many files."""
     most = max(FEW_FILES, COMMON_ON_PATHS * run.store.occurrences.count_files())
-    counts = run.store.at_once(*(partial(run.store.documents.count_on_paths, text) for text in texts))
+    counts = run.store.run_tasks(*(partial(run.store.documents.count_on_paths, text) for text in texts))
     return [text for text, count in zip(texts, counts, strict=True) if count <= most]

@@ -34,7 +34,7 @@ def find_by_path(run: SearchRun, limit: int) -> ChannelResult:
     frequencies = store.postings.count_units_by_term((t.text for t in query.words), tuple(COLUMNS))
     telling = {term: n for term, n in frequencies.items() if 0 < n <= most}
     proposing, columns = choose_rarest(telling), tuple(COLUMNS)
-    scores = store.postings.bm25([*telling], COLUMNS, run.within, limit, columns, proposing) if telling else []
+    scores = store.postings.rank_by_bm25([*telling], COLUMNS, run.within, limit, columns, proposing) if telling else []
     best = max((score for _, score in scores), default=0.0)
     at = sorted(run.places.items(), key=lambda item: -item[1].value)  # stable: equal ones stay in order of place
     matches = [Match(unit, best + target.value, target.reason) for unit, target in at]
@@ -56,8 +56,8 @@ def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
     may_be_found = run.make_scope_test()
 
     def find_in_file(document: DocumentRow, below: str) -> dict[UnitId, QueryTarget]:
-        lines, units = run.store.at_once(
-            partial(run.texts.lines, document), partial(run.store.units.list_in_document, document.id)
+        lines, units = run.store.run_tasks(
+            partial(run.texts.read_lines, document), partial(run.store.units.list_in_document, document.id)
         )
         if line > len(lines):
             run.add_notice("place", f"{document.path} has {quantity(len(lines), 'line')}")
@@ -65,7 +65,7 @@ def find_places(run: SearchRun) -> dict[UnitId, QueryTarget]:
         share = 1.0 if document.path == below else OTHER_FILE
         return {u.id: QueryTarget(share * value, text, line, column) for u, value, text in _place_units(line, units)}
 
-    targets = run.store.at_once(*(partial(find_in_file, *file) for file in _find_files(path, run)))
+    targets = run.store.run_tasks(*(partial(find_in_file, *file) for file in _find_files(path, run)))
     return {unit: target for of_file in targets for unit, target in of_file.items()}
 
 

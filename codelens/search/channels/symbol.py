@@ -38,7 +38,7 @@ def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
     begun = [term for term in (*query.names, *query.words) if term.tier == "prefix"]
 
     def find_all(find: Callable[..., Sequence[UnitId]], texts: Iterable[str], most: int) -> list[Sequence[UnitId]]:
-        return run.store.at_once(*(partial(find, text, within, most) for text in texts))
+        return run.store.run_tasks(*(partial(find, text, within, most) for text in texts))
 
     def add(
         terms: Sequence[Term], found: Iterable[Sequence[UnitId]], score: float, relation: str, most: int = sys.maxsize
@@ -50,7 +50,7 @@ def find_by_name(run: SearchRun, limit: int) -> ChannelResult:
     for terms in groups:
         if len(matches) < FEW_PRIMARY or terms is pairs:
             lookups = (partial(units.find_likeliest, *make_name_lookup(term, within)) for term in terms)
-            add(terms, run.store.at_once(*lookups), IS_NAMED, "is")
+            add(terms, run.store.run_tasks(*lookups), IS_NAMED, "is")
     texts = [fold_identifier(term.text.removesuffix(BEGINNING)) for term in begun]
     ways = (find_all(find, texts, EXACT_CAP) for find in (units.find_by_name, units.find_by_prefix))
     for term, equal, longer in zip(begun, *ways, strict=True):  # however many others were found

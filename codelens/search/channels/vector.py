@@ -11,7 +11,7 @@ from codelens.model.code import UnitId
 from codelens.model.search import Match
 from codelens.search.channels import ChannelResult
 from codelens.search.run import SearchRun
-from codelens.store.vectors import cosine, select_first_with_ties
+from codelens.store.vectors import compute_cosine, select_first_with_ties
 
 OVERFETCH = (1.25, 3.0)
 """Numbers of vectors to fetch, as multiples of the limit. Long units have several vectors, so the second number is fetched if
@@ -34,7 +34,7 @@ def find_by_meaning(run: SearchRun, limit: int) -> ChannelResult:
     count = Counter(first.values())  # content, which breaks ties, is read only for units that tie
     rows = run.store.units.read_rows([unit for unit, distance in first.items() if count[distance] > 1])
     ranked = sorted(first, key=lambda u: (first[u], rows[u].content_order() if u in rows else ()))[:limit]
-    return ChannelResult([Match(u, cosine(best[u]), f"cosine {cosine(best[u]):.3f}") for u in ranked])
+    return ChannelResult([Match(u, compute_cosine(best[u]), f"cosine {compute_cosine(best[u]):.3f}") for u in ranked])
 
 
 def compute_query_vector(run: SearchRun) -> tuple[bytes, float]:
@@ -51,7 +51,7 @@ def compute_query_vector(run: SearchRun) -> tuple[bytes, float]:
     ):
         return b"", embedder.least_cosine
     vector = run.embed_query()
-    if vector and len(vector) != (width := run.store.vectors.width() or len(vector)):
+    if vector and len(vector) != (width := run.store.vectors.read_width() or len(vector)):
         raise EmbedderFault(f"{embedder.name} gives {len(vector)} dimensions now, and the index has {width}")
     return vector, embedder.least_cosine
 
@@ -61,7 +61,7 @@ def _drop_far(pieces: Sequence[tuple[UnitId, float]], wanted: int, least: float)
 
     If the list is full, more pieces may tie with its last; all with that distance are dropped, so that no chance decides.
     """
-    near = [(unit, distance) for unit, distance in pieces if cosine(distance) >= least]
+    near = [(unit, distance) for unit, distance in pieces if compute_cosine(distance) >= least]
     cut = near[-1][1] if len(near) == wanted and near[0][1] < near[-1][1] else math.inf
     best: dict[UnitId, float] = {}
     for unit, distance in near:

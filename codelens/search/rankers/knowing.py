@@ -114,7 +114,7 @@ def rank(run: SearchRun, findings: Findings) -> Ranking:
         seeds = choose_seeds(run, findings.matches, SeedSettings(**sections["seeds"]))
         walked = WholeWalk(store, {unit: seed.weight for unit, seed in seeds.seeds.items()}, walking)
         pool = _collect_pool(run, walked, walking.faint, certain, {*seeds.seeds, *certain})
-        hits, ways, surest, changed = store.at_once(
+        hits, ways, surest, changed = store.run_tasks(
             walked.compute_hits if weights.hits else partial(HitsScores, {}, {}),
             partial(walked.describe_paths, pool),
             partial(_read_confidences, pool, store),
@@ -166,7 +166,7 @@ def _collect_pool(
 def _read_confidences(units: Collection[UnitId], store: Store) -> dict[int, float]:
     """Map each unit to the confidence of the surest edge that leads to it, including edges to containers and members."""
     surest: dict[int, float]
-    surest, nested, members = store.at_once(
+    surest, nested, members = store.run_tasks(
         partial(store.edges.find_best_confidences, units),
         partial(store.edges.find_nested, units),
         partial(store.edges.find_outgoing, units, {"member_of"}),
@@ -199,7 +199,7 @@ def read_around(neighbours: Neighbours, seeds: Collection[Node], hops: int, most
 def read_directed_edges(nodes: Sequence[Node], kinds: Collection[str], store: Store) -> Adjacency:
     """Read the directed edges of these kinds among these nodes, including the nesting of units; each has weight 1."""
     among, stored = frozenset(nodes), [kind for kind in kinds if kind not in ("contains", "member_of")]
-    outgoing, nested = store.at_once(
+    outgoing, nested = store.run_tasks(
         partial(store.edges.find_outgoing, among, stored), partial(store.edges.find_nested, among)
     )
     targets: dict[Node, set[Node]] = {node: set() for node in sorted(among)}
