@@ -23,16 +23,16 @@ from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport, Progress
 from codelens.model.search import Notice
 from codelens.store.checksums import find_file_faults, has_checksums
 from codelens.store.connection import (
-    holds_index,
-    looks_begun,
+    hold_writer_lock,
+    is_index,
+    may_be_unfinished,
     probe_abilities,
     put_to_rest,
     report_damage,
     report_write_faults,
-    writer_lock,
 )
 from codelens.store.store import Features, Store
-from codelens.store.trust import can_sign, is_owned, renew
+from codelens.store.trust import can_sign, is_owned, renew_acceptance
 from codelens.worktree.history import count_differences, list_first_commits, read_head_commit
 from codelens.worktree.place import BESIDE, BUILDING, COMPACTED, INDEX_FOLDER, INDEX_NAME, list_own_files
 from codelens.worktree.repository import GitError, Repository, list_other_checkouts, open_repository
@@ -55,14 +55,14 @@ def build_index(run: IndexRun, roots: Sequence[Path], rebuild: bool = False) -> 
     path, building = build.path, build.building
     if path.exists() and not path.is_file():
         raise UsageError(f"{path} is not a regular file", "name a file with --db")
-    if building.exists() and not looks_begun(building):
+    if building.exists() and not may_be_unfinished(building):
         raise UsageError(f"{building} is in the way, and it is not an index", "move it, or name another file with --db")
     with report_write_faults(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     thresholds = gc.get_threshold()
     gc.set_threshold(200_000, 20, 100)  # as in workers: collecting cycles took a tenth of a run that changes nothing
     try:
-        with report_write_faults(path), writer_lock(path), report_damage(path):
+        with report_write_faults(path), hold_writer_lock(path), report_damage(path):
             return build.update_or_build(rebuild)
     except KeyboardInterrupt as ending:  # SIGINT, or SIGTERM as a subclass of it
         raise type(ending)(WRITTEN if build.is_committed() else UNFINISHED) from None
@@ -98,7 +98,7 @@ class _Build:
             except IndexCorrupt as fault:
                 damage = fault
         # An index of any version may be replaced, and anything at the default place of indexes.
-        if path.parent.name != INDEX_FOLDER and not holds_index(path):
+        if path.parent.name != INDEX_FOLDER and not is_index(path):
             hint = "remove the file yourself if it is one"
             raise damage or UsageError(f"{path} is not recognisable as a codelens index", hint)
         known: list[Path] | None = None
@@ -121,8 +121,8 @@ class _Build:
             self.is_committed = lambda: store.committed
             _raise_damage(path)
             _require_complete(store)
-            moved_from = store.take_over(path, self.roots)
-            features = store.features()
+            moved_from = store.sign_for_writing(path, self.roots)
+            features = store.read_features()
             for what, option, is_there, is_wanted in (
                 ("trigrams", "--no-fuzzy", features.fuzzy, settings.fuzzy),
                 ("vectors", "--no-vector", features.vector, settings.vector),
@@ -139,8 +139,8 @@ class _Build:
             with store.reading():
                 reports = update_repositories(store, self.roots, replace(self.run, settings=settings))
             if any(report.wrote for report in reports):
-                store.tidy()
-        renew(path)
+                store.shrink()
+        renew_acceptance(path)
         _delete_index_files(self.building, self._compacted)  # those of a rebuild that was given up
         return self._complete_reports(reports)
 
@@ -169,7 +169,7 @@ class _Build:
         before = read_file_id()
         self.is_committed = lambda: read_file_id() != before
         reports = (self._build_from_copy() if may_copy else []) or self._build_beside()
-        renew(self.path)
+        renew_acceptance(self.path)
         return self._complete_reports(reports)
 
     def _build_from_copy(self) -> list[IndexReport]:
@@ -188,7 +188,7 @@ class _Build:
                 (report,) = update_repositories(store, self.roots, self.run)
                 with store.writing():
                     store.log.keep_newest()
-                store.tidy()
+                store.shrink()
             _verify_copy(copied, self.path)
             _swap_in(copied, self.building, self.path)
         finally:
@@ -209,7 +209,7 @@ class _Build:
             if run.progress:
                 run.progress(Progress("verify", 0, 0))
             store.end_build()
-            store.compact(self._compacted)
+            store.copy_compacted(self._compacted)
         finally:
             store.close()
         _verify_copy(self._compacted, self.path)
@@ -227,7 +227,9 @@ class _Build:
                     store.verify()
                     known = {row.root for row in store.documents.list_repositories()}
                     # Without a state, it was killed before its features were written.
-                    is_fit = store.meta("state") and store.features() == Features(settings.fuzzy, settings.vector)
+                    is_fit = store.read_meta("state") and store.read_features() == Features(
+                        settings.fuzzy, settings.vector
+                    )
                     if is_fit and known <= set(self.roots):
                         return store, store.units.count() > 0
                 store.close()
@@ -247,7 +249,7 @@ def _open_to_write(path: Path, place: Path | None = None, accepted: bool = False
         try:
             yield store
         finally:
-            if store.journal_mode() == "wal":
+            if store.read_journal_mode() == "wal":
                 store.end_work()
 
 
@@ -258,7 +260,7 @@ def _raise_damage(index: Path) -> None:
 
 
 def _require_complete(store: Store) -> None:
-    if store.meta("state") != "complete":
+    if store.read_meta("state") != "complete":
         raise IndexCorrupt(f"{store.path} is not a finished index")
 
 
@@ -288,7 +290,7 @@ def _swap_in(compacted: Path, building: Path, path: Path) -> None:
 
 def remove_index(path: Path) -> None:
     """Delete the index at `path` and the files that belong to it. Raises IndexBusy while another process writes it."""
-    with writer_lock(path):
+    with hold_writer_lock(path):
         _delete_index_files(*(path.with_name(path.name + suffix) for suffix in ("", BUILDING, COMPACTED)))
 
 
@@ -296,9 +298,9 @@ def update_file(index: Path, root: Path, below: str, settings: Settings) -> bool
     """Update one file's entry without a walk, for a command that has written the file. Returns True if the index now has it.
     The file is derived in this process: a text without a grammar cannot crash it. Raises IndexBusy."""
     opened = _open_to_write(index, accepted=settings.trust_indexes)
-    with report_write_faults(index), writer_lock(index), report_damage(index), opened as store:
+    with report_write_faults(index), hold_writer_lock(index), report_damage(index), opened as store:
         _require_complete(store)
-        store.take_over(index, [root])
+        store.sign_for_writing(index, [root])
         row = next((r for r in store.documents.list_repositories() if r.root == root), None)
         if row is None:
             return False
@@ -381,7 +383,7 @@ def _copy_one_index(run: IndexRun, index: Path, repository: Repository, into: Pa
         rows = store.documents.list_repositories()
         if len(rows) != 1:
             raise UsageError(f"{index} holds {len(rows)} folders")
-        if store.features() != Features(run.settings.fuzzy, run.settings.vector):
+        if store.read_features() != Features(run.settings.fuzzy, run.settings.vector):
             raise UsageError(f"{index} lacks trigrams or vectors, which the new index should have")
         root = rows[0].root  # it must be a checkout of the same repository: one with a first commit in common
         other, fault = open_repository(root), f"{root} and {repository.top} have no first commit in common"
@@ -393,4 +395,4 @@ def _copy_one_index(run: IndexRun, index: Path, repository: Repository, into: Pa
             raise UsageError(f"{fault}: {error}") from None
         store.copy(into)
     with Store.write(into, run.index, accepted=True) as copy, copy.writing():
-        copy.begin_as(repository.top)
+        copy.change_root(repository.top)

@@ -69,7 +69,7 @@ class UpdatePlan:
                     with path.open("rb") as file:
                         language = detect_language(seen.path, file.read(HEAD))
                     if language == state.language:
-                        packed = pickle.dumps(store.extraction_of(state.id))
+                        packed = pickle.dumps(store.read_extraction(state.id))
                         self.moved[seen.path] = RenamedFile(state.content_hash, state.path, packed)
                         gone[seen.stamp.size].remove(state)
                         break

@@ -62,7 +62,7 @@ def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resu
     reports[-1] = replace(reports[-1], notices=(*reports[-1].notices, *notices))
     # Unless the run wrote something, the documents without vectors of this embedder are old ones.
     if again := changed or (0 if any(report.wrote for report in reports) else embedded):
-        notice = Notice("embedded-anew", f"{again} documents were embedded again, with {store.meta('embedder')}")
+        notice = Notice("embedded-anew", f"{again} documents were embedded again, with {store.read_meta('embedder')}")
         reports = [replace(report, wrote=True, notices=(*report.notices, notice)) for report in reports]
     return reports
 
@@ -75,7 +75,7 @@ def add_finish_time(report: IndexReport, clock: PhaseClock) -> IndexReport:
 
 
 def _build_report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally) -> IndexReport:
-    tally.kinds = kinds = store.kept_kinds(row) or store.units.count_kinds(row.id)
+    tally.kinds = kinds = store.read_kind_counts(row) or store.units.count_kinds(row.id)
     no_chunks = {*NOTE_KINDS, TODO}
     skipped = store.documents.count_by_column("reason", row.id)
     documents, source_bytes = store.documents.read_totals(row.id)
@@ -154,7 +154,7 @@ def update_histories(update: RepositoryUpdate) -> None:
             return
         read = HistoryRead(head.commit, terms)
         update.report_progress("history", 0, 0)
-        stored = store.history.commits(repository.id)
+        stored = store.history.read_commits(repository.id)
         is_usable = before and not force and before.terms == terms
         read, commits = read_changes(head, {commit.name: commit for commit in stored.values()} if is_usable else None)
         read = replace(read, terms=terms)
@@ -166,7 +166,7 @@ def update_histories(update: RepositoryUpdate) -> None:
         read = HistoryRead("", "", fault=str(fault))
     if read != before or force:
         update.transaction.begin()
-        stored = stored or store.history.commits(repository.id)
+        stored = stored or store.history.read_commits(repository.id)
         store.history.replace(repository.id, read, commits, collect_histories(commits), stored)
 
 
@@ -182,7 +182,7 @@ def update_line_authors(update: RepositoryUpdate) -> None:
             return
         update.report_progress("history", 0, 0)
         is_usable = before and not force and before[1] == read[1] and not before[2]
-        known = store.lines.by_path(repository.id) if is_usable else None
+        known = store.lines.read_by_path(repository.id) if is_usable else None
         lines = read_lines(head, before[0] if before else "", known)
     except TooSlow as fault:
         read = (*read[:2], str(fault))
@@ -198,12 +198,12 @@ def finish_run(store: Store, run: IndexRun, transaction: LazyTransaction) -> tup
     vectors of another embedder)."""
     embedded = update_vectors(store, run, transaction)
     # The last run may have been killed just before this step, and an index of an older schema has no log.
-    unlogged = run.settings.snapshots_kept and not store.log.rows()
+    unlogged = run.settings.snapshots_kept and not store.log.list_snapshots()
     if transaction.writes or run.batches or unlogged:
         transaction.begin()
         store.edges.count_uses(every=bool(run.batches))
         # A build commits many times: its last committed state was not logged.
-        before = ("", "") if run.batches else (store.meta("snapshot"), store.meta("root"))
+        before = ("", "") if run.batches else (store.read_meta("snapshot"), store.read_meta("root"))
         store.set_meta("snapshot", store.documents.compute_content_id())
         record_snapshot(store, run.settings.snapshots_kept, before)
         store.remember_home()

@@ -103,12 +103,12 @@ class LazyTransaction:
             self._store.begin_work()
             self._store.edges.note_targets()
         self._store.begin()
-        self._store.forget_kinds()
+        self._store.forget_kind_counts()
         self._open = True
 
     def set_meta(self, key: str, value: str) -> None:
         """Store a fact about the index, unless it is stored already."""
-        if self._store.meta(key) != value:
+        if self._store.read_meta(key) != value:
             self.begin()
             self._store.set_meta(key, value)
 
@@ -147,9 +147,9 @@ def apply_walk_rules(store: Store, repository: RepositoryRow, run: IndexRun, tra
     transaction.set_meta(f"walk:{repository.name}", rules.format_rules())
     settings = rules.apply_to(run.settings)
     key, skip_rules = name_skip_rules_key(repository), format_skip_rules(settings)
-    if not store.meta(key):  # set at the start, so that a killed build resumes without reading all files again
+    if not store.read_meta(key):  # set at the start, so that a killed build resumes without reading all files again
         transaction.set_meta(key, skip_rules)
-    return replace(run, settings=settings, verify=run.verify or run.force or store.meta(key) != skip_rules)
+    return replace(run, settings=settings, verify=run.verify or run.force or store.read_meta(key) != skip_rules)
 
 
 def format_skip_rules(settings: Settings) -> str:
@@ -163,7 +163,7 @@ def name_skip_rules_key(repository: RepositoryRow) -> str:
 
 def apply_stored_features(store: Store, settings: Settings) -> Settings:
     """Give the settings the features of the index: an update neither adds nor drops trigrams or vectors."""
-    features = store.features()
+    features = store.read_features()
     return replace(settings, fuzzy=features.fuzzy, vector=features.vector)
 
 

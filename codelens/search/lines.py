@@ -29,7 +29,7 @@ from codelens.search import scope
 from codelens.search.run import AUTHORS_CUT, find_absences, read_query
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
-from codelens.store.texts import Texts, text_of
+from codelens.store.texts import Texts, load_text
 from codelens.text.lines import count_utf8_column, count_utf16_column
 from codelens.text.notebook import NOTEBOOK
 from codelens.worktree.files import check_freshness
@@ -63,7 +63,7 @@ class LineSearch:
         self.roots = {row.id: row.root for row in store.documents.list_repositories()}
         self.notices = [*self.query.notices, *find_absences(store)]
         if scope.has_condition_on(self.query.node, "author"):
-            cut = any(len(store.lines.commits(repository)) >= MOST_LINE_COMMITS for repository in self.roots)
+            cut = any(len(store.lines.read_commits(repository)) >= MOST_LINE_COMMITS for repository in self.roots)
             self.notices += [AUTHORS_CUT] if cut else []
         self.skip, self.left = options.offset, options.limit  # Numbers of matching lines to skip, and then to return
         self.reads: Sequence[str] = ("documents.read_snapshot",)  # Methods of the store to prefetch for each file
@@ -73,7 +73,7 @@ class LineSearch:
     def find_files(self) -> Iterator[FileLines]:
         """Find the files with a match, in order, each with its matching lines and the lines around them."""
         before, after = self.options.context_before, self.options.context_after
-        for document in self.store.prefetch_each(self._list_candidates(), *self.reads):
+        for document in self.store.prefetch_per_document(self._list_candidates(), *self.reads):
             if self.left <= 0:
                 return
             blocks = self._read_blocks(document)
@@ -94,7 +94,7 @@ class LineSearch:
 
     def _list_candidates(self) -> Sequence[DocumentRow]:
         """List the files that may contain a match, in order."""
-        expression = scope.format_trigrams(self.wanted.plan()) if self.store.features().fuzzy else ""
+        expression = scope.format_trigrams(self.wanted.plan()) if self.store.read_features().fuzzy else ""
         allowed = self.store.postings.find_documents(expression) if expression else None
         self.parts = allowed or {}
         return self._list_documents(allowed)
@@ -158,7 +158,7 @@ class LineSearch:
             index=info,
             options=self.options,
             trace=Trace(),
-            trigram_available=self.store.features().fuzzy,
+            trigram_available=self.store.read_features().fuzzy,
         )
 
     def _find_hits(self) -> Iterator[Hit]:
@@ -205,17 +205,17 @@ def _read_texts(document: DocumentRow, store: Store, parts: Collection[int]) -> 
 
     Lines of a notebook are those that users see. A line that continues in the next part is joined, up to LONGEST_HELD characters.
     """
-    text = text_of(document, store)
+    text = load_text(document, store)
     places, unfinished, first = text.places, "", 0
     if len(places) <= 1:
-        yield 0, "\n".join(Texts(store).lines(document)) if text.language == NOTEBOOK else text.text
+        yield 0, "\n".join(Texts(store).read_lines(document)) if text.language == NOTEBOOK else text.text
         return
     for number, place in enumerate(places):
         ends_line = number + 1 == len(places) or not places[number + 1].before
         if parts and number not in parts and not unfinished and ends_line:
             continue
         first = first if unfinished else place.line - 1
-        joined = unfinished + text.stored(text.span_of(number))
+        joined = unfinished + text.decode_span(text.find_part_span(number))
         end = len(joined) if ends_line or len(joined) > LONGEST_HELD else joined.rfind("\n") + 1
         if end:
             yield first, joined[:end]
