@@ -23,12 +23,12 @@ class LentWorkers:
         self._workers: KeptWorkers | None = None
         self._kind: tuple[object, ...] = ()
 
-    def submit(self, job: Job, settings: Settings) -> Future[Any]:
+    def submit_job(self, job: Job, settings: Settings) -> Future[Any]:
         settings = replace(settings, classes="", aliases="", query_seconds=0)  # what only searches read
         if self._workers is None:
             self._kind = (settings, sys.executable, *sys.path)
             self._workers = _idle.pop(self._kind, None) or KeptWorkers(sys.maxsize)
-        self._answers.append(self._workers.submit(job, settings))
+        self._answers.append(self._workers.submit_job(job, settings))
         return self._answers[-1]
 
     def end_repository(self, size: int) -> None:
