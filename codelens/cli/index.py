@@ -17,7 +17,7 @@ from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex,
 from codelens.index import Index
 from codelens.model.code import PARTLY, SeenFile, Skip, SkipReason
 from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport
-from codelens.store.connection import holds_index
+from codelens.store.connection import is_index
 from codelens.text.counts import quantity
 from codelens.worktree.place import (
     INDEX_FOLDER,
@@ -129,7 +129,7 @@ def _remove_index(flags: IndexFlags) -> int:
         try:
             Index.open(index).close()
         except (SchemaTooNew, IndexCorrupt, IndexNotTrusted) as fault:  # but .codelens/index.db can only be an index
-            if not (holds_index(index) or (index.parent.name == INDEX_FOLDER and index.name == "index.db")):
+            if not (is_index(index) or (index.parent.name == INDEX_FOLDER and index.name == "index.db")):
                 text = f"{index} is not a codelens index: {fault}"
                 raise UsageError(text, "if it is one, remove the file yourself") from None
     elif not find_unfinished_index(index):

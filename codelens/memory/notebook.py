@@ -46,7 +46,7 @@ def compute_unit_digests(units: Iterable[UnitRow], store: Store, texts: Texts) -
     neighbours = {unit for relations in around.values() for _, _, unit in relations}
     rows = {**units_by_id, **store.units.read_rows(neighbours - units_by_id.keys())}
     documents = {row.id: row for row in store.documents.read_rows({unit.document for unit in rows.values()})}
-    contents = {n: _hash(texts.read(documents[unit.document]).bytes_of(unit.span)) for n, unit in rows.items()}
+    contents = {n: _hash(texts.read(documents[unit.document]).read_bytes(unit.span)) for n, unit in rows.items()}
 
     def describe(kind: str, outgoing: bool, unit: UnitId) -> str:
         """Describe a neighbour by names and content; its row number would depend on the index's history."""
@@ -82,16 +82,16 @@ class MemoryNotebook:
         """Pin a target. Raises TargetError if it is not in the index, and MemoryOff."""
         self._require_memory()
         place = self._resolve_place(target)
-        with Memory.recording(self.path) as memory:
-            memory.pin(place, self._now)
+        with Memory.open_for_writing(self.path) as memory:
+            memory.pin_place(place, self._now)
         return place
 
     def unpin(self, target: str) -> tuple[Place, bool]:
         """Unpin a target; returns its place, and True if it was pinned."""
         self._require_memory()
         place = self._resolve_place(target)
-        with Memory.recording(self.path) as memory:
-            return place, memory.unpin(place)
+        with Memory.open_for_writing(self.path) as memory:
+            return place, memory.unpin_place(place)
 
     def rate(self, target: str, rating: float) -> Place:
         """Rate a target from 0 to 10. Raises UsageError for other values."""
@@ -99,8 +99,8 @@ class MemoryNotebook:
         if not 0 <= rating <= 10:
             raise UsageError(f"a rating must be from 0 to 10, not {rating:g}")
         place = self._resolve_place(target)
-        with Memory.recording(self.path) as memory:
-            memory.rate(place, rating, self._now)
+        with Memory.open_for_writing(self.path) as memory:
+            memory.rate_place(place, rating, self._now)
         return place
 
     def judge(self, hit: str, useful: bool, query: str | None = None, words: Sequence[str] = ()) -> Place:
@@ -116,20 +116,20 @@ class MemoryNotebook:
         if query is None and last and answered:
             query, words = last.query, last.words
         digest = self.compute_digests([place]).get(place, "")
-        with Memory.recording(self.path) as memory:
-            memory.judge(place, Feedback(useful, digest, query=query or ""), self._now)
+        with Memory.open_for_writing(self.path) as memory:
+            memory.add_judgement(place, Feedback(useful, digest, query=query or ""), self._now)
             for word in words if useful else ():
-                memory.learn(word, place, self._now)
+                memory.learn_word(word, place, self._now)
             if last and useful:
                 for shown in answered:
-                    memory.set_used(last.number, shown.rank)
+                    memory.mark_used(last.number, shown.rank)
         return place
 
     def record_answer(self, query: str, words: Sequence[str], results: Sequence[tuple[int, UnitRow, int]]) -> None:
         """Record an answer by (rank, unit, line) of its hits. Unused hits of the previous answer are now judged useless."""
         self._require_memory()
         places = tuple(AnsweredPlace(rank, make_place(unit), line) for rank, unit, line in results[:MOST_PLACES])
-        with Memory.reading(self.path) as reader:
+        with Memory.open_for_reading(self.path) as reader:
             answers = reader.find_unsettled(self._session)
         unused = [  # Without a recorded use no place counts as unused: perhaps uses are not reported
             dict.fromkeys(
@@ -138,14 +138,14 @@ class MemoryNotebook:
             for answer in answers
         ]
         known = self.compute_digests({place for unused_places in unused for place in unused_places})
-        with Memory.recording(self.path) as memory:
+        with Memory.open_for_writing(self.path) as memory:
             for answer, unused_places in zip(answers, unused, strict=True):
                 for place in (place for place in unused_places if place in known):
-                    memory.judge(place, Feedback(False, known[place], True, answer.query), self._now)
-                memory.settle(answer.number)
+                    memory.add_judgement(place, Feedback(False, known[place], True, answer.query), self._now)
+                memory.settle_answer(answer.number)
             memory.add_answer(RecordedAnswer(query, tuple(words), self._now, places, self._session))
             for place in dict.fromkeys(shown.place for shown in places):
-                memory.stamp(place, self._now)
+                memory.add_stamp(place, self._now)
 
     def record_use(self, targets: Sequence[str]) -> list[Place]:
         """Record which places of the last answer were used, given as PATH, PATH:LINE, name or hit number; returns these
@@ -173,15 +173,15 @@ class MemoryNotebook:
         """Record uses of places of an answer; those used before only with `again`. Returns all the places."""
         opened = [shown for shown in places if again or not shown.used]
         known = self.compute_digests({shown.place for shown in opened})
-        with Memory.recording(self.path) as memory:
+        with Memory.open_for_writing(self.path) as memory:
             for place in dict.fromkeys(shown.place for shown in opened):
-                memory.use(place, self._now)
+                memory.count_use(place, self._now)
                 if all(not shown.used for shown in opened if shown.place == place):
-                    memory.judge(place, Feedback(True, known.get(place, ""), True, answer.query), self._now)
+                    memory.add_judgement(place, Feedback(True, known.get(place, ""), True, answer.query), self._now)
                     for word in answer.words:
-                        memory.learn(word, place, self._now)
+                        memory.learn_word(word, place, self._now)
             for shown in opened:
-                memory.set_used(answer.number, shown.rank)
+                memory.mark_used(answer.number, shown.rank)
         return list(dict.fromkeys(shown.place for shown in places))
 
     def _require_last_answer(self) -> RecordedAnswer:
@@ -202,29 +202,29 @@ class MemoryNotebook:
 
     def find_last_answer(self) -> RecordedAnswer | None:
         """Find the last recorded answer of this session."""
-        with Memory.reading(self.path) as memory:
+        with Memory.open_for_reading(self.path) as memory:
             return memory.read_last_answer(self._session)
 
     def export_records(self) -> dict[str, list[dict[str, Any]]]:
         """Export all records: kind of record → objects for JSON."""
-        with Memory.reading(self.path) as memory:
-            return memory.everything()
+        with Memory.open_for_reading(self.path) as memory:
+            return memory.export_rows()
 
     def load_records(self, target: str | None = None) -> dict[Place, PlaceRecord]:
         """Load the records of all places, or of those that a target names: place → its records."""
-        with Memory.reading(self.path) as memory:
-            recalled = memory.recall({place.path for place in memory.places()})
+        with Memory.open_for_reading(self.path) as memory:
+            recalled = memory.read_records({place.path for place in memory.list_places()})
         meant = self._find_named_places(target, recalled.places) if target is not None else set(recalled.places)
         return {place: recalled.places[place] for place in sorted(meant) if place in recalled.places}
 
     def forget(self, target: str) -> list[Place]:
         """Remove all records about a target. Raises TargetError if nothing is recorded."""
-        with Memory.reading(self.path) as memory:
-            places = self._find_named_places(target, memory.places())
+        with Memory.open_for_reading(self.path) as memory:
+            places = self._find_named_places(target, memory.list_places())
         if not places:
             raise TargetError(f"nothing is recorded about {target}", hint="`codelens memory show` lists what is")
-        with Memory.recording(self.path) as memory:
-            memory.forget(places)
+        with Memory.open_for_writing(self.path) as memory:
+            memory.forget_places(places)
         return sorted(places)
 
     def forget_all(self) -> bool:
