@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from codelens import __version__
-from codelens.cli.help import PLACES, TOPICS
+from codelens.cli.help import ENTRY_POINTS, TOPICS
 from codelens.cli.typed import SCRIPTS, LazyGroup, build_root_group
 
 SHARE = Path(__file__).parent.parent / "packaging" / "share"
@@ -30,7 +30,7 @@ def on_post_page(output: str, **_: Any) -> str:
 
 def man_page() -> str:
     """The man page of section 1, in roff: every command with all its options, then the topics of help."""
-    group = build_root_group(PLACES)
+    group = build_root_group(ENTRY_POINTS)
     parts = [
         f'.TH CODELENS 1 "" "codelens {__version__}" "User Commands"',
         f".SH NAME\ncodelens \\- {_roff(group.help or '').rstrip('.').lower()}",

@@ -61,14 +61,14 @@ COMMANDS: Mapping[str, Mapping[str, str]] = {
 }
 """Group in help → command → MODULE:NAME below codelens.cli. Help does not list a group without a name. Any other
 command has the name of its module; help lists it last."""
-PLACES: Mapping[str, Mapping[str, str]] = {
+ENTRY_POINTS: Mapping[str, Mapping[str, str]] = {
     heading: {name: f"codelens.cli.{place}" for name, place in names.items()} for heading, names in COMMANDS.items()
 }
 
 
-def find_place(name: str) -> str:
+def find_entry_point(name: str) -> str:
     """Find the place of a command, as MODULE:NAME; empty if no command has this name."""
-    places = (names[name] for names in PLACES.values() if name in names)
+    places = (names[name] for names in ENTRY_POINTS.values() if name in names)
     return next(places, "") or find_unlisted(name).get(name, "")
 
 

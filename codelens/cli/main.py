@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from codelens.cli.arguments import read_arguments
 from codelens.cli.declare import COMPLETION_VARIABLE, Command, bind_flags, import_object
-from codelens.cli.help import PLACES, find_place, find_unlisted
+from codelens.cli.help import ENTRY_POINTS, find_entry_point, find_unlisted
 from codelens.cli.streams import page_long_output, report_error, say, say_without_prefix
 from codelens.cli.warm import Answer
 from codelens.errors import CodelensError
@@ -105,20 +105,20 @@ def _find_command(arguments: list[str]) -> Callable[[], int]:
     """Find the command and bind it to its flags: without typer, whose import takes a fifth of a search's CPU, if the
     command line is well-formed."""
     shell = os.environ.get(COMPLETION_VARIABLE)
-    if arguments[0] == "help" and (len(arguments) == 1 or (len(arguments) == 2 and find_place(arguments[1]))):
+    if arguments[0] == "help" and (len(arguments) == 1 or (len(arguments) == 2 and find_entry_point(arguments[1]))):
         arguments = [*arguments[1:], "--help"]
     if not shell:
         if arguments in (["--version"], ["-V"], ["search", "-V"]):
             from codelens.cli.doctor import print_versions
 
             return print_versions
-        place = find_place(arguments[0])
+        place = find_entry_point(arguments[0])
         command = import_object(place) if place else None
         if isinstance(command, Command) and (values := read_arguments(command, arguments[1:])) is not None:
             return bind_flags(command, values)
     from codelens.cli.typed import build_root_group, print_offers
 
-    group = build_root_group({**PLACES, "More": find_unlisted(arguments[0])})
+    group = build_root_group({**ENTRY_POINTS, "More": find_unlisted(arguments[0])})
     if shell:
         return partial(print_offers, shell, arguments, group)
     with group.make_context("codelens", arguments) as context:

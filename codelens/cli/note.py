@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from codelens.notes.finder import AnchorFinder, AnchorPlace
 
 
-class NoteTree(NamedTuple):
+class TreeWithNotes(NamedTuple):
     """A tree with notes. Without an index, places are stored by their lines only and cannot be looked up."""
 
     root: Path
@@ -40,7 +40,7 @@ class NoteTree(NamedTuple):
                 yield finder
 
 
-def find_note_tree(flags: CommonFlags) -> NoteTree:
+def find_tree_with_notes(flags: CommonFlags) -> TreeWithNotes:
     """Find the indexed tree around the working directory; without an index the repository's top, else the directory itself.
 
     Raises UsageError if the index holds several trees and none contains the working directory.
@@ -49,7 +49,7 @@ def find_note_tree(flags: CommonFlags) -> NoteTree:
     path = resolve_named_index(flags) or find_index(cwd)
     if path is None or not path.is_file():
         root = find_git_top(cwd) or cwd.resolve()
-        return NoteTree(root, NoteFolder(root), None)
+        return TreeWithNotes(root, NoteFolder(root), None)
     place = Workplace(cwd, path, load_settings_at(cwd, path, flags))
     with place.open() as index:
         repositories = index.info().repositories
@@ -58,10 +58,10 @@ def find_note_tree(flags: CommonFlags) -> NoteTree:
     roots = [Path(r.root) for r in repositories if r.name in names]
     if len(roots) != 1:
         raise UsageError("the index holds several trees", f"change to one of them: {', '.join(map(str, roots))}")
-    return NoteTree(roots[0], NoteFolder(roots[0]), place)
+    return TreeWithNotes(roots[0], NoteFolder(roots[0]), place)
 
 
-def find_anchors(tree: NoteTree, places: Sequence[str]) -> list[Anchor]:
+def find_anchors(tree: TreeWithNotes, places: Sequence[str]) -> list[Anchor]:
     """Find the places that --at names, as notes store them. Raises TargetError."""
     from codelens.notes.finder import create_disk_anchor
 
@@ -89,7 +89,7 @@ def _resolve_below_root(name: str, root: Path) -> str:
     return f"{below}:{line}" if line else f"./{below}" if "/" not in below else below
 
 
-def find_places(tree: NoteTree, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[AnchorPlace]]:
+def find_places(tree: TreeWithNotes, notes: Sequence[NoteFile]) -> Mapping[str, Sequence[AnchorPlace]]:
     """Find the current places of notes: path of a note → its places; empty without an index."""
     with tree.open_finder() as finder:
         return {n.path: [finder.find_place(link) for link in n.note.links] for n in notes if finder and n.note.links}
@@ -101,7 +101,7 @@ def warn_of_faults(note: NoteFile, flags: CommonFlags) -> None:
         inform(flags, f"warning: {note.path}: {fault}")
 
 
-def _update_note(flags: CommonFlags, tree: NoteTree, note: NoteFile) -> None:
+def _update_note(flags: CommonFlags, tree: TreeWithNotes, note: NoteFile) -> None:
     """Update one written or removed note in the index, or say what will update it."""
     for fault in note.note.faults:
         say(f"warning: {note.path}: {fault}")
@@ -116,7 +116,7 @@ def _update_note(flags: CommonFlags, tree: NoteTree, note: NoteFile) -> None:
         say("note: another process writes the index; the next `codelens index` includes the note")
 
 
-def _show_written(flags: NoteAddFlags | NoteEditFlags, tree: NoteTree, note: NoteFile) -> None:
+def _show_written(flags: NoteAddFlags | NoteEditFlags, tree: TreeWithNotes, note: NoteFile) -> None:
     """Print one line about the written note, or its record with --json."""
     from codelens.render.notes import build_note_record, format_note_list
 
@@ -150,7 +150,7 @@ def add(flags: NoteAddFlags) -> int:
     title = _normalize_word(flags.title)
     if flags.status is not None and not flags.task:
         raise UsageError("--status is for tasks", "add --task")
-    tree = find_note_tree(flags)
+    tree = find_tree_with_notes(flags)
     anchors = find_anchors(tree, flags.at or ())
     text = _read_text(flags.message)
     fields: dict[str, Value] = {
@@ -212,7 +212,7 @@ class NoteEditFlags(CommonFlags, JsonFlags):
 @command(epilog="Exit: 0 written, 2 no such note or place, or it cannot be written.")
 def edit(flags: NoteEditFlags) -> int:
     """Change a note. Places that moved are updated. Without an option $EDITOR opens the file."""
-    tree = find_note_tree(flags)
+    tree = find_tree_with_notes(flags)
     note = tree.notes.find(flags.id)
     changes = (flags.title, flags.status, flags.tag, flags.untag, flags.at, flags.unlink, flags.message)
     if all(change is None for change in changes):
@@ -227,7 +227,7 @@ def edit(flags: NoteEditFlags) -> int:
     return 0
 
 
-def _change_text(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
+def _change_text(tree: TreeWithNotes, note: NoteFile, flags: NoteEditFlags) -> str:
     """Make the new text of a note's file from the flags."""
     text = note.text
     if flags.message is not None:
@@ -248,7 +248,7 @@ def _change_text(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> str:
         raise UsageError(f"{note.path}: {fault}", "fix its front matter first") from None
 
 
-def _change_links(tree: NoteTree, note: NoteFile, flags: NoteEditFlags) -> list[Anchor]:
+def _change_links(tree: TreeWithNotes, note: NoteFile, flags: NoteEditFlags) -> list[Anchor]:
     """Make the new links of a note: renewed ones, without those of --unlink and with those of --at."""
     links = renewed = list(note.note.links)
     now, unlinked = None, flags.unlink or ()
@@ -277,7 +277,7 @@ def list_notes(flags: NoteListFlags) -> int:
     """List the notes in .codelens/notes. One line for each, in order of id, and one below it for each place."""
     from codelens.render.notes import build_note_list_record, format_note_list
 
-    tree = find_note_tree(flags)
+    tree = find_tree_with_notes(flags)
     notes = [
         file
         for file in tree.notes.read_notes()
@@ -309,7 +309,7 @@ def show(flags: NoteShowFlags) -> int:
     """Print a note. Places that moved are shown where they are now; lost places are reported."""
     from codelens.render.notes import build_note_record, format_note
 
-    tree = find_note_tree(flags)
+    tree = find_tree_with_notes(flags)
     note = tree.notes.find(flags.id)
     places = find_places(tree, [note])
     warn_of_faults(note, flags)
@@ -328,7 +328,7 @@ class NoteRemoveFlags(CommonFlags):
 @command(epilog="Exit: 0 removed, 2 no such note, or it cannot be removed.")
 def remove(flags: NoteRemoveFlags) -> int:
     """Delete notes, and remove them from the index. Committed ones are still in git."""
-    tree = find_note_tree(flags)
+    tree = find_tree_with_notes(flags)
     known = {note.note.id: note for note in tree.notes.read_notes()}
     for name in flags.ids:
         note = known.get(name) or tree.notes.find(name)

@@ -88,7 +88,7 @@ def is_private(folder: str) -> bool:
 
 
 def describe_program() -> list[str]:
-    """Describe this program's version, because another one might give other answers."""
+    """List what identifies this installation. A warm process answers only clients that send the same list."""
     folder = os.path.dirname(os.path.realpath(__file__))
     return [__version__, sys.version, sys.getfilesystemencoding(), folder]
 

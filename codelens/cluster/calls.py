@@ -24,7 +24,7 @@ from codelens.model.graph import EXTERNAL, Node
 from codelens.model.history import MessageId
 from codelens.store import merging
 from codelens.store.documents import InOrder, RootNames
-from codelens.store.merging import Elements, Expression, Expressions, Merge, MergeRule, SymbolName
+from codelens.store.merging import ElementRule, Expression, Expressions, Merge, MergeRule, SymbolName
 from codelens.store.store import Part
 from codelens.store.units import UnitSet
 from codelens.text.identifiers import fold_identifier
@@ -178,7 +178,7 @@ class Call(NamedTuple):
     merge: Merge
     cuts: Sequence[tuple[int, Cut]] = ()  # (position of an argument, how to split it by shard)
     is_lasting: bool = False  # True if the answer does not depend on a query, so that it is asked for only once
-    elements: Elements | None = None
+    elements: ElementRule | None = None
 
     def find_first_cut(self, arguments: Sequence[Any]) -> Cut | None:
         """Find how to split the first argument by shard; None if the call does not depend on one."""
@@ -236,18 +236,18 @@ def _merge_ordered(answers: Sequence[InOrder[Any]], limit: int | None) -> InOrde
     return InOrder([element for _, element in pairs], [key for key, _ in pairs])
 
 
-def _find_elements(result: Any, first: Any) -> Elements | None:
+def _find_elements(result: Any, first: Any) -> ElementRule | None:
     """Find how to split an answer by the ids of the first argument; None if that is not possible."""
     base, element = get_origin(result), _find_element_type(result)
     if base in MAPPINGS and element == first:
-        return Elements(lambda answer: ((key, (key, v)) for key, v in answer.items()), lambda pairs, _: dict(pairs))
+        return ElementRule(lambda answer: ((key, (key, v)) for key, v in answer.items()), lambda pairs, _: dict(pairs))
     if base in MAPPINGS or base is InOrder or element is None:
         return None
     if get_origin(element) is tuple:
         is_first = _strip(get_args(element)[0]) == first
-        return Elements(lambda answer: ((row[0], row) for row in answer)) if is_first else None
+        return ElementRule(lambda answer: ((row[0], row) for row in answer)) if is_first else None
     if getattr(element, "field_rules", {}).get("id") and get_type_hints(element)["id"] is first:
-        return Elements(lambda answer: ((record.id, record) for record in answer))
+        return ElementRule(lambda answer: ((record.id, record) for record in answer))
     return None
 
 

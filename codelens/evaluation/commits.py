@@ -17,7 +17,13 @@ from codelens.evaluation.trees import GitReader, find_changed_units, has_definit
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.runs import Progress, ProgressSink
 from codelens.training.histories import strip_subject
-from codelens.worktree.commits import Message, diff_commits, list_commits_between, list_first_parents, read_messages
+from codelens.worktree.commits import (
+    CommitRecord,
+    diff_commits,
+    list_commits_between,
+    list_first_parents,
+    read_commits_between,
+)
 
 FEWEST_WORDS, MOST_WORDS = 8, 60
 """Minimum and maximum number of words used from a commit's explanation. Chosen: a sentence and a paragraph."""
@@ -62,7 +68,7 @@ _FORM = re.compile(r"#+ |[-+] \[[ xX]\]|\* ")
 """Start of a line from a pull request template (heading, check box), or of a squashed commit's subject."""
 
 
-def find_refusal(message: Message) -> str:
+def find_refusal(message: CommitRecord) -> str:
     """Find the reason why a commit makes no task, from its message and paths; empty if it may make a task."""
     if _BOT.search(message.author):
         return "by a bot"
@@ -79,12 +85,12 @@ def find_refusal(message: Message) -> str:
     return "" if files <= MOST_FILES else f"more than {MOST_FILES} source files"
 
 
-def make_subject_query(message: Message) -> str:
+def make_subject_query(message: CommitRecord) -> str:
     """Make a query of a commit's subject, without its pull request number."""
     return _NUMBER.sub("", message.subject).strip()
 
 
-def make_explained_query(message: Message) -> str:
+def make_explained_query(message: CommitRecord) -> str:
     """Make a query of the subject and the body's first paragraph; empty if that paragraph adds too little."""
     subject = make_subject_query(message)
     words = _find_first_paragraph(message.body).removeprefix(subject).lstrip(".… ").split()
@@ -115,7 +121,7 @@ AT_ONCE = 40  # Number of commits whose files are read from git at once
 class ChangingCommit:
     """A usable commit, and those definitions of the base that it changed."""
 
-    message: Message
+    message: CommitRecord
     places: tuple[Place, ...]
 
 
@@ -137,7 +143,7 @@ def choose_commits(reader: GitReader, head: str, wanted: int, progress: Progress
     """
     line = _FirstParents(reader, head)
     farthest = line.find_nearest(wanted * LOOKED_AT, None)
-    search = _CommitSearch(reader, read_messages(reader.repository, line.commits[farthest], head), progress)
+    search = _CommitSearch(reader, read_commits_between(reader.repository, line.commits[farthest], head), progress)
     tried: list[tuple[int, int]] = []
     window, at = float(wanted), -1
     while at < farthest and (not tried or tried[-1][0] < wanted):
@@ -180,9 +186,9 @@ class _FirstParents:
 class _CommitSearch:
     """A search for the definitions that commits changed. It reads only as many commits as needed."""
 
-    def __init__(self, reader: GitReader, history: Sequence[Message], progress: ProgressSink | None) -> None:
+    def __init__(self, reader: GitReader, history: Sequence[CommitRecord], progress: ProgressSink | None) -> None:
         self._reader, self._progress = reader, progress
-        self.accepted: dict[str, Message] = {}
+        self.accepted: dict[str, CommitRecord] = {}
         self._refused: dict[str, str] = {}
         self._places: dict[str, tuple[Place, ...] | None] = {}
         subjects: set[str] = set()

@@ -182,7 +182,7 @@ def _build(job: ShardJob) -> ShardBuilt:
 
 
 def _name_record(job: ShardJob, looks: Sequence[SourceLook]) -> str:
-    """Make the name of a shard's record from the shard's content, so that an existing shard is not built again."""
+    """Make the name of a shard's record from the states of its repositories, so that an existing shard is not built again."""
     states = {r.name: (r.place, r.ref, r.state) for r in job.kept}
     states |= {seen.source.name: (seen.source.place, seen.source.ref, seen.state) for seen in looks}
     return f"{SHARDS}/{xxhash.xxh3_128_hexdigest(json.dumps([job.recipe, list(states.items())]).encode())}.json"

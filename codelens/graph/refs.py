@@ -126,7 +126,10 @@ def _find_nearby_uses(view: GraphView, place: NameOnLine, options: RelationOptio
 
 
 def _are_exact(units: Sequence[UnitRow], target: str) -> bool:
-    """False if a field may be meant instead: for definitions with other capitals, and for code quoted in documents."""
+    """True if these units are surely what `target` names.
+
+    False if one has the name only in other capitals, or if all are code quoted in documents: then a field may be meant.
+    """
     last = split_name(target)[1]
     folded = any(unit.name != last and fold_identifier(unit.name) == fold_identifier(last) for unit in units)
     return not folded and not all(is_prose(unit.language) for unit in units)

@@ -290,7 +290,7 @@ class GraphView:
         return [e for e, document in ends if document and self.has_document(document.id)]
 
     def has_document(self, document: DocumentId) -> bool:
-        """True if the question includes this document."""
+        """True if answers may be about this document."""
         return self._allowed is None or document in self._allowed
 
     def order_edge(self, edge: Edge) -> tuple[object, ...]:

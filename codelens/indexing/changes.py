@@ -145,7 +145,7 @@ class RepositoryUpdate:
     def remove_documents(self) -> None:
         """Remove the documents that are gone, and update the stamps of unchanged ones."""
         for gone in self.plan.removed:
-            self.note_links(gone)
+            self.record_link_targets(gone)
             self.store.remove_document(gone.id)
         for seen, state in self.plan.unchanged:
             self._update_stamp(state, seen)
@@ -167,7 +167,7 @@ class RepositoryUpdate:
             self._update_stamp(state, result.seen)
             return path
         if state:
-            self.note_links(state)
+            self.record_link_targets(state)
         if isinstance(result, Skip):
             if state:
                 self.store.remove_document(state.id)
@@ -186,7 +186,7 @@ class RepositoryUpdate:
         if self.run.progress:
             self.run.progress(Progress(phase, done, total, path))
 
-    def note_links(self, state: DocumentState) -> None:
+    def record_link_targets(self, state: DocumentState) -> None:
         """Note what other documents may link to in this document, before it is replaced or removed."""
         self.transaction.begin()
         self.invalidation.note_document(state.id)

@@ -20,7 +20,7 @@ from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, find_fo
 from codelens.model.code import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
 from codelens.store.codec import decompress
 from codelens.store.store import Store
-from codelens.text.expressions import count_head_values
+from codelens.text.expressions import count_parameters_and_results
 from codelens.worktree.patterns import PLACES, Owners
 
 MODULES: Key = ("f", "modules")
@@ -378,7 +378,7 @@ class Catalog:
         if file.language.open_types == "directory":
             return self._read_definitions(self._read_folder_members(holder).get(name, ()))
         namesakes = self._group_by_holder(name).get(holder.name, ())
-        return self._read_few([n for n in namesakes if n.kin == file.language.kin])
+        return self._read_unless_many([n for n in namesakes if n.kin == file.language.kin])
 
     def list_all_members(self, holder: Definition) -> Sequence[Definition]:
         """List all members of a type in its file, or in its folder if the language allows members there."""
@@ -421,7 +421,7 @@ class Catalog:
         """List all definitions of exactly this name in the repository, except local ones."""
         return list(chain.from_iterable(self._group_by_holder(name).values()))
 
-    def _read_few(self, namesakes: Sequence[Namesake]) -> Sequence[Definition]:
+    def _read_unless_many(self, namesakes: Sequence[Namesake]) -> Sequence[Definition]:
         """Read the definitions in order of path and place; empty if there are more than MOST_NAMED."""
         if len(namesakes) > MOST_NAMED:
             return ()
@@ -437,12 +437,14 @@ class Catalog:
         if len(namesakes) > MOST_NAMED:
             self._many.add((kin, name))
             return ()
-        return self._read_few([n for n in namesakes if not kinds or n.kind in kinds])
+        return self._read_unless_many([n for n in namesakes if not kinds or n.kind in kinds])
 
     def find_anywhere(self, name: str, holder: str = "") -> Sequence[Definition]:
         """Find the definitions of a name in any language, inside `holder` if given; empty if there are more than MOST_NAMED."""
         self.keys.add(("g", name))
-        return self._read_few(self._group_by_holder(name).get(holder, ()) if holder else self._list_namesakes(name))
+        return self._read_unless_many(
+            self._group_by_holder(name).get(holder, ()) if holder else self._list_namesakes(name)
+        )
 
     def find_methods(self, language: str, name: str) -> list[Definition]:
         """Find all methods of a name in one language."""
@@ -451,7 +453,7 @@ class Catalog:
 
     def read_shape(self, definition: Definition) -> tuple[int, int]:
         """Count a method's (parameters, results) from its signature."""
-        return count_head_values(self.store.units.read_signature(UnitId(definition.id)), definition.name)
+        return count_parameters_and_results(self.store.units.read_signature(UnitId(definition.id)), definition.name)
 
     def find_line(self, definition: Definition) -> int:
         """Find the line of a definition's name, from 1."""

@@ -66,7 +66,7 @@ def cache_with_fuel(find: Callable[..., T]) -> Callable[..., T | None]:
 
 
 class Questions:
-    """Questions about one repository, with their answers."""
+    """Answers to questions about one repository, kept with what each depends on; fuel limits how deep a question may lead."""
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog

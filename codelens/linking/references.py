@@ -49,7 +49,7 @@ class Meaning(NamedTuple):
 
 
 class Resolver:
-    """A resolver of references to edges, for the documents of one repository."""
+    """Resolves references in the documents of one repository, and makes edges of the symbol graph from them."""
 
     def __init__(self, values: Evaluator) -> None:
         self.values = values
@@ -126,7 +126,10 @@ class Resolver:
         return (FoundEdge(None, "imports", target, one.line, "import") for target in targets)
 
     def _move_into_type(self, facts: LinkFacts, reference: Reference) -> Reference:
-        """Move a reference to a base from outside of its type (a Rust impl) into that type, if the file defines it."""
+        """Make a type the source of the reference to its base that stands outside of it, as in Rust's `impl Base for Type`.
+
+        Only if this file defines the type; other references are returned unchanged.
+        """
         name = facts.adds_to.get(reference.start)
         value = self.values.resolve_type_name(name, facts, reference.unit) if name else None
         if value and value.definition and value.definition.facts is facts and value.definition.kind in TYPE_KINDS:

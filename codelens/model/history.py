@@ -32,7 +32,7 @@ class PastCommit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class FileHistory:
     """The commits that changed a file: their number, and the time of the last in unix seconds (`changed`)."""
 
     commits: int

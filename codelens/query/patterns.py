@@ -376,7 +376,7 @@ class _LiteralRun:
 
 
 def _plan_item(operator: str, argument: Any) -> Plan:
-    """Plan an item that ends a run of literals."""
+    """Plan which literals a branch, repetition or class of a pattern needs; ANY if none. Raises _UnknownOperatorError."""
     if operator == "BRANCH":
         return require_any(_LiteralRun().walk(read_items(branch)).plan() for branch in argument[1])
     if repeat := read_repetition(operator, argument):

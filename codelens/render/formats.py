@@ -73,7 +73,7 @@ def find_line_text(hit: Hit) -> str:
 
 
 def _format_text(line: SnippetLine, output: OutputOptions) -> str:
-    """Write a line with its matches in colour, unless the line contains escapes."""
+    """Write a line, with its matches in colour unless it contains escapes; a line that is too long is left out with a note."""
     text = line.text.rstrip("\r\n")
     if not is_short_enough(text, output.longest):
         return OMITTED.format("matching")

@@ -24,7 +24,10 @@ SIGNS = ("words", "named", "part", "resemblance", "verbatim", "instead")
 
 
 def measure_signs(unit: UnitRow, e: Evidence) -> dict[str, float]:
-    """Map each sign to its value, 0 to 1; the values do not depend on the other candidates."""
+    """Measure the signs that a unit is what the query asks for, which the regression adds up: name → value, 0 to 1.
+
+    The values do not depend on the other candidates.
+    """
     folded = fold_identifier(unit.name)
     find = e.verbatim.get(unit.id)
     part = max((len(p) for p in e.parts if p in folded), default=0)

@@ -167,7 +167,7 @@ def _score_files(
 ) -> list[Candidate]:
     """Make the candidates for all found files, with their contributions, best first."""
     options = run.options
-    rows = files.read_units(findings.units | named.keys() | findings.literal)
+    rows = files.make_file_units(findings.units | named.keys() | findings.literal)
     k = options.rrf_k or run.profile.rrf_k
     channels = normalise_weights(weights["channels"], findings.channels)
     candidates = fuse_rankings(findings.matches, channels, k, rows, options.fusion)
@@ -216,7 +216,7 @@ class FilesInScope:
             return self._chosen
         return {document: self._chosen[document] for document in documents if document in self._chosen}
 
-    def read_units(self, units: Collection[UnitId]) -> dict[UnitId, UnitRow]:
+    def make_file_units(self, units: Collection[UnitId]) -> dict[UnitId, UnitRow]:
         """Read files as units that hits can show: each is its whole file, with the names of its definitions as doc."""
         store, ids = self._store, [DocumentId(-unit) for unit in sorted(units, reverse=True)]
         names, documents = {r.id: r.name for r in store.documents.list_repositories()}, self.find_rows(ids)

@@ -52,7 +52,7 @@ def read_own_weights(own: str) -> Mapping[str, Mapping[str, Any]]:
 
 
 def _merge_table(shipped: Mapping[str, Any], table: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Replace values of a shipped table by the user's; in the table of weights by kind of edge, each weight is replaced."""
+    """Replace values of a shipped table by the user's; in the table of weights by kind of edge, only those that the user names."""
     return {**shipped, **{key: _merge_table(shipped[key], v) if key == KINDS_TABLE else v for key, v in table.items()}}
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from codelens.errors import TracesFault
 from codelens.model.code import DocumentId, UnitId, UnitRow
-from codelens.model.history import History
+from codelens.model.history import FileHistory
 from codelens.model.memory import ObservedRuns, make_place
 from codelens.model.search import Notice
 from codelens.query.facts import LastChanges
@@ -32,7 +32,7 @@ class ExplainedValue(NamedTuple):
     reason: str
 
 
-def measure_recency(history: History | None, present: int, named: bool = False) -> ExplainedValue | None:
+def measure_recency(history: FileHistory | None, present: int, named: bool = False) -> ExplainedValue | None:
     """Compute exp(-.005 days) from the last commit to the present (unix seconds); 1 if the commit is later.
 
     None if no known commit changed the file. `named` is true if the present comes from --now.
@@ -66,7 +66,7 @@ def measure_recency_of_units(run: SearchRun, units: Iterable[UnitRow]) -> dict[U
             continue
         run.budget.check()
         for unit_id, last in changes.find_for_units(document, by_file[document.id]).items():
-            history = History(last.commits, last.time)
+            history = FileHistory(last.commits, last.time)
             if aged := measure_recency(history, known.time if now is None else now, now is not None):
                 what = "its lines were changed" if last.commits else "its file was changed"
                 values[unit_id] = aged._replace(reason=aged.reason.replace("changed", what, 1))

@@ -55,7 +55,10 @@ def weigh_uses(times: int) -> float:
 
 
 def weigh_session(stamps: Iterable[int], now: int) -> float:
-    """Compute Σ exp(-age · ln 2 / 180 s) over the stamps until `now`, at most 2, divided by 2; 0 if the sum is under .01."""
+    """Rate from 0 to 1 how often and how recently a unit was used: each use counts 1 and halves every 180 s.
+
+    The sum is at most 2 and is divided by 2; under .01 it counts as 0.
+    """
     ages = [now - at for at in stamps if at <= now]
     boost = min(MOST_BOOST, math.fsum(math.exp(-age * math.log(2) / HALF_LIFE) for age in ages))
     return boost / MOST_BOOST if boost >= FAINT_BOOST else 0.0

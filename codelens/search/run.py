@@ -111,7 +111,7 @@ class Profile:
         return {name: weight * unit for name, weight in self.memory.items()}
 
 
-def ignore_units(units: Iterable[UnitId]) -> None:
+def prefetch_nothing(units: Iterable[UnitId]) -> None:
     """Prefetch nothing; a store of one index reads units when they are needed."""
 
 
@@ -133,7 +133,7 @@ class SearchRun:
     places: Mapping[UnitId, QueryTarget] = field(default_factory=dict)
     """Units at the place that the query names, such as PATH:LINE; empty for a query of words."""
     terms: ExpandedQuery = field(default_factory=ExpandedQuery)
-    prefetch: Callable[[Iterable[UnitId]], None] = ignore_units
+    prefetch: Callable[[Iterable[UnitId]], None] = prefetch_nothing
     """A function that prefetches data about units that will be candidates, if the store has several indexes."""
     _vectors: list[bytes] = field(default_factory=list)  # The query's embedding, once it is computed
 

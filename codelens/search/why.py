@@ -21,7 +21,7 @@ from codelens.search.pipeline import rank
 from codelens.search.present import make_result
 from codelens.search.rankers import Ranking
 from codelens.search.retrieve import select_channels
-from codelens.search.run import BELOW_MINIMUM, OUT_OF_TIME, ignore_units, limit_notices, read_query
+from codelens.search.run import BELOW_MINIMUM, OUT_OF_TIME, limit_notices, prefetch_nothing, read_query
 from codelens.search.scope import ELSEWHERE, list_documents_in_scope
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
@@ -120,7 +120,7 @@ class _Explainer:
     """Explains targets of one ranking, by the stages of the pipeline in their order."""
 
     def __init__(self, ranking: Ranking) -> None:
-        self._ranking, self._run = ranking, replace(ranking.run, prefetch=ignore_units)
+        self._ranking, self._run = ranking, replace(ranking.run, prefetch=prefetch_nothing)
         self._store, self._options, self._settings = self._run.store, self._run.options, self._run.settings
 
     def explain(self, target: UserTarget) -> Explanation:

@@ -54,7 +54,7 @@ END_SECONDS = 1.0  # Most seconds that a closing server waits for the process to
 NICER = 10  # Niceness added to the process, so that answers come first on a machine with few cores
 
 
-class Work(NamedTuple):
+class WorkStatus(NamedTuple):
     """The current work on the index; `doing` is empty if nothing runs."""
 
     doing: str = ""  # building, updating or elsewhere (by another process)
@@ -79,19 +79,19 @@ class Upkeep:
         self._served, self.refused = served, refused
         self._lock = threading.RLock()  # reentrant, because a signal handler may run while its thread holds the lock
         self._process: subprocess.Popen[bytes] | None = None
-        self._work = Work()
+        self._work = WorkStatus()
         self._ended = threading.Event()
         self._ended.set()
         self._looking: threading.Thread | None = None
         self._next_look = 0.0
         self._closed = False
 
-    def describe_work(self) -> Work:
+    def describe_work(self) -> WorkStatus:
         """Return the current work, as far as this process knows it."""
         index = self._served.index
         begun = all(index.with_name(index.name + suffix).is_file() for suffix in (LOCK, BUILDING))
         if begun and not self._work.doing and not index.is_file():
-            return Work("elsewhere", "by another process")
+            return WorkStatus("elsewhere", "by another process")
         return self._work
 
     def start_update(self, seconds: float) -> None:
@@ -141,7 +141,7 @@ class Upkeep:
             if (roots := self._find_stale_roots()) is not None and not self._closed:
                 self._start_builder(roots)
         except Exception as fault:  # no caller waits for this thread: the next answer reports it
-            self._work = Work(fault=f"{type(fault).__name__}: {fault}")
+            self._work = WorkStatus(fault=f"{type(fault).__name__}: {fault}")
             pause = BUSY_SECONDS
         finally:
             with self._lock:
@@ -171,7 +171,7 @@ class Upkeep:
         with self._lock:
             if self._closed:
                 return
-            self._work = Work("building" if new else "updating", "starting")
+            self._work = WorkStatus("building" if new else "updating", "starting")
             self._ended.clear()
             # Nothing is written to stdin: the process ends when the pipe closes.
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -189,14 +189,14 @@ class Upkeep:
                 if record.get("ended"):
                     end = record
                 else:
-                    self._work = Work(doing, record["phase"], record["done"], record["total"])
+                    self._work = WorkStatus(doing, record["phase"], record["done"], record["total"])
         code = process.wait()
         if process.stdin:
             process.stdin.close()
         busy = end.get("busy", False)
         ended = "" if code == 0 or self._closed else f"the process that indexes ended with {code}"
         fault = "" if busy else end.get("error", ended)
-        self._work = Work(fault=fault, hint=end.get("hint", ""))
+        self._work = WorkStatus(fault=fault, hint=end.get("hint", ""))
         pause = BUSY_SECONDS if busy or fault else PAUSE_SECONDS if end.get("wrote") else IDLE_SECONDS
         with self._lock:
             self._next_look = max(self._next_look, time.monotonic() + pause)

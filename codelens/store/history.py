@@ -11,8 +11,8 @@ from typing import Any
 
 from codelens.model.code import DocumentId, RepositoryId
 from codelens.model.history import (
+    FileHistory,
     FileMessages,
-    History,
     HistoryRead,
     LineCommit,
     LineRun,
@@ -44,12 +44,12 @@ class Histories(Tables):
         rows = self._rows(sql, *values)
         return {i: HistoryRead(head, terms, at, n, bool(whole), fault) for i, head, terms, at, n, whole, fault in rows}
 
-    def find_changes(self, documents: Iterable[DocumentId]) -> dict[DocumentId, History]:
+    def find_changes(self, documents: Iterable[DocumentId]) -> dict[DocumentId, FileHistory]:
         """Find the histories of those documents that a commit has changed: document → history."""
         sql = """SELECT c.commits, c.changed_at FROM documents d
             JOIN changes c ON c.repository_id = d.repository_id AND c.path = d.path WHERE d.id = ?"""
         wanted = sorted(set(documents))
-        return {i: History(int(n), int(at)) for i in wanted for n, at in self._rows(sql, i)}
+        return {i: FileHistory(int(n), int(at)) for i in wanted for n, at in self._rows(sql, i)}
 
     def list_newest_paths(self, repository: RepositoryId, limit: int) -> list[str]:
         """List the paths that were committed last, including files that are not documents."""
@@ -67,7 +67,7 @@ class Histories(Tables):
         repository: RepositoryId,
         read: HistoryRead,
         commits: Sequence[PastCommit],
-        files: Mapping[str, History],
+        files: Mapping[str, FileHistory],
         stored: Mapping[int, PastCommit],
     ) -> None:
         """Replace a repository's stored history; `stored` are its commits so far. Writes only rows that differ."""

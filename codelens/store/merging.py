@@ -24,7 +24,7 @@ Merge = Callable[[Sequence[Any], Sequence[Any]], Any]  # (the answers of all ind
 M = TypeVar("M", bound=Callable[..., Any])
 
 
-class Elements(NamedTuple):
+class ElementRule(NamedTuple):
     """Splits an answer by the elements of the first argument, so that only new elements need to be requested."""
 
     split: Callable[[Any], Iterable[tuple[Any, Any]]]  # Answer → pairs (element of the argument, element of the answer)
@@ -36,11 +36,11 @@ class MergeRule(NamedTuple):
 
     merge: Merge | None
     is_lasting: bool = False  # True to keep the answer, because many searches need it
-    elements: Elements | None = None
+    elements: ElementRule | None = None
 
 
 def set_merge_rule(
-    merge: Merge | None = None, *, is_lasting: bool = False, elements: Elements | None = None
+    merge: Merge | None = None, *, is_lasting: bool = False, elements: ElementRule | None = None
 ) -> Callable[[M], M]:
     """Mark a method with facts that its type hints do not determine; see `MergeRule`."""
 

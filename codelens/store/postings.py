@@ -22,7 +22,7 @@ from codelens.model.code import TODO, DocumentId, UnitId
 from codelens.model.extraction import Posting, Unit
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.documents import InOrder, group_by_document
-from codelens.store.merging import Elements, Expression, Expressions, add_pairs, join_mappings, set_merge_rule
+from codelens.store.merging import ElementRule, Expression, Expressions, add_pairs, join_mappings, set_merge_rule
 from codelens.store.term_arrays import COLUMNS as COLUMNS
 from codelens.store.term_arrays import TermArrays
 from codelens.store.units import CHUNKS, CONTENT_ORDER, UnitSet, UnitSets, UnitTables
@@ -440,7 +440,7 @@ class OccurrenceCounter(UnitTables):
             occurrences[UnitId(row)] = Occurrences(_group_by_word(packed, word_of), _LENGTHS.unpack_from(packed))
         return occurrences
 
-    @set_merge_rule(_join_columns, elements=Elements(_split_files, _join_files))
+    @set_merge_rule(_join_columns, elements=ElementRule(_split_files, _join_files))
     def count_in_files(
         self, documents: Collection[DocumentId], terms: Sequence[str], check: Callable[[], None] = lambda: None
     ) -> tuple[Mapping[DocumentId, int], list[Mapping[DocumentId, int]]]:

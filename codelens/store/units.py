@@ -347,7 +347,7 @@ class Units(UnitTables):
         return self._find_in_order(where, (text,), within, limit)
 
     def find_in_segment(self, text: str, within: UnitSet | None, limit: int) -> InOrder[UnitId]:
-        """Find symbols in folders, or in files without their extension, with this lower-case name."""
+        """Find the symbols below folders, and in files, of this lower-case name; a file is compared without its extension."""
         on_path = "instr('/' || lower(d.path), '/' || ?1 || '{}')"
         where = f"({on_path.format('/')} OR {on_path.format('.')}) AND {_IS_SYMBOL}"
         return self._find_in_order(where, (text,), within, limit)

@@ -174,7 +174,7 @@ def parse_type(text: str) -> TypeText:
     return TypeText("" if rest.startswith(("=>", "->")) else head)
 
 
-def count_head_values(signature: str, name: str) -> tuple[int, int]:
+def count_parameters_and_results(signature: str, name: str) -> tuple[int, int]:
     """Count (parameters, results) in a signature: 'Write(p []byte, n int) error' → (2, 1)."""
     at = signature.find(f"{name}(")
     if at < 0:

@@ -76,7 +76,7 @@ class TextMap:
 
 
 def map_text(text: str) -> TextMap:
-    """Map a text that is UTF-8 without a byte order mark."""
+    """Make the map of positions of a text that is UTF-8 without a byte order mark."""
     return TextMap(DecodedText(text, "utf-8", 1.0, 0))
 
 

@@ -112,7 +112,10 @@ def _find_strings(utf8: bytes) -> Iterator[tuple[Path, int, int]]:
 
 
 def decode_source(part: str) -> str:
-    """Decode JSON text that begins inside a source. Returned unchanged if it cannot be decoded."""
+    """Decode a slice of a notebook file that lies in a cell's source: join its JSON strings, and resolve escapes.
+
+    Returns the slice unchanged if it is not JSON.
+    """
     joined = _BETWEEN.sub(lambda found: found[1] or "", part)
     try:
         return str(json.loads(f'"{joined}"', strict=False))

@@ -135,7 +135,10 @@ class SymbolMatcher:
         return whole or [document for _, document in nearest if most >= LEAST_SHARED]
 
     def _find_by_names(self, parts: Sequence[str]) -> UnitRow | None:
-        """Match by names alone: the span must name all containers of the symbol, and before them the end of its file's path."""
+        """Match by names alone: the span must name all containers of the symbol; without any, the end of its file's path.
+
+        The symbol with the most names in common counts; None if several have as many.
+        """
         ids = self._store.units.find_by_name(fold_identifier(parts[-1]), None, SAME_NAME)
         fitting: dict[tuple[int, int], list[UnitRow]] = {}
         for unit in self._store.units.read_rows(ids).values():

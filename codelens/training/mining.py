@@ -242,7 +242,7 @@ def _sort_key(pair: Pair) -> tuple[str, int, str, str]:
 
 
 def _drop_repeated(pairs: Iterable[Pair], counts: Counter[str]) -> list[Pair]:
-    """Drop pairs whose question or whose answer an earlier pair of the same kind has."""
+    """Drop pairs if an earlier one of the same kind has the same query and name, or the same code; count them in `counts`."""
     seen: set[tuple[str, str, str]] = set()
     answered: set[tuple[str, str, str]] = set()
     unique: list[Pair] = []

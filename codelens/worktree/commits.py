@@ -70,7 +70,7 @@ def read_texts(repository: Repository, wanted: Sequence[tuple[str, str]]) -> Ite
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class CommitRecord:
     """A commit's message, and the paths of the files that it changed; both paths of a renamed file."""
 
     id: str
@@ -97,8 +97,8 @@ def list_commits_between(repository: Repository, after: str, head: str) -> list[
     return run_git(repository, "rev-list", "--no-merges", "--topo-order", head, f"^{after}").decode().split()
 
 
-def read_messages(repository: Repository, after: str, head: str) -> list[Message]:
-    """Read the messages of `list_commits_between`, without reading any file. Raises GitError."""
+def read_commits_between(repository: Repository, after: str, head: str) -> list[CommitRecord]:
+    """Read the commits of `list_commits_between`, without reading any file. Raises GitError."""
     output = run_git(
         repository,
         *("log", "--no-merges", "--topo-order", "--raw", "--no-abbrev", "-z", "--no-renames", "--no-color"),
@@ -106,7 +106,7 @@ def read_messages(repository: Repository, after: str, head: str) -> list[Message
         *(head, f"^{after}"),
     )
     fields, at = output.split(b"\0"), 0
-    read: list[Message] = []
+    read: list[CommitRecord] = []
     while at + 5 <= len(fields):  # five fields for each commit, then kind and path of each changed file
         identity, parents, author, subject, body = (f.decode("utf-8", "replace") for f in fields[at : at + 5])
         at += 5
@@ -114,7 +114,7 @@ def read_messages(repository: Repository, after: str, head: str) -> list[Message
         while at < len(fields) and (kind := fields[at].lstrip(b"\n"))[:1] in (b":", b""):
             paths += [_decode_path(fields[at + 1])] if kind else []
             at += 2 if kind else 1
-        read.append(Message(identity, tuple(parents.split()), author, subject, body, tuple(paths)))
+        read.append(CommitRecord(identity, tuple(parents.split()), author, subject, body, tuple(paths)))
     return read
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
-from codelens.model.history import History, HistoryRead, PastCommit
+from codelens.model.history import FileHistory, HistoryRead, PastCommit
 from codelens.worktree.files import escape_path
 from codelens.worktree.repository import (
     GitError,
@@ -183,7 +183,7 @@ def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], un
         yield PastCommit(commit, times[commit], title, text, tuple(paths), tuple(renames))
 
 
-def collect_histories(commits: Sequence[PastCommit]) -> dict[str, History]:
+def collect_histories(commits: Sequence[PastCommit]) -> dict[str, FileHistory]:
     """Map each path of these commits, also a deleted one, to its history. A renamed file keeps its earlier history."""
     now: dict[str, str] = {}  # path at the time of a commit → its present path
     by_path: dict[str, list[PastCommit]] = {}
@@ -193,7 +193,7 @@ def collect_histories(commits: Sequence[PastCommit]) -> dict[str, History]:
         for path in dict.fromkeys(now.get(path, path) for path in commit.paths):
             by_path.setdefault(path, []).append(commit)
     return {
-        path: History(len(commits), max(c.time for c in commits), tuple(c.name for c in commits if c.weight))
+        path: FileHistory(len(commits), max(c.time for c in commits), tuple(c.name for c in commits if c.weight))
         for path, commits in by_path.items()
     }
 

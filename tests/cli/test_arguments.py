@@ -14,14 +14,14 @@ import pytest
 
 from codelens.cli.arguments import read_arguments
 from codelens.cli.declare import Command, bind_flags, import_object
-from codelens.cli.help import PLACES
+from codelens.cli.help import ENTRY_POINTS
 from codelens.cli.main import main
 from codelens.cli.typed import make_typer_command
 from codelens.errors import UsageError
 
 COMMANDS = {
     name: found
-    for names in PLACES.values()
+    for names in ENTRY_POINTS.values()
     for name, place in names.items()
     if isinstance(found := import_object(place), Command)
 }

@@ -7,7 +7,7 @@ import pytest
 
 import codelens.cli
 from codelens.cli.declare import import_object
-from codelens.cli.help import COMMANDS, PLACES
+from codelens.cli.help import COMMANDS, ENTRY_POINTS
 from codelens.cli.typed import LazyGroup, build_root_group
 from tests.commands import Run
 
@@ -82,7 +82,7 @@ def test_no_summary_of_a_command_is_cut() -> None:
             if isinstance(command, LazyGroup):
                 check(command)
 
-    check(build_root_group(PLACES))
+    check(build_root_group(ENTRY_POINTS))
 
 
 def test_a_command_needs_its_module_alone(tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ from codelens.render.paths import PathStyle
 from codelens.render.records import pick_fields
 from codelens.render.visible import escape_line, escape_text
 from codelens.server.mcp import schema
-from codelens.server.upkeep import ServedIndex, Work
+from codelens.server.upkeep import ServedIndex, WorkStatus
 from codelens.text.counts import quantity
 
 Record = dict[str, Any]
@@ -122,7 +122,7 @@ class ToolCall:
     tool: Tool
     arguments: Mapping[str, Any]
     served: ServedIndex
-    work: Work
+    work: WorkStatus
     session: str  # Groups the recorded answers: by client, or SHARED for all clients of a web server
     structured: bool = True  # True if the answer's object is sent too
 
