@@ -55,9 +55,11 @@ def refresh_index(place: Workplace, progress: str, quiet: bool) -> None:
 
 
 def build_first_index(flags: SearchFlags) -> bool:
-    """Index the tree for a user at a terminal who searches without an index. Asks first if the tree
-    has LARGE_BYTES or more, or is not in a git repository. Returns False if nobody can be asked, the user declines, or
-    the tree belongs to another user."""
+    """Index the tree for a user at a terminal who searches without an index.
+
+    Asks first if the tree has LARGE_BYTES or more, or is not in a git repository. Returns False if nobody can be asked, the user
+    declines, or the tree belongs to another user.
+    """
     at_terminal = all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
     if not at_terminal or flags.db or flags.quiet or flags.json or flags.jsonl:
         return False
