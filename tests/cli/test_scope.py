@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from codelens.index import Index
+from codelens.processes.python import filter_environment
 from codelens.worktree.place import prepare_index_folder
 from tests.commands import Run, SpanRun
 from tests.render.schema import check
@@ -92,7 +93,8 @@ def test_json_fits_the_schema(shop: Path, run: Run) -> None:
 def test_pytest_runs_what_it_names(shop: Path, run: Run) -> None:
     ids = lines(run("test-scope", "price", "--format", "pytest", cwd=shop))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", ".", *ids]
-    ran = subprocess.run(command, cwd=shop, capture_output=True, text=True)
+    # A test of a fleet may have had all children of this process ignore the current folder.
+    ran = subprocess.run(command, cwd=shop, env=filter_environment(), capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout
     assert "2 passed" in ran.stdout
 
