@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
-from pygls.exceptions import FeatureRequestError, JsonRpcException, JsonRpcInvalidParams
+from pygls.exceptions import FeatureRequestError, JsonRpcException, JsonRpcInvalidParams, JsonRpcInvalidRequest
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol
 
@@ -84,6 +84,18 @@ class Protocol(LanguageServerProtocol):
             if isinstance(data, dict) and "method" in data and isinstance(data.get("id"), int | str):
                 self._send_response(data["id"], error=JsonRpcInvalidParams().to_response_error())
             raise
+
+    def handle_message(self, message: Any) -> None:
+        """Handle a message. A request after `shutdown` gets an error response, which pygls would not send."""
+        if self._shutdown and hasattr(message, "id") and hasattr(message, "method"):
+            self._send_response(message.id, error=JsonRpcInvalidRequest().to_response_error())
+        else:
+            super().handle_message(message)
+
+    def _send_response(self, msg_id: Any, result: Any = None, error: Any = None) -> None:
+        if error is not None:
+            error.data = None  # pygls puts its traceback there
+        super()._send_response(msg_id, result, error)
 
 
 class CodelensServer(LanguageServer):

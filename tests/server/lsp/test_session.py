@@ -257,6 +257,8 @@ def test_no_process_is_left_after_the_session(way: str, tmp_path: Path) -> None:
         family = list_children(client.process)
         if way == "exit":
             assert client.ask("shutdown") is None
+            with pytest.raises(RequestError, match="Invalid Request"):
+                client.ask("workspace/symbol", {"query": "x"})
         if way.endswith("exit"):
             client.notify("exit")
         elif way == "eof":
@@ -305,7 +307,7 @@ def test_wrong_parameters_get_an_error_and_the_server_stays(client: LspClient, m
     try:
         client.ask(method, params)
     except RequestError as fault:
-        assert fault.code < 0
+        assert (fault.code < 0, fault.data) == (True, None), "no traceback"
     assert client.process.poll() is None
 
 
