@@ -372,7 +372,8 @@ def read_fields(argument: Argument, **kinds: type[Any]) -> list[Any]:
 def search_code(request: LspRequest, argument: Argument) -> Record:
     """Search: {query, limit?} → {hits, notices}. Hits are those of `search --json`, with `uri`, `range` and `reason`."""
     (query,) = read_fields(argument, query=str)
-    hits, notices = find_hits(request, query, limit=argument.get("limit", 20))
+    (limit,) = read_fields({"limit": 20, **argument}, limit=int)
+    hits, notices = find_hits(request, query, limit=max(limit, 0))
     unstructure, records = get_converter().unstructure, list[Record]()
     for hit, where in hits:
         reason = find_first_reason(hit.contributions, hit.channels)
@@ -392,11 +393,12 @@ def explain_rank(request: LspRequest, argument: Argument) -> Record:
 def pack_context(request: LspRequest, argument: Argument) -> Record:
     """Pack the code that a part of a file depends on: {uri, range, budget?} → {text, tokens, notices}."""
     uri, first, last = read_fields(argument, uri=str, range_start_line=int, range_end_line=int)
+    (budget,) = read_fields({"budget": BUDGET, **argument}, budget=int)
     file, lines = parse_uri(uri), request.read_text(uri).utf8.split(b"\n")[first : last + 1]
     head = f"--- a/{file.name}\n+++ b/{file.name}\n@@ -{first},0 +{first + 1},{len(lines)} @@\n"
     diff = head.encode() + b"".join(b"+%s\n" % line for line in lines)
     with request.find_folder(uri).open_reader(request) as reader:
-        options, budget = reader.folder.make_options(limit=EVERYTHING), argument.get("budget", BUDGET)
+        options = reader.folder.make_options(limit=EVERYTHING)
         wanted = ContextRequest(CHANGE, open_counter("auto"), options, budget, diff=diff, cwd=str(file.parent))
         layout = make_layout("markdown", PathStyle("root", "", reader.index.info().repositories))
         packed = reader.index.context(wanted, layout, keep=False)

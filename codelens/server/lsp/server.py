@@ -92,11 +92,6 @@ class Protocol(LanguageServerProtocol):
         else:
             super().handle_message(message)
 
-    def _send_response(self, msg_id: Any, result: Any = None, error: Any = None) -> None:
-        if error is not None:
-            error.data = None  # pygls puts its traceback there
-        super()._send_response(msg_id, result, error)
-
 
 class CodelensServer(LanguageServer):
     """The session of one client. Only the event loop's thread uses its state, except for the readers."""

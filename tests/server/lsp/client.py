@@ -23,7 +23,7 @@ class RequestError(Exception):
 
     def __init__(self, error: Message) -> None:
         super().__init__(error["message"])
-        self.code, self.data = error["code"], error.get("data")
+        self.code = error["code"]
 
 
 class LspClient:

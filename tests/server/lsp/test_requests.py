@@ -321,6 +321,7 @@ def test_the_impact_command_lists_callers_and_tests(asked: Asked) -> None:
     [
         ("search", {}),
         ("search", {"query": 3}),
+        ("search", {"query": "x", "limit": "3"}),
         ("why", {"query": "x"}),
         ("context", {}),
         ("impact", {"uri": "file:///x"}),
