@@ -6,7 +6,7 @@ import pytest
 
 from codelens.evaluation.commits import find_refusal, make_explained_query, make_subject_query
 from codelens.evaluation.trees import find_changed_units, parse_file
-from codelens.worktree.commits import Message
+from codelens.worktree.commits import CommitRecord
 from codelens.worktree.diffs import read_diff
 
 PYTHON = """\
@@ -116,8 +116,8 @@ def test_a_name_that_stands_for_many_is_no_answer() -> None:
     assert file.names == {"one"}
 
 
-def message(subject: str, body: str = "", author: str = "Ada <a@b>") -> Message:
-    return Message("1" * 40, ("2" * 40,), author, subject, body, ("boat.py",))
+def message(subject: str, body: str = "", author: str = "Ada <a@b>") -> CommitRecord:
+    return CommitRecord("1" * 40, ("2" * 40,), author, subject, body, ("boat.py",))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from codelens.model.history import History
+from codelens.model.history import FileHistory
 from codelens.search.recency import measure_recency
 
 DAY = 86_400
@@ -24,14 +24,14 @@ NOW = 1_700_000_000
     ],
 )
 def test_recency_fades_by_the_day(days: float, value: float, reason: str) -> None:
-    found = measure_recency(History(1, NOW - int(days * DAY)), NOW)
+    found = measure_recency(FileHistory(1, NOW - int(days * DAY)), NOW)
     assert found is not None
     assert found.value == pytest.approx(value)
     assert found.reason == reason
 
 
 def test_what_lies_after_the_present_is_as_recent_as_can_be() -> None:
-    found = measure_recency(History(1, NOW + 70 * DAY), NOW)
+    found = measure_recency(FileHistory(1, NOW + 70 * DAY), NOW)
     assert found is not None and found.value == 1.0
 
 
@@ -40,5 +40,5 @@ def test_a_file_without_history_has_no_reason() -> None:
 
 
 def test_the_reason_says_that_the_present_was_named() -> None:
-    found = measure_recency(History(1, NOW - 3 * DAY), NOW, named=True)
+    found = measure_recency(FileHistory(1, NOW - 3 * DAY), NOW, named=True)
     assert found is not None and found.reason == "changed 3 days before the present as named"

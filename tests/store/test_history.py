@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.model.history import MASS_CHANGE, History, HistoryRead, PastCommit
+from codelens.model.history import MASS_CHANGE, FileHistory, HistoryRead, PastCommit
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.history import collect_histories
@@ -56,7 +56,7 @@ def test_histories_of_documents_are_found_by_path(store: Store, repository: Repo
         a = store.add_document(repository.id, derived("a.py", b"x = 1\n"))
         b = store.add_document(repository.id, derived("b.py", b"x = 1\n"))
         c = store.add_document(other.id, derived("a.py", b"x = 1\n"))
-    assert store.history.find_changes([c, b, a, a]) == {a: History(2, 900)}
+    assert store.history.find_changes([c, b, a, a]) == {a: FileHistory(2, 900)}
     with store.writing():
         store.remove_document(a)
     assert store.history.find_changes([a]) == {}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.model.history import MASS_CHANGE, History, HistoryRead, PastCommit
+from codelens.model.history import MASS_CHANGE, FileHistory, HistoryRead, PastCommit
 from codelens.worktree import history
 from codelens.worktree.history import TooSlow, collect_histories, find_head, read_changes
 from codelens.worktree.repository import LONGEST_RULES, GitError
@@ -26,13 +26,13 @@ def day(number: int) -> int:
     return START + number * DAY
 
 
-def read(root: Path) -> tuple[HistoryRead, dict[str, History]]:
+def read(root: Path) -> tuple[HistoryRead, dict[str, FileHistory]]:
     found, commits = read_changes(find_head(root))
     return found, counts(commits)
 
 
-def counts(commits: Sequence[PastCommit]) -> dict[str, History]:
-    return {path: History(one.commits, one.changed) for path, one in collect_histories(commits).items()}
+def counts(commits: Sequence[PastCommit]) -> dict[str, FileHistory]:
+    return {path: FileHistory(one.commits, one.changed) for path, one in collect_histories(commits).items()}
 
 
 def test_each_file_has_its_commits_and_the_time_of_the_last(past: Past) -> None:
@@ -40,16 +40,16 @@ def test_each_file_has_its_commits_and_the_time_of_the_last(past: Past) -> None:
     past.commit({"a.py": "2"})
     last = past.commit({"a.py": "3", "c.py": "1"})
     found, files = read(past.root)
-    assert files == {"a.py": History(3, day(3)), "lib/b.py": History(1, day(1)), "c.py": History(1, day(3))}
+    assert files == {"a.py": FileHistory(3, day(3)), "lib/b.py": FileHistory(1, day(1)), "c.py": FileHistory(1, day(3))}
     assert (found.head, found.time, found.commits, found.whole, found.fault) == (last, day(3), 3, True, "")
 
 
 def test_a_file_deleted_and_restored_has_all_its_commits(past: Past) -> None:
     past.commit({"a.py": "1"})
     past.commit({"a.py": None})
-    assert read(past.root)[1] == {"a.py": History(2, day(2))}
+    assert read(past.root)[1] == {"a.py": FileHistory(2, day(2))}
     past.commit({"a.py": "2"})
-    assert read(past.root)[1] == {"a.py": History(3, day(3))}
+    assert read(past.root)[1] == {"a.py": FileHistory(3, day(3))}
 
 
 def test_a_renamed_file_keeps_its_history(past: Past) -> None:
@@ -57,7 +57,7 @@ def test_a_renamed_file_keeps_its_history(past: Past) -> None:
     past.commit({"a.py": None, "b.py": "one\ntwo\nthree\n"})
     past.commit({"a.py": "another\n"})
     past.commit({"b.py": None, "c.py": "one\ntwo\nthree\n"})
-    assert read(past.root)[1] == {"a.py": History(1, day(3)), "c.py": History(3, day(4))}
+    assert read(past.root)[1] == {"a.py": FileHistory(1, day(3)), "c.py": FileHistory(3, day(4))}
 
 
 def test_commits_have_their_messages(past: Past) -> None:
@@ -89,8 +89,8 @@ def test_the_message_of_a_mass_change_counts_for_no_file(past: Past) -> None:
     past.commit({**many, "a.py": "1"})
     name = past.commit({"a.py": "2", "0.py": "2"})
     found = collect_histories(read_changes(find_head(past.root))[1])
-    assert found["a.py"] == History(2, day(2), (name,))
-    assert found["1.py"] == History(1, day(1))
+    assert found["a.py"] == FileHistory(2, day(2), (name,))
+    assert found["1.py"] == FileHistory(1, day(1))
 
 
 def test_merges_do_not_count_but_merged_commits_do(past: Past) -> None:
@@ -102,7 +102,7 @@ def test_merges_do_not_count_but_merged_commits_do(past: Past) -> None:
     past.now += DAY
     past.git("merge", "--quiet", "--no-ff", "--message=m", "side")
     found, files = read(past.root)
-    assert files == {"a.py": History(2, day(3)), "b.py": History(1, day(2))}
+    assert files == {"a.py": FileHistory(2, day(3)), "b.py": FileHistory(1, day(2))}
     assert (found.commits, found.time) == (3, day(4))
 
 
@@ -112,7 +112,7 @@ def test_only_the_last_commits_are_read(past: Past, monkeypatch: pytest.MonkeyPa
     past.commit({"a.py": "1"})
     past.commit({"a.py": "2"})
     found, files = read(past.root)
-    assert files == {"a.py": History(2, day(3))}
+    assert files == {"a.py": FileHistory(2, day(3))}
     assert (found.commits, found.whole) == (2, False)
 
 
@@ -120,7 +120,7 @@ def test_many_commits_are_read_by_several_processes(past: Past, monkeypatch: pyt
     monkeypatch.setattr(history, "COMMITS_A_CALL", 2)
     for number in range(5):
         past.commit({"a.py": str(number)})
-    assert read(past.root)[1] == {"a.py": History(5, day(5))}
+    assert read(past.root)[1] == {"a.py": FileHistory(5, day(5))}
 
 
 @pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="names that not every file system has")
@@ -129,16 +129,18 @@ def test_paths_are_written_as_those_of_documents(past: Past) -> None:
     names = [" x", "a\nb.py", ":100644 a", "\\x41", os.fsdecode(b"caf\xe9.py"), "naïve.py", "*.py", first]
     past.commit({f"{name}/{name}": "1" for name in names})
     shown = [" x", "a\nb.py", ":100644 a", "\\x5cx41", "caf\\xe9.py", "naïve.py", "*.py", first]
-    assert read(past.root)[1] == {f"{name}/{name}": History(1, day(2)) for name in shown} | {"a.py": History(1, day(1))}
-    assert read(past.root / "*.py")[1] == {"*.py": History(1, day(2))}
-    assert read(past.root / os.fsdecode(b"caf\xe9.py"))[1] == {"caf\\xe9.py": History(1, day(2))}
+    assert read(past.root)[1] == {f"{name}/{name}": FileHistory(1, day(2)) for name in shown} | {
+        "a.py": FileHistory(1, day(1))
+    }
+    assert read(past.root / "*.py")[1] == {"*.py": FileHistory(1, day(2))}
+    assert read(past.root / os.fsdecode(b"caf\xe9.py"))[1] == {"caf\\xe9.py": FileHistory(1, day(2))}
 
 
 def test_a_subfolder_has_its_part_of_the_history(past: Past) -> None:
     past.commit({"app/a.py": "1", "app.py": "1"})
     past.commit({"b.py": "1"})
     found, files = read(past.root / "app")
-    assert files == {"a.py": History(1, day(1))}
+    assert files == {"a.py": FileHistory(1, day(1))}
     assert (found.commits, found.time) == (2, day(2))
     assert found.terms != read(past.root)[0].terms
 
@@ -191,11 +193,11 @@ def test_a_linked_worktree_and_a_submodule_have_their_own_heads(past: Past, tmp_
     past.commit({"a.py": "2"})
     past.git("worktree", "add", "--quiet", "--detach", str(tmp_path / "linked"), first)
     found, files = read(tmp_path / "linked")
-    assert (found.head, files) == (first, {"a.py": History(1, day(1))})
+    assert (found.head, files) == (first, {"a.py": FileHistory(1, day(1))})
     outer = Past(tmp_path / "outer")
     outer.git("submodule", "--quiet", "add", str(past.root), "inner")
     outer.commit({"b.py": "1"})
-    assert read(outer.root / "inner")[1] == {"a.py": History(2, day(2))}
+    assert read(outer.root / "inner")[1] == {"a.py": FileHistory(2, day(2))}
     assert "b.py" in read(outer.root)[1] and "inner/a.py" not in read(outer.root)[1]
 
 
@@ -254,7 +256,7 @@ def test_the_last_commit_of_a_shallow_clone_is_ignored(past: Past, tmp_path: Pat
         past.commit({"a.py": str(number), f"{number}.py": "1"})
     past.git("clone", "--quiet", "--depth=3", f"file://{past.root}", str(tmp_path / "three"))
     found, files = read(tmp_path / "three")
-    assert files == {"a.py": History(2, day(4)), "2.py": History(1, day(3)), "3.py": History(1, day(4))}
+    assert files == {"a.py": FileHistory(2, day(4)), "2.py": FileHistory(1, day(3)), "3.py": FileHistory(1, day(4))}
     assert (found.commits, found.whole) == (2, False)
     past.git("clone", "--quiet", "--depth=1", f"file://{past.root}", str(tmp_path / "one"))
     with pytest.raises(GitError, match="shallow"):
@@ -282,7 +284,7 @@ def test_nothing_that_a_repository_configures_is_executed(past: Past, tmp_path: 
     past.git("config", "log.showSignature", "true")
     past.git("config", "log.showRoot", "false")
     past.git("config", "diff.relative", "true")
-    assert read(past.root)[1]["a.py"] == History(1, day(1))
+    assert read(past.root)[1]["a.py"] == FileHistory(1, day(1))
     assert not trap.exists()
 
 
@@ -310,8 +312,8 @@ def test_an_update_reads_only_new_commits(past: Past) -> None:
     past.commit({"a.py": "more"})
     made_up = {commit.name: commit._replace(paths=("z.py",)) for commit in before[1]}
     assert counts(read_changes(find_head(past.root), made_up)[1]) == {
-        "a.py": History(1, day(5)),
-        "z.py": History(4, day(4)),
+        "a.py": FileHistory(1, day(5)),
+        "z.py": FileHistory(4, day(4)),
     }
     carried(past.root, before)
 
@@ -324,7 +326,7 @@ def test_commits_that_leave_the_window_are_dropped(past: Past, monkeypatch: pyte
     for number in range(4, 9):
         past.commit({"a.py": str(number), f"{number}.py": "1"})
         before = carried(past.root, before)
-    assert counts(before[1])["a.py"] == History(4, day(9))
+    assert counts(before[1])["a.py"] == FileHistory(4, day(9))
     assert sorted(counts(before[1])) == ["5.py", "6.py", "7.py", "8.py", "a.py"]
 
 
@@ -339,7 +341,7 @@ def test_rewritten_history_is_followed(past: Past) -> None:
     past.commit({"a.py": "other"})
     past.git("reflog", "expire", "--expire=now", "--all")
     past.git("gc", "--quiet", "--prune=now")
-    assert counts(carried(past.root, before)[1])["a.py"] == History(4, day(7))
+    assert counts(carried(past.root, before)[1])["a.py"] == FileHistory(4, day(7))
 
 
 def test_other_limits_cause_a_full_read(past: Past, tmp_path: Path) -> None:
@@ -350,4 +352,4 @@ def test_other_limits_cause_a_full_read(past: Past, tmp_path: Path) -> None:
     before = read_all(clone)
     assert before[0].commits == 2
     past.git("-C", str(clone), "fetch", "--quiet", "--unshallow")
-    assert counts(carried(clone, before)[1])["a.py"] == History(6, day(6))
+    assert counts(carried(clone, before)[1])["a.py"] == FileHistory(6, day(6))
