@@ -122,7 +122,7 @@ class Reader(OverlaidStore):
         self._shown: Mapping[Path, SourceText] | None = None
         self.read_source = lru_cache(MOST_TEXTS)(self._load_source)
 
-    def limited_to(self, seconds: float) -> TimeBudget:
+    def make_budget(self, seconds: float) -> TimeBudget:
         """Make a time budget that also ends when the request is cancelled."""
         cancelled = self.request.cancelled
         return TimeBudget(seconds, lambda: math.inf if cancelled.is_set() else time.thread_time())

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.server.lsp.server import COMMANDS_FEATURE, REQUESTS, CodelensServer
-from codelens.server.lsp.workspace import LspRequest
+from codelens.server.lsp.workspace import LspRequest, WorkspaceFolder
 from codelens.server.upkeep import ServedIndex, Upkeep
 from tests.server.lsp.client import PATIENCE, LspClient, RequestError, find, lsp_server, places
 from tests.server.lsp.conftest import FILES, write_project
@@ -220,6 +220,15 @@ def test_the_thread_of_a_cancelled_request_ends() -> None:
         assert await asyncio.get_running_loop().run_in_executor(None, ended.wait, PATIENCE)
 
     asyncio.run(cancel())
+
+
+def test_queries_of_a_cancelled_request_end(project: Path) -> None:
+    served = ServedIndex(project, project / ".codelens/index.db", Settings())
+    folder, cancelled = WorkspaceFolder(project, served, Upkeep(served, "a test")), threading.Event()
+    with folder.open_reader(LspRequest({project: folder}, {}, "utf-8", cancelled, {})) as reader, reader.limit_time(3600):
+        assert not reader.budget.is_over()
+        cancelled.set()
+        assert reader.budget.is_over()
 
 
 def test_requests_after_a_cancelled_one_are_answered(client: LspClient, project: Path) -> None:
