@@ -51,9 +51,8 @@ class Settings:
     profile: str = "codelens"  # Named set of weights in weights.toml
     mode: str = "hybrid"  # Named set of channels; CHOICES lists them
     color: str = "auto"  # auto, always or never; auto asks the terminal and NO_COLOR
-    path_style: str = (
-        "cwd"  # Paths in text are relative to the working directory, to the repository's root, or absolute
-    )
+    # Paths in text are relative to the working directory, to the repository's root, or absolute
+    path_style: str = "cwd"
     refresh: str = "never"
     """never, or auto: before it answers, a command updates the index if files have changed and that takes less than a second."""
     query_seconds: float = 2.0

@@ -21,9 +21,8 @@ OTHER = "Options"  # The section of options without one
 MARK = "\0"
 """Put before a positional argument that begins with a dash, so that it is not parsed as an option. No argument contains it."""
 
-COMPLETION_VARIABLE = (
-    "_CODELENS_COMPLETE"  # The variable by which a shell asks for completions; its value names the shell
-)
+# The variable by which a shell asks for completions; its value names the shell
+COMPLETION_VARIABLE = "_CODELENS_COMPLETE"
 SYMBOLS = "codelens.cli.workplace:list_symbol_names"  # Lists the symbol names that shells offer, as MODULE:NAME
 
 

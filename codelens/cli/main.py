@@ -102,8 +102,10 @@ def _report_interrupt(ending: BaseException) -> int:
 
 
 def _find_command(arguments: list[str]) -> Callable[[], int]:
-    """Find the command and bind it to its flags: without typer, whose import takes a fifth of a search's CPU, if the
-    command line is well-formed."""
+    """Find the command and bind it to its flags.
+
+    A well-formed command line is read without typer, whose import takes a fifth of a search's CPU.
+    """
     shell = os.environ.get(COMPLETION_VARIABLE)
     if arguments[0] == "help" and (len(arguments) == 1 or (len(arguments) == 2 and find_entry_point(arguments[1]))):
         arguments = [*arguments[1:], "--help"]

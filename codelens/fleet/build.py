@@ -151,7 +151,7 @@ class _FleetRun:
             used |= {shard.file} if shard else set()
             in_shard = shard.repositories if shard else ()
             base = shard if tuple(names[: len(in_shard)]) == in_shard and self._before.recipe == self._recipe else None
-            unchanged = {n for n in in_shard if base and n in known and known[n].is_at(self._looks[n])}
+            unchanged = {n for n in in_shard if base and n in known and known[n].is_indexed_as(self._looks[n])}
             wanted = [name for name in names if name not in unchanged]
             readable = [name for name in wanted if not self._looks[name].fault]
             group = _Group(shard, base, names, [readable] if readable else [])

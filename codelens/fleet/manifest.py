@@ -32,7 +32,7 @@ class FleetRepository(FleetSource):
     indexed: str = ""  # Time in UTC
     failure: str = ""  # Why its current state could not be indexed; a shard may hold an earlier state
 
-    def is_at(self, seen: SourceLook) -> bool:
+    def is_indexed_as(self, seen: SourceLook) -> bool:
         """True if a shard holds this source in this state."""
         origin = (seen.source.path, seen.source.url, seen.source.ref, seen.state)
         return bool(self.shard) and origin == (self.path, self.url, self.ref, self.state)

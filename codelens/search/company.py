@@ -19,9 +19,8 @@ IN_FILE, USES, USED_BY = "file_hits", "uses_hits", "used_by_hits"
 COMPANY = (IN_FILE, USES, USED_BY)  # The features that this module measures
 SEEDS = 50  # Most candidates that lift others, the same number as for the walk
 LEAST_REST = 0.05  # Least value of the divisor: the share of all votes that are not the candidate's own
-_USES = (
-    "calls references type_hint_of accesses_field decorates extends implements overrides"  # Kinds of edges that count
-)
+# Kinds of edges that count
+_USES = "calls references type_hint_of accesses_field decorates extends implements overrides"
 
 
 class CompanyFeatures:

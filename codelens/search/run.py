@@ -296,7 +296,7 @@ def read_query(text: str | Query, options: SearchOptions) -> Query:
 
 
 def find_absences(store: Store) -> list[Notice]:
-    """Make a notice for each tree that is no longer where it was indexed, and one for each part of the store that is missing."""
+    """Make a notice for each tree that is gone from its place, and for each missing part of the store."""
     text = "{}: nothing of what was indexed is there; the index was moved without its tree"
     moved = [Notice("moved", text.format(row.root)) for row in store.find_missing_repositories()]
     return [*moved, *(Notice("missing", sentence) for sentence in store.missing)]

@@ -30,9 +30,8 @@ query. It is below the value of any misspelled name of the query, which is at le
 HOLDS = 1.0
 """Raw score of a name that equals the query's. A name that contains the query's has the mean of this and the part's share of its
 letters; a misspelled one has certainty / (1 + mistakes), so at most half."""
-MOST_SLIPS_IN_A_NAME = (
-    3  # Most typing mistakes in a name of any length; LETTERS_PER_SLIP allows them from twelve letters
-)
+# Most typing mistakes in a name of any length; LETTERS_PER_SLIP allows them from twelve letters
+MOST_SLIPS_IN_A_NAME = 3
 TRIGRAM = 3  # Fewest letters of a part that the trigram index finds; shorter parts are only found as beginnings
 MOST_NAMED = 400
 """Most names that are read for one part if units are scored by the number of parts; the shortest, as longer ones count less."""

@@ -225,7 +225,10 @@ def test_the_thread_of_a_cancelled_request_ends() -> None:
 def test_queries_of_a_cancelled_request_end(project: Path) -> None:
     served = ServedIndex(project, project / ".codelens/index.db", Settings())
     folder, cancelled = WorkspaceFolder(project, served, Upkeep(served, "a test")), threading.Event()
-    with folder.open_reader(LspRequest({project: folder}, {}, "utf-8", cancelled, {})) as reader, reader.limit_time(3600):
+    with (
+        folder.open_reader(LspRequest({project: folder}, {}, "utf-8", cancelled, {})) as reader,
+        reader.limit_time(3600),
+    ):
         assert not reader.budget.is_over()
         cancelled.set()
         assert reader.budget.is_over()
