@@ -199,6 +199,7 @@ class Catalog:
         self._top: dict[tuple[str, str], dict[str, list[tuple[int, int]]]] = {}
         self._members: dict[tuple[str, str], dict[str, dict[str, list[tuple[int, int]]]]] = {}
         self._namesakes: dict[str, dict[str, list[Namesake]]] = {}
+        self._interfaces: dict[tuple[str, str], list[tuple[int, int]]] = {}
         self._many: set[tuple[str, str]] = set()
         """(family, name) pairs with more than MOST_NAMED definitions, which need not be read again."""
         self._modules: dict[tuple[object, ...], tuple[Any, frozenset[Key]]] = {}
@@ -227,6 +228,7 @@ class Catalog:
         if self._rows > MOST_ROWS:
             for table in (self._top, self._members, self._namesakes, self._modules, self._ending):
                 table.clear()
+            self._interfaces.clear()
             self._rows = 0
         if self._loaded <= MOST_LOADED:
             return False
@@ -361,9 +363,10 @@ class Catalog:
                 table.setdefault(unit_name, []).append((unit, document))
                 self.looked_at += 1
             self._rows += len(table)
-        return self._read_definitions(table.get(name, ()))
+        return self.read_definitions(table.get(name, ()))
 
-    def _read_definitions(self, places: Iterable[tuple[int, int]]) -> list[Definition]:
+    def read_definitions(self, places: Iterable[tuple[int, int]]) -> list[Definition]:
+        """Read the definitions of (unit, document) pairs, with the facts of their documents."""
         return [self.read_facts(document).by_id[unit] for unit, document in places]
 
     def find_members(self, holder: Definition, name: str) -> Sequence[Definition]:
@@ -376,7 +379,7 @@ class Catalog:
             return ()
         self.keys.add(("o", holder.name, name))
         if file.language.open_types == "directory":
-            return self._read_definitions(self._read_folder_members(holder).get(name, ()))
+            return self.read_definitions(self._read_folder_members(holder).get(name, ()))
         namesakes = self._group_by_holder(name).get(holder.name, ())
         return self._read_unless_many([n for n in namesakes if n.kin == file.language.kin])
 
@@ -384,7 +387,7 @@ class Catalog:
         """List all members of a type in its file, or in its folder if the language allows members there."""
         if holder.facts.file.language.open_types != "directory":
             return [d for same in holder.facts.members.get(holder.qualified, {}).values() for d in same]
-        return self._read_definitions(chain.from_iterable(self._read_folder_members(holder).values()))
+        return self.read_definitions(chain.from_iterable(self._read_folder_members(holder).values()))
 
     def _read_folder_members(self, holder: Definition) -> dict[str, list[tuple[int, int]]]:
         """Read a type's members in the files of its folder: name → (unit, document)."""
@@ -425,7 +428,7 @@ class Catalog:
         """Read the definitions in order of path and place; empty if there are more than MOST_NAMED."""
         if len(namesakes) > MOST_NAMED:
             return ()
-        definitions = self._read_definitions(n[:2] for n in namesakes)
+        definitions = self.read_definitions(n[:2] for n in namesakes)
         return sorted(definitions, key=lambda d: (d.facts.file.path, d.place))
 
     def find_named(self, kin: str, name: str, kinds: Collection[str] = ()) -> Sequence[Definition]:
@@ -446,10 +449,25 @@ class Catalog:
             self._group_by_holder(name).get(holder, ()) if holder else self._list_namesakes(name)
         )
 
-    def find_methods(self, language: str, name: str) -> list[Definition]:
-        """Find all methods of a name in one language."""
+    def list_methods(self, language: str, name: str) -> list[Namesake]:
+        """List all methods of a name in one language, without reading their documents."""
         methods = [n for n in self._list_namesakes(name) if n.kind == "method"]
-        return self._read_definitions(n[:2] for n in methods if self.files[n.document].language.name == language)
+        return [n for n in methods if self.files[n.document].language.name == language]
+
+    def find_interfaces(self, language: str, name: str) -> list[Definition]:
+        """Find the interfaces in one language that have a method of a name."""
+        places = self._interfaces.get((language, name))
+        if places is None:
+            places = []
+            for unit, document in self.store.units.find_interfaces_with(name):
+                file = self.files.get(document)
+                if file and file.language.name == language:
+                    places.append((unit, document))
+
+            self._interfaces[language, name] = places
+            self._rows += 1 + len(places)
+
+        return self.read_definitions(places)
 
     def read_shape(self, definition: Definition) -> tuple[int, int]:
         """Count a method's (parameters, results) from its signature."""

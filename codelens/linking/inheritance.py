@@ -28,13 +28,10 @@ class Inheritance:
         self._evaluator = evaluator
         self._catalog = evaluator.catalog
         self._shapes: dict[int, dict[str, tuple[int, int]] | None] = {}
-        self._interfaces: dict[tuple[str, str], dict[int, Definition]] = {}
-        """(language, name) → the interfaces with a member of that name, by id."""
 
     def clear_cache(self) -> None:
         """Drop everything cached. It would be read again unchanged."""
         self._shapes.clear()
-        self._interfaces.clear()
 
     def derive_edges(self, holder: Definition) -> Iterator[ImpliedRow]:
         """Derive a type's edges, and its members', to the nearest inherited or overridden members and to satisfied interfaces."""
@@ -69,10 +66,7 @@ class Inheritance:
         shape = self._read_shape(holder) or {}
         interfaces: dict[int, Definition] = {}
         for name in sorted(shape):
-            if (key := (language.name, name)) not in self._interfaces:
-                parents = [method.parent for method in self._catalog.find_methods(language.name, name)]
-                self._interfaces[key] = {p.id: p for p in parents if p is not None and p.kind == "interface"}
-            interfaces |= self._interfaces[key]
+            interfaces.update((d.id, d) for d in self._catalog.find_interfaces(language.name, name))
         for interface in sorted(interfaces.values(), key=lambda d: (d.facts.file.path, d.place)):
             wanted = self._read_shape(interface)
             if wanted and all(shape.get(name) == counts for name, counts in wanted.items()):
@@ -85,9 +79,9 @@ class Inheritance:
         if not wanted:
             return []
         catalog = self._catalog
-        methods = min((catalog.find_methods(language.name, name) for name in sorted(wanted)), key=len)
+        methods = min((catalog.list_methods(language.name, name) for name in sorted(wanted)), key=len)
         holders: list[Definition | None] = []
-        for method in methods[:MOST_HOLDERS]:
+        for method in catalog.read_definitions(n[:2] for n in methods[:MOST_HOLDERS]):
             holders += find_owning_types(catalog, method) or [self._evaluator.find_owner(method.facts, method.place)]
         return [h for h in holders if h is not None and h.kind != "interface"]
 

@@ -229,6 +229,12 @@ class Units(UnitTables):
             WHERE folded = ?1 AND name = ?2 AND NOT local AND kind NOT IN ({CHUNKS})"""
         return self._rows(sql, fold_identifier(name), name)
 
+    def find_interfaces_with(self, name: str) -> list[tuple[UnitNumber, DocumentNumber]]:
+        """Find the interfaces that have a method of exactly this name: (unit, document)."""
+        sql = """SELECT DISTINCT p.id, p.document_id FROM units m JOIN units p ON p.id = m.parent_id
+            WHERE m.folded = ?1 AND m.name = ?2 AND m.kind = 'method' AND NOT m.local AND p.kind = 'interface'"""
+        return self._rows(sql, fold_identifier(name), name)
+
     def list_top_definitions(self, documents: Sequence[DocumentId]) -> Iterator[tuple[str, UnitNumber, DocumentNumber]]:
         """List (name, unit, document) of top-level definitions, in the given order of documents, then by position."""
         where = f"u.parent_id IS NULL AND u.name <> '' AND u.kind NOT IN ('method', 'property', {CHUNKS})"

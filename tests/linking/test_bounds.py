@@ -12,9 +12,11 @@ from codelens.config import Settings
 from codelens.index import Index
 from codelens.linking.fuel import FUEL
 from codelens.linking.linker import DocumentLinks, Linker
+from codelens.model.graph import KINDS
 from codelens.store.store import Store
 from tests.dump import dump
 from tests.indexing.here import derive_here
+from tests.steps import calls
 
 pytestmark = pytest.mark.slow
 
@@ -137,6 +139,36 @@ def test_steps_grow_with_the_text(shape, tmp_path: Path) -> None:  # type: ignor
     assert more <= 6 * max(less, few)
     assert large <= 4.5 * small
     assert large <= 4 * FUEL * many
+
+
+def common_methods(count: int) -> dict[str, str]:
+    """Types in folders of their own, all with one method that an interface has."""
+    return {
+        "named/named.go": "package named\n\ntype Stringer interface { String() string }\n",
+        **{
+            f"d{i}/t.go": f'package d{i}\n\ntype T{i} struct {{}}\n\nfunc (t *T{i}) String() string {{ return "" }}\n'
+            for i in range(count)
+        },
+    }
+
+
+def test_types_with_a_common_method_are_not_read_for_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = 60
+    monkeypatch.setattr("codelens.linking.catalog.MOST_LOADED", 10)
+    with linker(tmp_path, common_methods(count)) as linking:
+        satisfied = 0
+
+        def link_all() -> None:
+            nonlocal satisfied
+            for document in linking.catalog.files:
+                edges = linking.link(document, whole=True).edges
+                satisfied += sum(kind == KINDS["implements"] for _, kind, *_ in edges)
+
+        reads = calls(link_all)["units.list_definitions"]
+    assert satisfied == count
+    assert reads <= 3 * count
 
 
 def links_of(linking: Linker, documents: Sequence[int]) -> dict[int, DocumentLinks]:
