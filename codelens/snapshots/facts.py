@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
+from itertools import islice
 
 from codelens.model.code import CHUNK_KINDS, DocumentId
 from codelens.model.graph import Node
@@ -149,20 +150,39 @@ def _find_older_facts(store: Store) -> OlderFacts:
 
     A document has the same facts in both states if none of its symbols and edges was written.
     """
+    older = OlderFacts()
     with closing(Store.read_unfinished(store.path)) as last:
-        old, new = ({document for document, *_ in state.log.list_digests()} for state in (last, store))
-        before = list(_read_changed_lines(last, store.changed | old - new))
-    known, without = {text for _, text in before}, list[int]()
-    for place, text in _read_changed_lines(store, store.changed):
-        if text in known:
-            known.remove(text)
-        else:
-            without.append(place)
-    return OlderFacts(without, [line for line in before if line[1] in known])
+        before, now = _FactReader(last), _FactReader(store)
+        gone = before.places.keys() - now.places.keys()
+        changed_paths = before.list_paths(store.changed | gone) | now.list_paths(store.changed)
+
+        # A line names its document, so only lines of one path can be equal.
+        remaining = iter(sorted(changed_paths))
+        while batch := list(islice(remaining, AT_ONCE)):
+            old_lines = before.read_lines(batch)
+            new_lines = now.read_lines(batch)
+            without = [place for text, place in new_lines.items() if text not in old_lines]
+            lost = {place: text for text, place in old_lines.items() if text not in new_lines}
+            older.add_batch(without, lost)
+    return older
 
 
-def _read_changed_lines(store: Store, changed: Collection[int]) -> Iterator[tuple[int, bytes]]:
-    """Read the fact lines of these documents: pairs (line number among all documents, from 1, text). Skips missing documents."""
-    paths = {document: (repository, path) for document, repository, path, _ in store.log.list_digests()}
-    places = {document: place for place, document in enumerate(paths, start=1) if document in changed}
-    return zip(places.values(), read_fact_lines(store, paths, list(places)), strict=True)
+class _FactReader:
+    """Reads the fact lines of some documents in one state of the index."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._paths = {document: (repository, path) for document, repository, path, _ in store.log.list_digests()}
+        self._documents = {path: document for document, path in self._paths.items()}
+        self.places = {document: place for place, document in enumerate(self._paths, start=1)}
+        """Document → its line among those of all documents, from 1."""
+
+    def list_paths(self, documents: Collection[int]) -> set[tuple[str, str]]:
+        """List the (repository, path) of those documents that exist in this state."""
+        return {self._paths[document] for document in documents if document in self._paths}
+
+    def read_lines(self, paths: Iterable[tuple[str, str]]) -> dict[bytes, int]:
+        """Read the lines of documents, with their places. Leaves out paths that this state lacks."""
+        documents = [self._documents[path] for path in paths if path in self._documents]
+        lines = read_fact_lines(self._store, self._paths, documents)
+        return {line: self.places[document] for line, document in zip(lines, documents, strict=True)}

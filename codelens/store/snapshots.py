@@ -7,8 +7,7 @@ newest state needs no differences, since its facts are in the index. The oldest 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
 
 from codelens.model.code import DocumentId
 from codelens.model.fast_dataclass import dataclass
@@ -34,11 +33,31 @@ class LoggedSnapshot:
     kept: bool  # True if the facts of the state are still stored
 
 
-class OlderFacts(NamedTuple):
-    """The facts of a state, as differences from those of the next state."""
+class OlderFacts:
+    """The facts of a state, as differences from those of the next state. Batches are packed as they come, to bound memory."""
 
-    without: list[int]  # Positions of the next state's lines that this state lacks, ascending
-    lines: list[tuple[int, bytes]]  # Pairs (position, line) of this state's lines that the next state lacks, ascending
+    def __init__(self) -> None:
+        self._without: list[int] = []
+        self._places: list[int] = []
+        self._frames: list[bytes] = []
+
+    def add_batch(self, without: Iterable[int], lines: Mapping[int, bytes]) -> None:
+        """Add the positions of the next state's lines that this state lacks, and this state's lines that the next one lacks,
+        by position. Positions ascend, from batch to batch, too."""
+        from codelens.zstd import zstd
+
+        self._without += without
+        self._places += lines
+        self._frames.append(zstd.compress(b"".join(b"\n" + line for line in lines.values()), _LEVEL))
+
+    def pack(self) -> bytes:
+        """Pack everything into one value: a line with the positions, then the lines."""
+        from codelens.zstd import zstd
+
+        packer = zstd.ZstdCompressor(_LEVEL)
+        packed = [packer.compress(json.dumps([self._without, self._places]).encode())]
+        packed += (packer.compress(decompress(frame)) for frame in self._frames)
+        return b"".join([*packed, packer.flush()])
 
 
 class SnapshotLog(Tables):
@@ -81,12 +100,8 @@ class SnapshotLog(Tables):
         if older is None:
             self.forget_facts(0)
         else:
-            from codelens.zstd import zstd
-
             sql = "UPDATE snapshot_log SET facts = ? WHERE number = (SELECT max(number) FROM snapshot_log)"
-            head = json.dumps([older.without, [place for place, _ in older.lines]]).encode()
-            packed = zstd.compress(b"\n".join([head, *(line for _, line in older.lines)]), _LEVEL)
-            self._run(sql, packed)
+            self._run(sql, older.pack())
         values = (line.snapshot, line.root, line.time, line.documents, line.symbols, line.edges, b"")
         columns = "snapshot, root, time, documents, symbols, edges, facts"
         self._run(f"INSERT INTO snapshot_log ({columns}) VALUES (?,?,?,?,?,?,?)", *values)

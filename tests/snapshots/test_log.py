@@ -19,7 +19,10 @@ pytestmark = pytest.mark.slow
 FILES = {f"m{n}.py": f"def f{n}(x):\n    return f{(n + 1) % 5}(x)\n" for n in range(5)}
 
 
-def test_each_state_can_be_read_as_it_was(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at_once", [1, 2, 200])
+def test_each_state_can_be_read_as_it_was(tmp_path: Path, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A difference is found and packed in batches of documents, which bound memory."""
+    monkeypatch.setattr("codelens.snapshots.facts.AT_ONCE", at_once)
     tree = Tree(tmp_path, FILES)
     states = []
     for step in range(4):
