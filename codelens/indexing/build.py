@@ -9,7 +9,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from codelens.config import Settings
-from codelens.errors import CodelensError, IndexBusy, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
+from codelens.errors import (
+    CodelensError,
+    IndexBusy,
+    IndexCorrupt,
+    IndexNotTrusted,
+    NoIndex,
+    NoVectors,
+    SchemaTooNew,
+    UsageError,
+)
 from codelens.indexing.changes import RepositoryUpdate, UpdatePlan
 from codelens.indexing.embedding import apply_stored_model, open_worker_embedder
 from codelens.indexing.link import link_update
@@ -119,7 +128,6 @@ class _Build:
         path, settings = self.path, self.run.settings
         with _open_to_write(path, accepted=settings.trust_indexes) as store:
             self.is_committed = lambda: store.committed
-            _raise_damage(path)
             _require_complete(store)
             moved_from = store.sign_for_writing(path, self.roots)
             features = store.read_features()
@@ -168,7 +176,10 @@ class _Build:
 
         before = read_file_id()
         self.is_committed = lambda: read_file_id() != before
-        reports = (self._build_from_copy() if may_copy else []) or self._build_beside()
+        try:
+            reports = (self._build_from_copy() if may_copy else []) or self._build_beside()
+        finally:
+            _try_to_delete(self._compacted)
         renew_acceptance(self.path)
         return self._complete_reports(reports)
 
@@ -179,20 +190,17 @@ class _Build:
             return []
         copied = self._compacted
         _delete_index_files(copied)
-        try:
-            source, notices = copy_index(self.run, self.roots[0], copied)
-            if source is None:
-                self._notices += notices
-                return []
-            with _open_to_write(copied, self.path) as store:
-                (report,) = update_repositories(store, self.roots, self.run)
-                with store.writing():
-                    store.log.keep_newest()
-                store.shrink()
-            _verify_copy(copied, self.path)
-            _swap_in(copied, self.building, self.path)
-        finally:
-            _delete_index_files(copied)
+        source, notices = copy_index(self.run, self.roots[0], copied)
+        if source is None:
+            self._notices += notices
+            return []
+        with _open_to_write(copied, self.path) as store:
+            (report,) = update_repositories(store, self.roots, self.run)
+            with store.writing():
+                store.log.keep_newest()
+            store.shrink()
+        _verify_copy(copied, self.path)
+        _swap_in(copied, self.building, self.path)
         read = report.added + report.changed
         text = f"the index began as a copy of {source}; {read} of {report.seen} files were read"
         self._notices += [Notice("copied", text), *notices]
@@ -200,20 +208,24 @@ class _Build:
 
     def _build_beside(self) -> list[IndexReport]:
         """Build into a temporary file, and move it to its final path once it is complete and verified."""
-        store, is_resumed = self._open_building()
         try:
-            store.begin_build()
-            run = replace(self.run, batches=True, force=False)
-            reports = update_repositories(store, self.roots, run, is_resumed)
-            clock = PhaseClock()
-            if run.progress:
-                run.progress(Progress("verify", 0, 0))
-            store.end_build()
-            store.copy_compacted(self._compacted)
-        finally:
-            store.close()
-        _verify_copy(self._compacted, self.path)
-        _swap_in(self._compacted, self.building, self.path)
+            store, is_resumed = self._open_building()
+            with store:
+                store.begin_build()
+                run = replace(self.run, batches=True, force=False)
+                reports = update_repositories(store, self.roots, run, is_resumed)
+                clock = PhaseClock()
+                if run.progress:
+                    run.progress(Progress("verify", 0, 0))
+                store.end_build()
+                store.copy_compacted(self._compacted)
+            _verify_copy(self._compacted, self.path)
+            _swap_in(self._compacted, self.building, self.path)
+        except IndexBusy:
+            raise
+        except Exception:  # what failed might fail again; after an interrupt the next run goes on
+            _try_to_delete(self.building)
+            raise
         return [*reports[:-1], add_finish_time(reports[-1], clock)]
 
     def _open_building(self) -> tuple[Store, bool]:
@@ -221,9 +233,10 @@ class _Build:
         index, whether the build resumes)."""
         settings = self.run.settings
         if self.building.exists():
-            with suppress(IndexCorrupt, IndexNotTrusted, SchemaTooNew):
+            with suppress(IndexCorrupt, IndexNotTrusted, NoVectors, SchemaTooNew):
                 store = Store.write(self.building, self.path)
                 with suppress(IndexCorrupt):
+                    _raise_damage(self.building)
                     store.verify()
                     known = {row.root for row in store.documents.list_repositories()}
                     # Without a state, it was killed before its features were written.
@@ -244,9 +257,11 @@ class _Build:
 
 @contextmanager
 def _open_to_write(path: Path, place: Path | None = None, accepted: bool = False) -> Iterator[Store]:
-    """Open an index like `Store.write`. At the end, merge its write-ahead log if it has one, and close it."""
+    """Open an index like `Store.write`, and check its pages. At the end, merge its write-ahead log if it has one, and close it.
+    Raises IndexCorrupt."""
     with Store.write(path, place, accepted) as store:  # closing it clears the log away even after an interrupt
         try:
+            _raise_damage(path)
             yield store
         finally:
             if store.read_journal_mode() == "wal":
@@ -279,10 +294,15 @@ def _delete_index_files(*files: Path) -> None:
             file.with_name(file.name + suffix).unlink(missing_ok=True)
 
 
+def _try_to_delete(index: Path) -> None:
+    """Delete an index's files as far as possible after a fault, which is the one to report."""
+    with suppress(OSError):
+        _delete_index_files(index)
+
+
 def _swap_in(compacted: Path, building: Path, path: Path) -> None:
     """Replace the old index by a closed file. Raises IndexBusy if readers still use the old index's log."""
     if path.exists() and not put_to_rest(path):
-        _delete_index_files(compacted)
         raise IndexBusy(f"readers hold {path}; the new index is ready at {building.name}", "run the same command again")
     compacted.replace(path)
     _delete_index_files(building)

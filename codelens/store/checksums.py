@@ -41,21 +41,24 @@ class _ChecksummedFile(apsw.VFSFile):
         self._read_only = bool(flags[1] & apsw.SQLITE_OPEN_READONLY)
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
+        """Read a page, and verify it. A connection for writing also gets pages of zeros: a transaction that outgrows the page
+        cache reads pages that nobody has written yet, behind the file's end or in a hole.
+
+        A written page that became zeros is noticed by readers, of which one copies a finished build, and by `find_file_faults`,
+        with which an update and a resumed build begin.
+        """
         data = super().xRead(amount, offset)
         # `_compute_checksum`, inlined for speed: a search reads thousands of pages
         fits = xxh3_128_digest(data[:-RESERVED], offset // amount) == data[-RESERVED:]
-        if amount >= SMALLEST_PAGE and (len(data) < amount or not fits):
-            if offset == 0 and not data.startswith(MAGIC):
-                return data  # SQLite reports that it is not a database
-            if offset == 0 and data[20] != RESERVED:
-                raise apsw.CorruptError("it has no page checksums")
-            # A transaction that outgrows the page cache reads pages that nobody has written yet, behind the file's end or
-            # in a hole. Only a writer does this, and a page that lost its content is found before: an update begins with
-            # `find_file_faults`, which reads all pages.
-            if not self._read_only and not any(data):
-                return data
-            raise apsw.CorruptError(f"page {offset // amount + 1} is {'damaged' if len(data) == amount else 'missing'}")
-        return data
+        if fits or amount < SMALLEST_PAGE:
+            return data
+        if offset == 0 and not data.startswith(MAGIC):
+            return data  # SQLite reports that it is not a database
+        if offset == 0 and data[20:21] != bytes([RESERVED]):
+            raise apsw.CorruptError("it has no page checksums")
+        if not self._read_only and not any(data):
+            return data
+        raise apsw.CorruptError(f"page {offset // amount + 1} is {'damaged' if len(data) == amount else 'missing'}")
 
     def xWrite(self, data: Any, offset: int) -> None:  # noqa: N802
         if len(data) >= SMALLEST_PAGE:
@@ -118,7 +121,8 @@ def find_file_faults(path: Path) -> Iterator[str]:
             yield f"the header says pages of {size} bytes"
             return
         if head[20] != RESERVED:
-            yield "it has no page checksums"
+            if find_vfs(path):
+                yield "it has no page checksums"
             return
         damaged = _find_damaged(file, size)
         if damaged:

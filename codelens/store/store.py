@@ -458,9 +458,13 @@ class Store(Tables):
         self._run("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE")
 
     def copy_compacted(self, into: Path) -> None:
-        """Copy the index to `into` without unused pages, and flush it. A plain VACUUM would hold all of it in memory."""
+        """Copy the index to `into` without unused pages, and flush it. A plain VACUUM would hold all of it in memory.
+
+        A reader copies it, since a writer would take pages that were lost for pages that it never wrote.
+        """
         into.unlink(missing_ok=True)
-        self._run("VACUUM INTO ?", format_uri(into))
+        with closing(open_reader(self.path)) as reader:
+            reader.execute("VACUUM INTO ?", (format_uri(into),)).fetchall()
         with into.open("rb+") as file:
             os.fsync(file.fileno())
 
