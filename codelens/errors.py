@@ -84,9 +84,9 @@ class SettingsError(CodelensError):
 
 
 class CannotWrite(CodelensError):
-    """The disk is full or fails, or the index's folder is not writable. Committed work is kept."""
+    """The disk is full or fails, or the index's folder is not writable. A complete index stays as it was."""
 
-    hint = "make room, or name a file elsewhere with --db; `codelens index` goes on where it was"
+    hint = "make room, or name a file elsewhere with --db, and run the command again"
 
 
 READ_ONLY = "nothing can be written there: keep the index elsewhere with `--db FILE`, in searches too"

@@ -139,7 +139,7 @@ def report_damage(path: Path) -> Iterator[None]:
 
 @contextmanager
 def report_write_faults(path: Path) -> Iterator[None]:
-    """Raise CannotWrite if the disk is full or fails during the block. Committed work is kept."""
+    """Raise CannotWrite if the disk is full or fails during the block."""
     try:
         yield
     except (apsw.FullError, apsw.IOError) as fault:

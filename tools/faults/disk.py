@@ -69,6 +69,12 @@ class Disk:
         if ran.code:
             expect("hint: " in ran.err and str(self.at) in ran.err, f"the fault is not reported: {ran}")
 
+    def check_remains(self, operation: str, ran: CommandRun) -> None:
+        """Check that a failed build left no files."""
+        if ran.code and operation in ("build", "rebuild"):
+            left = index_files(self.index)
+            expect(set(left) <= {"index.db"}, f"files left after {ran}: {left}")
+
     def mended(self, operation: str) -> None:
         """Check on a working disk that a search shows the old state or the new one, and that the next run finishes the work."""
         codes = (0, 3) if operation == "build" else (0,)
@@ -92,6 +98,7 @@ def full(count: int, seed: int, folder: Path, report: Report) -> None:
                     report.note("no file system of memory may be mounted: a limit for each file stands for a full disk")
                 ran = disk.run_index(*OPERATIONS[operation], codes=(0, *TOLD), file_bytes=None if is_small else room)
                 disk.check_message(ran)
+                disk.check_remains(operation, ran)
                 report.counts[f"{operation}, exit {ran.code}"] += 1
             disk.mended(operation)
 
@@ -164,6 +171,8 @@ def failing(count: int, seed: int, folder: Path, report: Report) -> None:
                 command = ("index", str(disk.root), "--db", str(disk.index), "--jobs", "1", *OPERATIONS[operation])
                 ran = broken.run(*command, codes=(0, *TOLD))
             disk.check_message(ran)
+            if "o" not in kinds:  # files can be removed
+                disk.check_remains(operation, ran)
             report.counts[f"{operation}, {errno.errorcode[code]}, exit {ran.code}"] += 1
             disk.mended("update" if operation == "search" else operation)
 
