@@ -23,6 +23,10 @@ class UsageError(CodelensError):
     hint = "see `codelens help`"
 
 
+class UnsafePath(UsageError):
+    """A file that codelens would read or write is a link that leads elsewhere, a pipe or a device."""
+
+
 class MissingExtra(UsageError):
     """Packages of an extra are missing; the hint tells how to install them."""
 

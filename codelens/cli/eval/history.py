@@ -29,6 +29,7 @@ from codelens.evaluation.tune import (
     format_features,
     tune_weights,
 )
+from codelens.files import write_output
 from codelens.model.fast_dataclass import replace
 from codelens.render.terminal import Columns, format_plain_columns
 from codelens.text.counts import quantity
@@ -159,7 +160,7 @@ def _write(place: Path, name: str, tuned: TunedWeights) -> None:
         f"# {DECIDES} of its newest {decided.tasks}: shipped weights {decided.before:.3f}, these {decided.after:.3f}.\n"
     )
     try:
-        place.write_text(text + format_features(tuned.weights), encoding="utf-8", newline="")
+        write_output(place, (text + format_features(tuned.weights)).encode())
     except OSError as fault:
         raise CannotWrite(f"{place}: {fault.strerror or fault}", "name a writable file") from None
 

@@ -29,6 +29,7 @@ from codelens.evaluation.report import (
 )
 from codelens.evaluation.runner import Setup, TaskBatch, batch_folder, batch_one_index, open_workers, run_tasks
 from codelens.evaluation.tasks import read_tasks, read_trec
+from codelens.files import write_output
 from codelens.index import Index
 from codelens.model.fast_dataclass import replace
 from codelens.render.records import to_json
@@ -249,7 +250,7 @@ def save_run(path: Path | None, record: dict[str, Any]) -> None:
     if path is None:
         return
     try:
-        path.write_text(to_json(record, indent=1), encoding="utf-8", errors="backslashreplace")
+        write_output(path, to_json(record, indent=1).encode(errors="backslashreplace"))
     except OSError as fault:
         raise CannotWrite(f"{path}: {fault.strerror}", "name a file in an existing folder") from None
 
