@@ -84,7 +84,7 @@ def refuse_unsafe_index(index: Path) -> None:
     index = index.absolute()
     if index.parent.name == INDEX_FOLDER and (is_link(index.parent) or is_link(index)):
         hint = "remove the link; to keep the index elsewhere, name its file with --db"
-        raise UnsafePath(f"a link leads from {index} elsewhere: the index of a tree stays in the tree", hint)
+        raise UnsafePath(f"a link leads from {index} elsewhere: what belongs to an index stays in its tree", hint)
 
     real = resolve_below(index)
     for suffix in ("", BUILDING, COMPACTED, *BESIDE, LOCK):

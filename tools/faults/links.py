@@ -234,8 +234,10 @@ def _write_outside(outside: Path, program: Program) -> None:
     project.mkdir()
     (project / "kept.py").write_text(f"def treasure():\n    return {SECRET}\n")
     _git(project, "init", "-q")
+    notes = project / ".codelens/notes"
+    notes.mkdir(parents=True)
+    (notes / "treasure.md").write_text(f"# Treasure\n\nIt is {SECRET}.\n")
     program.run("index", "-q", cwd=project, codes=(0,))
-    program.run("note", "add", "-q", "Treasure", "-m", f"It is {SECRET}.", cwd=project, codes=(0,))
     program.run("hooks", "install", "-q", cwd=project, codes=(0,))
 
 
