@@ -20,9 +20,9 @@ PART = ".part"  # Suffix of a file that is being written
 _MOUNT_POINT = 0xA000_0003  # IO_REPARSE_TAG_MOUNT_POINT of Windows: a junction, which leads elsewhere as a link does
 _MARKS = (".git", ".codelens.toml", ".codelens")  # Names in the top folder of a repository or an indexed tree
 _BINARY = getattr(os, "O_BINARY", 0)
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | _BINARY
-_LOCK = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _BINARY
-_HINT = "nothing was read or written there: put a file of your own in its place"
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY  # O_EXCL follows no link
+_LOCK = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | _NONBLOCK | _BINARY
 
 
 def is_link(path: Path) -> bool:
@@ -37,7 +37,8 @@ def is_link(path: Path) -> bool:
 def list_tops(path: Path) -> list[Path]:
     """List the repositories that a path goes through, as it is written; without any, the trees with settings or an index. Leaves
     out the user's home folder and the folders around it."""
-    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.expanduser raises RuntimeError without a home
+    # Path.home raises RuntimeError without a home
+    home = Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111
     folders = [folder for folder in path.absolute().parents if not home.is_relative_to(folder)]
     for mark in _MARKS:
         if tops := [folder for folder in folders if os.path.lexists(folder / mark)]:
@@ -55,23 +56,30 @@ def resolve_below(path: Path, tops: Sequence[Path] | None = None) -> Path:
     for top in tops:
         real_top = os.path.realpath(top)
         if not real.is_relative_to(real_top):
-            raise UnsafePath(f"{path} leads out of {top}, to {real}", _HINT)
-        if ".git" in real.relative_to(real_top).parts and ".git" not in path.parts:
-            raise UnsafePath(f"{path} leads into a folder of git, to {real}", _HINT)
+            raise UnsafePath(f"{path} leads out of {top}, to {real}")
+        below = {part.casefold() for part in real.relative_to(real_top).parts}
+        if ".git" in below and ".git" not in path.parts:
+            raise UnsafePath(f"{path} leads into {top}/.git")
     return real
 
 
 def refuse_special(path: Path) -> None:
     """Raise UnsafePath if there is something other than a regular file: a link, a pipe, a device or a folder."""
-    if is_link(path):
-        raise UnsafePath(f"{path} is a link", _HINT)
-    if os.path.lexists(path) and not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises PermissionError
-        raise UnsafePath(f"{path} is not a regular file", _HINT)
+    is_regular = os.path.isfile(path) and not is_link(path)  # noqa: PTH113 - Path.is_file raises PermissionError
+    if os.path.lexists(path) and not is_regular:
+        raise UnsafePath(f"{path} is not a regular file")
+
+
+def resolve_file(path: Path, tops: Sequence[Path] | None = None) -> Path:
+    """Follow the links of a path, as `resolve_below` does, to a regular file or to where one can be created."""
+    target = resolve_below(path, tops)
+    refuse_special(target)
+    return target
 
 
 def open_regular(path: Path) -> BinaryIO:
     """Open a regular file for reading. Does not block if it is a pipe by now. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | _BINARY | getattr(os, "O_NONBLOCK", 0))
+    descriptor = os.open(path, os.O_RDONLY | _BINARY | _NONBLOCK)
     file = os.fdopen(descriptor, "rb")
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         file.close()
@@ -80,10 +88,8 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_file(path: Path, tops: Sequence[Path] | None = None) -> bytes:
-    """Read a small file that `resolve_below` finds. Raises UnsafePath and OSError."""
-    target = resolve_below(path, tops)
-    refuse_special(target)
-    return target.read_bytes()
+    """Read a small file that `resolve_file` finds. Raises UnsafePath and OSError."""
+    return resolve_file(path, tops).read_bytes()
 
 
 def make_folder(folder: Path, is_private: bool = False) -> None:
@@ -126,9 +132,8 @@ def replace_file(
 
 def write_in_one_step(path: Path, content: bytes, tops: Sequence[Path] = (), is_executable: bool = False) -> None:
     """Write a small file so that nobody ever reads half of it. A path that is a link stays one; its target is written, as
-    `resolve_below` finds it. Raises UnsafePath and CannotWrite."""
-    target = resolve_below(path, tops)
-    refuse_special(target)
+    `resolve_file` finds it. Raises UnsafePath and CannotWrite."""
+    target = resolve_file(path, tops)
     try:
         with replace_file(target, is_executable=is_executable) as file:
             file.write(content)
@@ -155,8 +160,7 @@ def write_output(path: Path, content: bytes) -> None:
     """Write a file that the user named, which may be a terminal or a pipe outside of repositories. Raises UnsafePath and
     OSError."""
     if list_tops(path):
-        path = resolve_below(path)
-        refuse_special(path)
+        path = resolve_file(path)
     path.write_bytes(content)
 
 

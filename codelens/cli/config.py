@@ -53,7 +53,9 @@ def config(flags: ConfigFlags) -> int:
 def write_setting(path: Path, key: str, value: str) -> None:
     """Write a setting to a configuration file in one step; creates the file and its folder. Raises SettingsError."""
     try:
-        before = path.read_bytes().decode("utf-8") if path.exists() else ""
+        before = ""
+        if path.exists():
+            before = path.read_bytes().decode("utf-8")
         after = set_toml_key(before, key, value)
         make_folder(path.parent)
         write_in_one_step(path, after.encode())

@@ -83,10 +83,9 @@ def run(flags: CommonFlags) -> int:
 def show_hooks(flags: CommonFlags) -> int:
     """Show which hooks are installed, and where."""
     hooks = find_hooks(find_working_folder())
-    folder = hooks.folder
     missing = [name for name in NAMES if not has_block(hooks.locate(name))]
     if not flags.quiet:
-        write(f"{name}\t{'not ' * (name in missing)}installed\t{folder / name}\n" for name in NAMES)
+        write(f"{name}\t{'not ' * (name in missing)}installed\t{hooks.folder / name}\n" for name in NAMES)
     return 1 if missing else 0
 
 

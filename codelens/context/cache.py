@@ -113,7 +113,8 @@ class PackCache:
             "text": text,
         }
         with suppress(OSError):
-            write_private_file(self._folder / (key + ENDING), json.dumps(record).encode())
+            content = json.dumps(record)
+            write_private_file(self._folder / (key + ENDING), content.encode())
             newest = sorted(self._list_packs(), key=lambda path: (-path.stat().st_mtime_ns, path.name))
             for path in newest[MOST_KEPT:]:
                 path.unlink(missing_ok=True)

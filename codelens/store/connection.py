@@ -290,8 +290,6 @@ def is_index(path: Path) -> bool:
 
 def may_be_unfinished(path: Path) -> bool:
     """True if a file may be an unfinished database; a process that is killed early leaves it empty or full of zeros."""
-    if not path.is_file():
-        return False
     with path.open("rb") as file:
         return file.read(16) in (b"", b"SQLite format 3\0", bytes(16))
 

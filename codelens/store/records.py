@@ -112,10 +112,9 @@ class FileBeside:
             raise cls.fault(f"{path} is damaged: {fault}") from fault
         except apsw.Error as fault:
             raise cls.fault(f"{path} cannot be used: {fault}", "check its permissions, and try again") from fault
-        except UnsafePath as fault:
-            raise cls.fault(str(fault), fault.hint) from None
-        except OSError as fault:
-            raise cls.fault(f"{path} cannot be used: {fault.strerror or fault}") from fault
+        except (OSError, UnsafePath) as fault:
+            reason = getattr(fault, "strerror", None) or fault
+            raise cls.fault(f"{path} cannot be used: {reason}") from fault
 
 
 MOST_STAMPS = 20  # Limit on stamps kept per place, the newest first

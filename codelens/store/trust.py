@@ -82,8 +82,9 @@ def accept(place: Path) -> str:
         raise CannotWrite("the list of accepted indexes cannot be stored without a home folder", "set XDG_DATA_HOME")
     entry = {**_read_stat(place), "sha256": _digest(place)}
     listed = {**_read_accepted(), os.fspath(place): entry}
+    content = json.dumps(listed, indent=1, sort_keys=True)
     try:
-        write_private_file(folder / ACCEPTED_NAME, json.dumps(listed, indent=1, sort_keys=True).encode())
+        write_private_file(folder / ACCEPTED_NAME, content.encode())
     except OSError as fault:
         raise CannotWrite(f"{folder / ACCEPTED_NAME}: {fault.strerror or fault}", "set XDG_DATA_HOME") from None
     return str(entry["sha256"])

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codelens.errors import UsageError
-from codelens.files import make_folder, refuse_special, resolve_below, write_in_one_step
+from codelens.files import make_folder, resolve_file, write_in_one_step
 from codelens.model.fast_dataclass import dataclass
 from codelens.worktree.repository import (
     Repository,
@@ -51,7 +51,7 @@ class Hooks:
     def locate(self, name: str) -> Path:
         """Locate the file of a hook. Raises UnsafePath if links lead out of the repository, or to something special."""
         hook = self.folder / name
-        refuse_special(resolve_below(hook, self.tops))
+        resolve_file(hook, self.tops)
         return hook
 
 
