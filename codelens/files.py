@@ -56,10 +56,10 @@ def resolve_below(path: Path, tops: Sequence[Path] | None = None) -> Path:
     for top in tops:
         real_top = os.path.realpath(top)
         if not real.is_relative_to(real_top):
-            raise UnsafePath(f"{path} leads out of {top}, to {real}")
+            raise UnsafePath(f"{path}: a link leads out of {top}, to {real}")
         below = {part.casefold() for part in real.relative_to(real_top).parts}
         if ".git" in below and ".git" not in path.parts:
-            raise UnsafePath(f"{path} leads into {top}/.git")
+            raise UnsafePath(f"{path}: a link leads into {top}/.git")
     return real
 
 

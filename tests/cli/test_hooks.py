@@ -230,6 +230,42 @@ def test_a_hook_that_is_a_link_in_the_repository_stays_one(repository: Path, run
     assert mine.read_text() == OWN_HOOK
 
 
+@pytest.mark.parametrize("place", [".git/hooks", ".git/hooks/post-commit", ".git"])
+def test_a_link_out_of_the_repository_is_refused(place: str, repository: Path, run: Run) -> None:
+    elsewhere = repository.parent / "elsewhere"
+    (repository / place).parent.mkdir(exist_ok=True)
+    if (repository / place).exists():
+        (repository / place).rename(elsewhere)
+    (repository / place).symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    for command in ("install", "status", "remove"):
+        ran = run("hooks", command, cwd=repository)
+        assert (ran.code, ": a link leads out of " in ran.err) == (
+            2,
+            True,
+        )
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_hooks_of_a_submodule_and_a_worktree_are_its_own_and_others_need_the_flag(repository: Path, run: Run) -> None:
+    outer = repository.parent / "outer"
+    git(repository.parent, "init", "-q", str(outer))
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(repository), "sub")
+    git(repository, "worktree", "add", "-q", "-b", "linked", str(repository.parent / "linked"))
+    assert run("hooks", "install", cwd=outer / "sub").code == 0
+    assert BEGIN in (outer / ".git/modules/sub/hooks/post-commit").read_text()
+    assert run("hooks", "install", cwd=repository.parent / "linked").code == 0
+    assert BEGIN in (repository / ".git/hooks/post-commit").read_text()
+
+    planted = repository.parent / "planted"
+    planted.mkdir()
+    (planted / ".git").write_text(f"gitdir: {repository}/.git\n")
+    for command in ("install", "remove"):
+        ran = run("hooks", command, cwd=planted)
+        assert (ran.code, "which may serve other repositories too" in ran.err) == (2, True)
+    assert BEGIN in (repository / ".git/hooks/post-commit").read_text()
+
+
 def test_hooks_outside_a_repository_are_one_error(tmp_path: Path, run: Run) -> None:
     for command in ("install", "remove", "status"):
         assert run("hooks", command, cwd=tmp_path).code == 2
