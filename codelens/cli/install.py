@@ -186,13 +186,17 @@ def _plan_edits(site: Site, entry: dict[str, Any], block: str, others: list[Site
     """
     removes = others is not None
     in_use = {path for other in others or () if other.is_configured() for path in other.list_instruction_files()}
+    change_block: Callable[[str], str] = remove_block
+    if not removes:
+        change_block = partial(add_block, block=block)
+
     for path in site.list_settings_files() if removes else site.list_settings_files()[:1]:
         where = {"key": site.row["key"], "is_toml": path.suffix == ".toml"}
         change = partial(remove_entry, **where) if removes else partial(add_entry, entry=entry, **where)
         yield _edit_file(path, change, site.tops)
     for path in site.list_instruction_files() if removes else site.list_instruction_files()[:1]:
         if path not in in_use:
-            yield _edit_file(path, remove_block if removes else partial(add_block, block=block), site.tops)
+            yield _edit_file(path, change_block, site.tops)
 
 
 def _edit_file(path: Path, change: Callable[[str], str], tops: Sequence[Path]) -> Edit:

@@ -113,8 +113,8 @@ class FileBeside:
         except apsw.Error as fault:
             raise cls.fault(f"{path} cannot be used: {fault}", "check its permissions, and try again") from fault
         except (OSError, UnsafePath) as fault:
-            reason = getattr(fault, "strerror", None) or fault
-            raise cls.fault(f"{path} cannot be used: {reason}") from fault
+            reason = getattr(fault, "strerror", None)
+            raise cls.fault(f"{path} cannot be used: {reason or fault}") from fault
 
 
 MOST_STAMPS = 20  # Limit on stamps kept per place, the newest first

@@ -73,9 +73,13 @@ def find_hooks(start: Path) -> Hooks:
     owner = repository.common / settings.get("core.worktree", "")
     if named:
         owner = Path(os.fsdecode(named.strip())).parent
-    around = repository.common.resolve().parent
-    is_own = owner.resolve() == repository.top and folder.resolve().is_relative_to(around)
-    return Hooks(repository, folder, (around,) if is_own else ())
+    around = repository.common.resolve()
+    if around.name == ".git":
+        around = around.parent
+    names_top = owner.resolve() == repository.top
+    if names_top and folder.resolve().is_relative_to(around):
+        return Hooks(repository, folder, (around,))
+    return Hooks(repository, folder, ())
 
 
 def has_block(hook: Path) -> bool:
