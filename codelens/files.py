@@ -158,10 +158,13 @@ def write_new(path: Path, content: bytes) -> None:
 
 def write_output(path: Path, content: bytes) -> None:
     """Write a file that the user named, which may be a terminal or a pipe outside of repositories. Raises UnsafePath and
-    OSError."""
+    CannotWrite."""
     if list_tops(path):
         path = resolve_file(path)
-    path.write_bytes(content)
+    try:
+        path.write_bytes(content)
+    except OSError as fault:
+        raise CannotWrite(f"{path}: {fault.strerror}", "name a writable file in an existing folder") from None
 
 
 def open_lock_file(path: Path) -> int:
