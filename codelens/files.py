@@ -65,8 +65,9 @@ def resolve_below(path: Path, tops: Sequence[Path] | None = None) -> Path:
 
 def refuse_special(path: Path) -> None:
     """Raise UnsafePath if there is something other than a regular file: a link, a pipe, a device or a folder."""
-    is_regular = os.path.isfile(path) and not is_link(path)  # noqa: PTH113 - Path.is_file raises PermissionError
-    if os.path.lexists(path) and not is_regular:
+    if not os.path.lexists(path):
+        return
+    if is_link(path) or not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises PermissionError
         raise UnsafePath(f"{path} is not a regular file")
 
 

@@ -88,7 +88,7 @@ def refuse_unsafe_index(index: Path) -> None:
 
     real = resolve_below(index)
     for suffix in ("", BUILDING, COMPACTED, *BESIDE, LOCK):
-        refuse_special(real.with_name(real.name + suffix))
+        refuse_special(Path(f"{real}{suffix}"))
 
 
 def locate_notes(root: Path) -> Path:
