@@ -16,7 +16,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from codelens.errors import SettingsError
+from codelens.errors import CodelensError, SettingsError, UnsafePath
+from codelens.files import resolve_below
 from codelens.model.fast_dataclass import dataclass, list_field_names, replace
 from codelens.text.notation import parse_toml
 
@@ -126,7 +127,7 @@ def load_settings(
     cannot be used. Raises SettingsError for a fault in any other source.
     """
     values, origin = Settings(), dict.fromkeys(list_field_names(Settings), "default")
-    faults: list[SettingsError] = []  # of the project's file
+    faults: list[CodelensError] = []  # of the project's file
     project = _find_project_file(start, stop) if use_files else None
     layers: list[tuple[str, Mapping[str, Any]]] = []  # The strongest last
     if use_files and (user := find_user_place("config.toml")) and user.is_file():
@@ -216,11 +217,11 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
         raise SettingsError(f"{path}: {getattr(fault, 'strerror', None) or fault}") from None
 
 
-def _read_project_file(path: Path, faults: list[SettingsError]) -> Mapping[str, Any]:
+def _read_project_file(path: Path, faults: list[CodelensError]) -> Mapping[str, Any]:
     """Read the settings that a project's file may set. Adds a fault for each of the others."""
     try:
-        values = _read_toml(path)
-    except SettingsError as fault:
+        values = _read_toml(resolve_below(path))
+    except (SettingsError, UnsafePath) as fault:
         faults.append(fault)
         return {}
     allowed_values: dict[str, Any] = {}

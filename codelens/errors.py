@@ -23,6 +23,12 @@ class UsageError(CodelensError):
     hint = "see `codelens help`"
 
 
+class UnsafePath(UsageError):
+    """A file that codelens would read or write is a link that leads elsewhere, a pipe or a device."""
+
+    hint = "remove it, or put a file of your own in its place; nothing was read or written there"
+
+
 class MissingExtra(UsageError):
     """Packages of an extra are missing; the hint tells how to install them."""
 

@@ -20,7 +20,7 @@ from codelens.model.request import SearchOptions
 from codelens.model.search import SearchResult, WhyResult
 from codelens.store.snapshots import LoggedSnapshot
 from codelens.store.store import INDEXED_AT, Store
-from codelens.worktree.place import locate_traces
+from codelens.worktree.place import locate_traces, refuse_unsafe_index
 
 if TYPE_CHECKING:
     from codelens.graph.view import GraphView
@@ -95,6 +95,7 @@ class Index:
         from codelens.store.checks import IndexFault
         from codelens.store.checksums import find_file_faults
 
+        refuse_unsafe_index(path)
         if not path.is_file():
             raise NoIndex(f"no index at {path}")
         if pages := [IndexFault("pages", fault) for fault in find_file_faults(path)]:

@@ -367,6 +367,19 @@ def test_a_project_names_no_file_outside_it(key: str, value: str, project: Path,
     assert line.startswith(f"codelens: warning: {project / PROJECT}: '{key}' leads out of {project}: ")
 
 
+def test_a_projects_file_is_no_link_out_of_the_repository(project: Path, tmp_path: Path, run: Run) -> None:
+    (project / ".git").mkdir()
+    (tmp_path / "theirs.toml").write_text("password = 'shown'\n")
+    (project / PROJECT).symlink_to(tmp_path / "theirs.toml")
+    line = warned(run, project, "config")
+    assert line.startswith(f"codelens: warning: {project / PROJECT}: a link leads out of {project}, to ")
+    assert "password" not in line
+    (project / PROJECT).unlink()
+    (project / "ours.toml").write_text("limit = 7\n")
+    (project / PROJECT).symlink_to("ours.toml")
+    assert run("config", "limit", cwd=project).out == "7\n"
+
+
 def test_own_classes_from_a_projects_file(project: Path, run: Run) -> None:
     (project / "a.py").write_text("def blast_text():\n    pass\n\n\ndef callers_of():\n    pass\n")
     (project / ".codelens").mkdir()

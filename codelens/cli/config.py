@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from contextlib import suppress
 from dataclasses import asdict, fields
 from itertools import chain
@@ -15,6 +14,7 @@ from codelens.cli.streams import write, write_fields
 from codelens.cli.workplace import load_settings_here
 from codelens.config import Settings
 from codelens.errors import SettingsError, UsageError
+from codelens.files import make_folder, write_in_one_step
 from codelens.text.identifiers import find_nearest_word
 from codelens.text.notation import parse_toml
 
@@ -53,15 +53,12 @@ def config(flags: ConfigFlags) -> int:
 def write_setting(path: Path, key: str, value: str) -> None:
     """Write a setting to a configuration file in one step; creates the file and its folder. Raises SettingsError."""
     try:
-        real = path.resolve()
-        before = real.read_bytes().decode("utf-8") if real.exists() else ""
+        before = ""
+        if path.exists():
+            before = path.read_bytes().decode("utf-8")
         after = set_toml_key(before, key, value)
-        real.parent.mkdir(parents=True, exist_ok=True)
-        beside = real.with_name(f"{real.name}.part")
-        beside.write_bytes(after.encode("utf-8"))
-        if real.exists():
-            shutil.copymode(real, beside)
-        beside.replace(real)
+        make_folder(path.parent)
+        write_in_one_step(path, after.encode())
     except OSError as fault:
         raise SettingsError(f"{path}: {fault.strerror or fault}", "set CODELENS_MODEL instead") from None
     except (UnicodeDecodeError, ValueError) as fault:

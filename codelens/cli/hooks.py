@@ -9,23 +9,21 @@ from codelens.cli.workplace import find_working_folder, load_settings_at, resolv
 from codelens.errors import IndexBusy, UsageError
 from codelens.index import Index
 from codelens.processes.python import build_codelens_command
-from codelens.worktree.hooks import NAMES, add_blocks, cut_block, find_hooks, has_block
+from codelens.worktree.hooks import NAMES, Hooks, add_blocks, cut_block, find_hooks, has_block
 from codelens.worktree.place import find_git_top, find_index
 
 
-class HookInstallFlags(CommonFlags):
-    shared: bool = option("--shared", "Install even if core.hooksPath names a folder that other repositories share")
+class HookFolderFlags(CommonFlags):
+    shared: bool = option("--shared", "Also in a folder outside of this repository, which others may share")
 
 
 @command("install", epilog="Exit: 0 installed, 2 error.")
-def install_hooks(flags: HookInstallFlags) -> int:
+def install_hooks(flags: HookFolderFlags) -> int:
     """Install the hooks. They do nothing where there is no index: run `codelens index` once, also in a new worktree."""
     cwd = find_working_folder()
-    hooks, index = find_hooks(cwd), resolve_named_index(flags)
-    if hooks.is_shared and not flags.shared:
-        hint = "--shared installs them there; they do nothing in a repository without an index"
-        raise UsageError(f"core.hooksPath leads to {hooks.folder}, which may serve other repositories too", hint)
-    add_blocks(hooks.folder, [*build_codelens_command(), "hooks", "run", *(["--db", str(index)] if index else [])])
+    hooks = _find_own_hooks(flags, "--shared installs them there; they do nothing in a repository without an index")
+    index = resolve_named_index(flags)
+    add_blocks(hooks, [*build_codelens_command(), "hooks", "run", *(["--db", str(index)] if index else [])])
     if not flags.quiet:
         say(f"{', '.join(NAMES)} installed in {hooks.folder}")
         if hooks.folder.is_relative_to(hooks.repository.top) and hooks.folder.parts[-2:] != (".git", "hooks"):
@@ -36,12 +34,22 @@ def install_hooks(flags: HookInstallFlags) -> int:
 
 
 @command("remove", epilog="Exit: 0 removed, or not installed, 2 error.")
-def remove_hooks(flags: CommonFlags) -> int:
+def remove_hooks(flags: HookFolderFlags) -> int:
     """Remove the hooks. Other lines in them stay; a hook without other lines is deleted."""
-    folder = find_hooks(find_working_folder()).folder
-    removed = [name for name in NAMES if cut_block(folder / name)]
-    inform(flags, f"{', '.join(removed)} removed from {folder}" if removed else f"no hooks of codelens in {folder}")
+    hooks = _find_own_hooks(flags, "--shared removes them there, for all repositories that it serves")
+    removed = [name for name in NAMES if cut_block(hooks.locate(name))]
+    where = hooks.folder
+    inform(flags, f"{', '.join(removed)} removed from {where}" if removed else f"no hooks of codelens in {where}")
     return 0
+
+
+def _find_own_hooks(flags: HookFolderFlags, hint: str) -> Hooks:
+    """Find the hooks of the working directory's repository. Raises UsageError if other repositories may share them, without
+    --shared."""
+    hooks = find_hooks(find_working_folder())
+    if not (hooks.tops or flags.shared):
+        raise UsageError(f"git runs the hooks in {hooks.folder}, which may serve other repositories too", hint)
+    return hooks
 
 
 PATIENCE_SECONDS = 1800.0  # Seconds to wait for another writer, which may build a very large index
@@ -74,10 +82,10 @@ def run(flags: CommonFlags) -> int:
 @command("status", epilog="Exit: 0 all are installed, 1 not all, 2 error.")
 def show_hooks(flags: CommonFlags) -> int:
     """Show which hooks are installed, and where."""
-    folder = find_hooks(find_working_folder()).folder
-    missing = [name for name in NAMES if not has_block(folder / name)]
+    hooks = find_hooks(find_working_folder())
+    missing = [name for name in NAMES if not has_block(hooks.locate(name))]
     if not flags.quiet:
-        write(f"{name}\t{'not ' * (name in missing)}installed\t{folder / name}\n" for name in NAMES)
+        write(f"{name}\t{'not ' * (name in missing)}installed\t{hooks.folder / name}\n" for name in NAMES)
     return 1 if missing else 0
 
 

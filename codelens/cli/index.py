@@ -140,8 +140,8 @@ def _remove_index(flags: IndexFlags) -> int:
     remove_index(index)
     folder = index.parent
     if folder.name == INDEX_FOLDER and {p.name for p in folder.iterdir()} <= {".gitignore"}:
-        (folder / ".gitignore").unlink(missing_ok=True)
         with suppress(OSError):
+            (folder / ".gitignore").unlink(missing_ok=True)
             folder.rmdir()
     inform(flags, f"removed {index}")
     if (memory := locate_memory(index)).is_file():

@@ -7,7 +7,7 @@ import difflib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -17,10 +17,10 @@ from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import inform, say, user_agrees, write
 from codelens.errors import UsageError, require_packages
+from codelens.files import make_folder, read_file, write_in_one_step, write_private_file
 from codelens.processes.python import build_codelens_command
 from codelens.text.entries import add_block, add_entry, find_entry, remove_block, remove_entry
 from codelens.text.notation import parse_toml
-from codelens.worktree.files import write_in_one_step
 from codelens.worktree.place import find_git_top
 
 Row = Mapping[str, Any]
@@ -59,6 +59,11 @@ class Site(NamedTuple):
     scope: str
     root: Path
 
+    @property
+    def tops(self) -> tuple[Path, ...]:
+        """The folder that no link of a file may leave: the project; empty for the user's own files."""
+        return (self.root,) if self.scope == "project" else ()
+
     def list_settings_files(self) -> list[Path]:
         """List the settings files that may name MCP servers; the first is the one to write."""
         return self._list_files(self.row[self.scope])
@@ -90,7 +95,8 @@ class Site(NamedTuple):
         with suppress(UsageError, ValueError):
             key = self.row["key"]
             return any(
-                find_entry(_read_text(path) or "", key, path.suffix == ".toml") for path in self.list_settings_files()
+                find_entry(_read_text(path, self.tops) or "", key, path.suffix == ".toml")
+                for path in self.list_settings_files()
             )
         return False
 
@@ -147,9 +153,10 @@ def _apply_edits(edits: list[Edit], flags: InstallFlags, title: str) -> int:
 
 
 def _write_edit(edit: Edit) -> None:
-    """Back up the file, then replace it. If an earlier backup equals the new contents, delete it."""
+    """Back up the file, then replace it. If an earlier backup equals the new contents, delete it. Its links were checked when the
+    edit was planned."""
     backup = _make_backup_path(edit.path)
-    edit.path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(edit.path.parent)
     if edit.after is None:
         edit.path.unlink()
     elif _read_text(backup) == edit.after:
@@ -157,8 +164,8 @@ def _write_edit(edit: Edit) -> None:
         backup.unlink()
     else:
         if edit.before is not None:
-            backup.touch(0o600)
-            shutil.copy2(edit.path, backup)
+            write_private_file(backup, edit.before.encode())
+            shutil.copymode(edit.path, backup)
         write_in_one_step(edit.path, edit.after.encode())
 
 
@@ -179,17 +186,23 @@ def _plan_edits(site: Site, entry: dict[str, Any], block: str, others: list[Site
     """
     removes = others is not None
     in_use = {path for other in others or () if other.is_configured() for path in other.list_instruction_files()}
+    change_block: Callable[[str], str] = remove_block
+    if not removes:
+        change_block = partial(add_block, block=block)
+
     for path in site.list_settings_files() if removes else site.list_settings_files()[:1]:
         where = {"key": site.row["key"], "is_toml": path.suffix == ".toml"}
-        yield _edit_file(path, partial(remove_entry, **where) if removes else partial(add_entry, entry=entry, **where))
+        change = partial(remove_entry, **where) if removes else partial(add_entry, entry=entry, **where)
+        yield _edit_file(path, change, site.tops)
     for path in site.list_instruction_files() if removes else site.list_instruction_files()[:1]:
         if path not in in_use:
-            yield _edit_file(path, remove_block if removes else partial(add_block, block=block))
+            yield _edit_file(path, change_block, site.tops)
 
 
-def _edit_file(path: Path, change: Callable[[str], str]) -> Edit:
+def _edit_file(path: Path, change: Callable[[str], str], tops: Sequence[Path]) -> Edit:
     """Plan the change of a file. A file that codelens created is deleted once it is empty."""
-    before = _read_text(path)
+    before = _read_text(path, tops)
+    _read_text(_make_backup_path(path), tops)  # raises an error while nothing is written yet
     try:
         after = change(before or "")
     except ValueError as fault:
@@ -202,10 +215,11 @@ def _make_backup_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.codelens-backup")
 
 
-def _read_text(path: Path) -> str | None:
-    """Read the text of a file, with its line ends; None if it does not exist."""
+def _read_text(path: Path, tops: Sequence[Path] = ()) -> str | None:
+    """Read the text of a file, with its line ends; None if it does not exist. Raises UsageError, also if a link leads out of one
+    of the tops."""
     try:
-        return path.read_bytes().decode()
+        return read_file(path, tops).decode()
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as fault:

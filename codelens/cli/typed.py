@@ -37,6 +37,7 @@ from codelens.cli.declare import (
 )
 from codelens.cli.streams import say, write
 from codelens.errors import UsageError
+from codelens.files import write_in_one_step
 from codelens.text.identifiers import find_nearest_word
 
 SETTINGS: Mapping[str, Any] = {
@@ -297,7 +298,7 @@ def install_completion(shell: str) -> None:
 
     _, path = install(shell=shell, prog_name="codelens")
     if shell in SCRIPTS:
-        path.write_text(text, encoding="utf-8")
+        write_in_one_step(path, text.encode())
     say(f"installed completion for {shell} in {path}; it takes effect in a new shell")
 
 

@@ -16,6 +16,7 @@ from codelens.cli.flags import CommonFlags, FleetFlags
 from codelens.cli.streams import inform, say
 from codelens.config import LoadedSettings, Settings, load_settings
 from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, SettingsError, TargetError, UsageError
+from codelens.files import resolve_below
 from codelens.index import Index
 from codelens.model.code import RepositoryInfo
 from codelens.model.fast_dataclass import replace
@@ -275,6 +276,7 @@ def choose_trees(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[s
     for root in named:
         if not root.is_dir():
             raise UsageError(f"not a folder: {root}")
+        resolve_below(root)
     index = resolve_named_index(flags) or choose_index_place(named[0] if len(named) == 1 else cwd)
     place = Workplace(cwd, index, load_settings_at(named[0] if named else cwd, index, flags, overrides))
     roots = named

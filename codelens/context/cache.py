@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Any
 from codelens import __version__
 from codelens.config import load_weights
 from codelens.context.parts import read_token, write_token
+from codelens.files import write_private_file
 from codelens.model.code import IndexInfo
 from codelens.model.context import ContextRequest, PackedText, PackLayout, SentParts
 from codelens.model.search import Notice
@@ -114,15 +113,8 @@ class PackCache:
             "text": text,
         }
         with suppress(OSError):
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            handle, part = tempfile.mkstemp(dir=self._folder, suffix=ENDING)
-            try:
-                with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    file.write(json.dumps(record))
-                Path(part).replace(self._folder / (key + ENDING))
-            except BaseException:
-                Path(part).unlink(missing_ok=True)
-                raise
+            content = json.dumps(record)
+            write_private_file(self._folder / (key + ENDING), content.encode())
             newest = sorted(self._list_packs(), key=lambda path: (-path.stat().st_mtime_ns, path.name))
             for path in newest[MOST_KEPT:]:
                 path.unlink(missing_ok=True)

@@ -21,6 +21,7 @@ from typing import Any
 import xxhash
 
 from codelens.errors import UsageError
+from codelens.files import make_folder, replace_file
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
 
@@ -124,9 +125,9 @@ def write_model(path: Path, card: Mapping[str, Any], table: ModelTable) -> None:
     out += bytes(_round_up_to_alignment(len(out)) - len(out))
     names = "\n".join(table.names[i] for i in order).encode("utf-8", "surrogatepass")
     out += zstd.compress(names, 19)
-    partial = path.with_name(path.name + ".part")
-    partial.write_bytes(out)
-    partial.replace(path)
+    make_folder(path.parent)
+    with replace_file(path) as file:
+        file.write(out)
 
 
 def _round_up_to_alignment(size: int) -> int:

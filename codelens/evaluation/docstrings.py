@@ -14,7 +14,8 @@ from pathlib import Path
 
 from codelens.config import Settings
 from codelens.evaluation.tasks import PlacedUnit, Row, TaskDraft, sample_rows
-from codelens.evaluation.trees import TreeText, write_new
+from codelens.evaluation.trees import TreeText
+from codelens.files import write_new
 from codelens.indexing.extract import extract_definitions
 from codelens.indexing.files import ReadText, read_text
 from codelens.lang.comments import clean_comment
@@ -147,9 +148,7 @@ def write_code_without_documentation(tree: Path, into: Path, settings: Settings)
         if not is_code(language) or "test" in find_roles(seen.path) or not isinstance(read, ReadText):
             continue
         bare, sentence_by_line = remove_documentation(read.decoded.text, language)
-        place = into / seen.path
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(bare, encoding="utf-8", newline="")
+        write_new(into / seen.path, bare.encode())
         questions.update({(seen.path, line): query for line, query in sentence_by_line.items()})
     counts = Counter(questions.values())
     single = [place for place, query in questions.items() if counts[query] == 1]

@@ -21,6 +21,7 @@ from codelens.evaluation.queries import KINDS as QUERY_KINDS
 from codelens.evaluation.queries import make_query_rows
 from codelens.evaluation.tasks import PlacedUnit, Row, TaskDraft, make_row, sample_rows, write_rows
 from codelens.evaluation.trees import GitReader, TreeText, read_tree, sample_paths, write_tree
+from codelens.files import make_folder, resolve_below, write_in_one_step
 from codelens.model.code import SYMBOL_KINDS
 from codelens.model.fast_dataclass import dataclass
 from codelens.model.runs import ProgressSink
@@ -63,13 +64,14 @@ def choose_name(repository: Repository, name: str = "") -> str:
 
 def prepare_folder(folder: Path, name: str) -> None:
     """Create the folder, or remove the files that an earlier run with this name made. Raises UsageError and CannotWrite."""
+    resolve_below(folder)
     if find_enclosing_repository(folder) is not None:
         reason = "the ignore rules around it would decide what of the trees is indexed"
         raise UsageError(f"{folder} lies in a git repository", f"name one outside, as --out ~/tasks: {reason}")
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is not a folder", "name a new folder, or one made by make-tasks")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         foreign = next((entry.name for entry in sorted(folder.iterdir()) if not _is_own(entry)), None)
         if foreign is not None:
             problem = f"contains files that make-tasks did not write: {foreign}"
@@ -78,7 +80,7 @@ def prepare_folder(folder: Path, name: str) -> None:
             if (folder / f"{name}-{tree}").is_dir():
                 shutil.rmtree(folder / f"{name}-{tree}")
         for kind in KINDS:  # empty files, so that an interrupted run can be recognised later
-            (folder / f"{name}-{kind}.jsonl").write_bytes(b"")
+            write_in_one_step(folder / f"{name}-{kind}.jsonl", b"")
     except OSError as fault:
         raise write_error(folder, fault) from None
 

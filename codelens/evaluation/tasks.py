@@ -15,6 +15,7 @@ from typing import Any
 import xxhash
 
 from codelens.errors import UsageError
+from codelens.files import write_in_one_step
 from codelens.model.extraction import Unit
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.notation import parse_json
@@ -219,4 +220,4 @@ def make_row(identity: str, repository: str, query: str, relevant: Sequence[Mapp
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
     """Write tasks as JSON Lines. Raises OSError."""
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    path.write_text(lines, encoding="utf-8", newline="")
+    write_in_one_step(path, lines.encode())

@@ -10,6 +10,7 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.evaluation.metrics import split_name
+from codelens.files import write_new
 from codelens.indexing.extract import extract, extract_definitions
 from codelens.indexing.files import ReadText, read_text
 from codelens.lang.registry import PLAIN_TEXT, detect_language, languages
@@ -264,10 +265,3 @@ def write_tree(reader: GitReader, commit: str, paths: list[str], into: Path) -> 
             except (FileExistsError, NotADirectoryError):
                 failed += 1
     return failed
-
-
-def write_new(place: Path, raw: bytes) -> None:
-    """Write a new file, and create its folders. Raises OSError, also if the file exists."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with place.open("xb") as file:
-        file.write(raw)

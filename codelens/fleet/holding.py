@@ -19,8 +19,9 @@ from weakref import WeakValueDictionary, finalize
 from codelens.cluster.shards import MethodCall, Shard, ShardFacts
 from codelens.config import Settings, find_user_place
 from codelens.errors import CannotWrite, CodelensError, FleetIncomplete, IndexCorrupt, build_write_error
+from codelens.files import PART, make_folder, open_lock_file, replace_file
 from codelens.fleet.manifest import ShardEntry
-from codelens.fleet.stores import PART, FleetStore, StoreFault, compute_file_digest, open_store
+from codelens.fleet.stores import FleetStore, StoreFault, compute_file_digest, open_store
 from codelens.fleet.workers import OBJECTS
 from codelens.model.runs import RepositoryStatus
 from codelens.store.store import Store
@@ -194,7 +195,7 @@ def copy_shard(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: 
         return store.local / entry.file
     place = folder / Path(entry.file).name
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         while place not in _locks:
             lock = _lock_file(place.with_suffix(".lock"), shared=True)
             if place.is_file():
@@ -224,7 +225,7 @@ def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> Non
             with _lock_file(place.parent / "room.lock"):
                 room.unlink(missing_ok=True)  # left by a killed process
                 _make_room(place, entry.bytes, limit)
-                with room.open("wb") as file:
+                with replace_file(room) as file:
                     file.truncate(entry.bytes)
             store.download(entry.file, copy)
             if copy.stat().st_size != entry.bytes or compute_file_digest(copy) != entry.digest:
@@ -262,7 +263,7 @@ def _lock_file(place: Path, shared: bool = False, wait: bool = True) -> IO[bytes
     """
     import fcntl  # not on Windows, where workers need a store that is a folder
 
-    file = place.open("ab")
+    file = os.fdopen(open_lock_file(place), "rb+")
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
     except BaseException:

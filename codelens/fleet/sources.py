@@ -25,6 +25,7 @@ import xxhash
 
 from codelens.config import find_user_place
 from codelens.errors import UsageError
+from codelens.files import make_folder
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.store.connection import hold_writer_lock
 from codelens.text.notation import parse_json, parse_toml
@@ -226,14 +227,14 @@ def provide_folder(seen: SourceLook, largest: int) -> Iterator[tuple[Path, Sourc
             raise GitError(f"no such folder: {source.path}")
         yield folder, seen
         return
-    folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(folder.parent)
     with hold_writer_lock(folder):
         try:
             if source.url:
                 commit = fetch_tree(source.url, source.ref, folder, largest)
                 seen = replace(seen, state=commit, commit=commit)
             else:
-                folder.mkdir(parents=True, exist_ok=True)
+                make_folder(folder)
                 write_tree(_open_repository(source), seen.commit, folder, largest=largest)
             yield folder, seen
         finally:

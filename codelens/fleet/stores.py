@@ -6,10 +6,9 @@ import errno
 import hashlib
 import os
 import shutil
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,10 +16,10 @@ from typing import Any, NamedTuple
 import xxhash
 
 from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError, build_write_error
+from codelens.files import flush_file, make_folder, open_regular, read_file, replace_file, resolve_below
 from codelens.store.connection import hold_writer_lock
 
 OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs"}  # Protocol → the package that fsspec needs for it
-PART = ".part"  # Suffix of a file that is being written
 
 
 class StoredFile(NamedTuple):
@@ -61,7 +60,7 @@ class FolderStore:
     def read(self, name: str) -> bytes | None:
         """Read a file's content; None if it is missing."""
         try:
-            return (self._folder / name).read_bytes()
+            return read_file(self._folder / name)
         except FileNotFoundError:
             return None
         except OSError as fault:
@@ -69,43 +68,56 @@ class FolderStore:
 
     def write(self, name: str, content: bytes) -> None:
         """Create or replace a small file."""
-        with self._replace_file(name) as part, part.open("wb") as file:
-            file.write(content)
+        place = self._locate(name)
+        try:
+            make_folder(place.parent)
+            with replace_file(place) as file:
+                file.write(content)
+        except OSError as fault:
+            raise build_write_error(place, fault) from None
 
     def upload(self, file: Path, name: str) -> None:
         """Store a local file, which may be moved instead of copied."""
-        with self._replace_file(name) as part:
+        place = self._locate(name)
+        try:
+            make_folder(place.parent)
+            flush_file(file)
             try:
-                file.rename(part)
+                file.replace(place)
             except OSError as fault:
                 if fault.errno != errno.EXDEV:
                     raise
-                shutil.copyfile(file, part)
+                with file.open("rb") as source, replace_file(place) as copy:
+                    shutil.copyfileobj(source, copy)
+        except OSError as fault:
+            raise build_write_error(place, fault) from None
 
     def download(self, name: str, to: Path) -> None:
         """Copy a file to a local path."""
+        place = self._locate(name)
         try:
-            shutil.copyfile(self._folder / name, to)
+            with open_regular(place) as source, replace_file(to) as copy:
+                shutil.copyfileobj(source, copy)
         except FileNotFoundError:
-            raise StoreFault(f"{self._folder / name} is missing") from None
+            raise StoreFault(f"{place} is missing") from None
         except OSError as fault:
             raise build_write_error(to, fault) from None
 
     def find(self, name: str) -> StoredFile | None:
         """Look at a file; None if it is missing."""
         try:
-            return self._describe(name, (self._folder / name).stat())
+            return self._describe(name, self._locate(name).stat())
         except FileNotFoundError:
             return None
 
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
-        (self._folder / name).unlink(missing_ok=True)
+        self._locate(name).unlink(missing_ok=True)
 
     def list_files(self, folder: str) -> list[StoredFile]:
         """List the files of a folder, by name."""
         try:
-            with os.scandir(self._folder / folder) as listing:
+            with os.scandir(self._locate(folder)) as listing:
                 return sorted(self._describe(f"{folder}/{entry.name}", entry.stat()) for entry in listing)
         except FileNotFoundError:
             return []
@@ -118,34 +130,16 @@ class FolderStore:
 
     def lock_for_writing(self) -> AbstractContextManager[None]:
         """Keep a second coordinator from writing, with a lock that ends with the process. Raises IndexBusy."""
+        manifest = self._locate("manifest.json")
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(manifest.parent)
         except OSError as fault:
             raise build_write_error(self._folder, fault) from None
-        return hold_writer_lock(self._folder / "manifest.json")
+        return hold_writer_lock(manifest)
 
-    @contextmanager
-    def _replace_file(self, name: str) -> Iterator[Path]:
-        """Provide a temporary file to write; afterwards flush it to the disk and move it to its name."""
-        place = self._folder / name
-        try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            handle, part = tempfile.mkstemp(PART, f".{place.name}.", place.parent)
-            os.close(handle)
-            try:
-                yield Path(part)
-                mask = 0o022
-                with suppress(OSError, IndexError, ValueError):  # read the umask without changing it, on Linux
-                    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
-                    mask = int(status.partition("Umask:")[2].split()[0], 8)
-                Path(part).chmod(0o666 & ~mask)
-                with Path(part).open("rb") as file:
-                    os.fsync(file.fileno())
-                Path(part).replace(place)
-            finally:
-                Path(part).unlink(missing_ok=True)
-        except OSError as fault:
-            raise build_write_error(place, fault) from None
+    def _locate(self, name: str) -> Path:
+        """Locate a file. Raises UnsafePath if links lead out of the repository that the folder is in."""
+        return resolve_below(self._folder / name)
 
 
 class ObjectStore:

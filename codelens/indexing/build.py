@@ -19,6 +19,7 @@ from codelens.errors import (
     SchemaTooNew,
     UsageError,
 )
+from codelens.files import make_folder
 from codelens.indexing.changes import RepositoryUpdate, UpdatePlan
 from codelens.indexing.embedding import apply_stored_model, open_worker_embedder
 from codelens.indexing.link import link_update
@@ -43,7 +44,15 @@ from codelens.store.connection import (
 from codelens.store.store import Features, Store
 from codelens.store.trust import can_sign, is_owned, renew_acceptance
 from codelens.worktree.history import count_differences, list_first_commits, read_head_commit
-from codelens.worktree.place import BESIDE, BUILDING, COMPACTED, INDEX_FOLDER, INDEX_NAME, list_own_files
+from codelens.worktree.place import (
+    BESIDE,
+    BUILDING,
+    COMPACTED,
+    INDEX_FOLDER,
+    INDEX_NAME,
+    list_own_files,
+    refuse_unsafe_index,
+)
 from codelens.worktree.repository import GitError, Repository, list_other_checkouts, open_repository
 from codelens.worktree.walk import explain_path
 
@@ -59,15 +68,14 @@ def build_index(run: IndexRun, roots: Sequence[Path], rebuild: bool = False) -> 
         if not root.is_dir():
             hint = "name the folder to index; files are indexed with the tree they lie in"
             raise UsageError(f"not a folder: {root}", hint)
-    # A symbolic link to the index stays; its target is written.
+    refuse_unsafe_index(run.index)
+    # A link that the user made to the index stays; its target is written.
     build = _Build(replace(run, index=run.index.resolve()), [root.resolve() for root in roots])
     path, building = build.path, build.building
-    if path.exists() and not path.is_file():
-        raise UsageError(f"{path} is not a regular file", "name a file with --db")
     if building.exists() and not may_be_unfinished(building):
         raise UsageError(f"{building} is in the way, and it is not an index", "move it, or name another file with --db")
     with report_write_faults(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
     thresholds = gc.get_threshold()
     gc.set_threshold(200_000, 20, 100)  # as in workers: collecting cycles took a tenth of a run that changes nothing
     try:

@@ -15,10 +15,11 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.embed.base import Embedder
+from codelens.files import open_regular
 from codelens.indexing.chunk import BLANKS, Gap, build_chunk, build_sections, cut_text, strip_gaps
 from codelens.indexing.embedding import embed_document, embed_pieces, list_pieces
 from codelens.indexing.extract import extract, find_quoted_units, list_own_texts, list_searched_texts, map_units
-from codelens.indexing.files import ReadText, Survey, decode_blocks, open_regular, survey_file, wait_for_clock_tick
+from codelens.indexing.files import ReadText, Survey, decode_blocks, survey_file, wait_for_clock_tick
 from codelens.indexing.markup import Heading, find_headings
 from codelens.indexing.run import compute_current_recipe
 from codelens.lang.captures import READERS

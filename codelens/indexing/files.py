@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import hashlib
 import os
-import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import BinaryIO, NamedTuple
 import xxhash
 
 from codelens.config import Settings
+from codelens.files import open_regular
 from codelens.model.code import SeenFile, Skip, SkipReason
 from codelens.model.extraction import DecodedText, UnchangedFile
 from codelens.worktree.classify import LineLengths, Reason, classify_bytes, classify_text
@@ -66,16 +66,6 @@ def wait_for_clock_tick(*times_ns: int) -> None:
     waits = [wait for noted in times_ns if 0 < (wait := noted + TICK_NS - now) <= TICK_NS]
     if waits:
         time.sleep(max(waits) / 1e9)
-
-
-def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file for reading. Does not block if it is a pipe by now. Raises OSError."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
-    file = os.fdopen(descriptor, "rb")
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        file.close()
-        raise OSError(0, "no longer a regular file")
-    return file
 
 
 class Survey(NamedTuple):

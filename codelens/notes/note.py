@@ -17,7 +17,8 @@ from pathlib import Path
 
 import xxhash
 
-from codelens.errors import CannotWrite, TargetError, UsageError
+from codelens.errors import CannotWrite, TargetError, UnsafePath, UsageError
+from codelens.files import is_link, make_folder, replace_file
 from codelens.lang.registry import PLAIN_TEXT, detect_language
 from codelens.model.fast_dataclass import dataclass
 from codelens.text.frontmatter import FrontMatter, Item, read_front_matter
@@ -225,7 +226,7 @@ class NoteFolder:
 
     def read_notes(self) -> Iterator[NoteFile]:
         """Read all readable notes, by path. Symbolic links are not followed."""
-        if self.folder.is_symlink() or self.folder.parent.is_symlink():
+        if self._is_linked():
             return
         for here, folders, names in os.walk(self.folder):
             folders[:] = sorted(f for f in folders if not f.startswith("."))
@@ -275,15 +276,10 @@ class NoteFolder:
         if len(content) > MOST_BYTES:
             raise UsageError(f"a note has at most {MOST_BYTES} bytes, not {len(content)}", "link to a file: --at PATH")
         try:
-            file.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(file.parent)
             keep_out_of_git(self.folder.parent)
-            temporary = file.with_name(file.name + ".part")
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
-            with os.fdopen(os.open(temporary, flags, 0o644), "wb") as to:
+            with replace_file(file) as to:
                 to.write(content)
-                to.flush()
-                os.fsync(to.fileno())
-            temporary.replace(file)
         except OSError as fault:
             message = f"{fault.filename or file}: {fault.strerror or fault}"
             raise CannotWrite(message, f"check that you may write to {self.folder}, and free space") from None
@@ -299,7 +295,10 @@ class NoteFolder:
         except OSError as fault:
             raise CannotWrite(f"{note.file}: {fault.strerror or fault}", "remove the file yourself") from None
 
+    def _is_linked(self) -> bool:
+        return is_link(self.folder) or is_link(self.folder.parent)
+
     def _refuse_links(self) -> None:
-        """Raise UsageError if the notes folder is a symbolic link, which could lead anywhere."""
-        if any(place.is_symlink() for place in (self.folder, self.folder.parent)):
-            raise UsageError(f"{INDEX_FOLDER}/notes is a link", "notes are kept in the tree that they describe")
+        """Raise UnsafePath if the notes folder is a link, which could lead anywhere."""
+        if self._is_linked():
+            raise UnsafePath(f"{INDEX_FOLDER}/notes is a link", "notes are kept in the tree that they describe")

@@ -20,10 +20,11 @@ from typing import Any
 import apsw
 
 from codelens.errors import READ_ONLY, CannotWrite, IndexBusy, IndexCorrupt, NoIndex, UsageError, build_write_error
+from codelens.files import open_lock_file
 from codelens.model.code import DocumentId
 from codelens.model.fast_dataclass import dataclass
 from codelens.store.checksums import JOURNAL_MAGIC, RESERVED, find_vfs, has_checksums
-from codelens.worktree.place import BESIDE, LOCK
+from codelens.worktree.place import BESIDE, LOCK, refuse_unsafe_index
 
 BUSY_MS = 5000  # How long a statement waits for another process that commits or changes the journal mode
 SWITCH_BACK_SECONDS = 2.0  # How long a writer waits for readers before it leaves the log to the next writer
@@ -170,6 +171,7 @@ def format_uri(path: Path) -> str:
 def _connect(
     path: Path, options: str, flags: int = apsw.SQLITE_OPEN_READONLY, checksums: bool = True
 ) -> apsw.Connection:
+    refuse_unsafe_index(path)
     vfs = find_vfs(path) if checksums else None
     connection = apsw.Connection(f"{format_uri(path)}?{options}", flags=flags | apsw.SQLITE_OPEN_URI, vfs=vfs)
     connection.set_busy_timeout(BUSY_MS)
@@ -209,6 +211,7 @@ def open_beside(path: Path, writing: bool) -> apsw.Connection:
     Its folder must exist. If a killed writer left a journal, a reader also opens the file for writing to roll it back. A file
     without page checksums, from an earlier version, stays without them.
     """
+    refuse_unsafe_index(path)
     checksums = has_checksums(path)
     if writing:
         return _connect(path, "mode=rwc", apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, checksums)
@@ -220,6 +223,7 @@ def open_beside(path: Path, writing: bool) -> apsw.Connection:
 
 def remove_database(path: Path) -> bool:
     """Delete a small database, damaged or not, and SQLite's files next to it; returns True if it existed."""
+    refuse_unsafe_index(path)
     existed = path.is_file()
     _remove_files(path, ("", *BESIDE))
     return existed
@@ -286,8 +290,6 @@ def is_index(path: Path) -> bool:
 
 def may_be_unfinished(path: Path) -> bool:
     """True if a file may be an unfinished database; a process that is killed early leaves it empty or full of zeros."""
-    if not path.is_file():
-        return False
     with path.open("rb") as file:
         return file.read(16) in (b"", b"SQLite format 3\0", bytes(16))
 
@@ -313,7 +315,8 @@ def load_vector_extension(connection: apsw.Connection) -> bool:
 
 @contextmanager
 def hold_writer_lock(path: Path) -> Iterator[None]:
-    """Hold the writer lock, a system lock on a file, which ends with the process. Raises IndexBusy."""
+    """Hold the writer lock, a system lock on a file, which ends with the process. Raises IndexBusy and UnsafePath."""
+    refuse_unsafe_index(path)
     beside = path.with_name(path.name + LOCK)
     handle = _open_locked_file(beside)
     try:
@@ -337,7 +340,7 @@ def _open_locked_file(beside: Path) -> int:
     """Open and lock the lock file; returns its descriptor. Raises IndexBusy, UsageError and CannotWrite."""
     while True:
         try:
-            handle = os.open(beside, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o644)
+            handle = open_lock_file(beside)
         except OSError as fault:
             raise build_write_error(beside, fault) from None
         holder = b""

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 import apsw
 
-from codelens.errors import CodelensError, MemoryFault, TracesFault
+from codelens.errors import CodelensError, MemoryFault, TracesFault, UnsafePath
 from codelens.model.memory import (
     AnsweredPlace,
     Feedback,
@@ -112,8 +112,9 @@ class FileBeside:
             raise cls.fault(f"{path} is damaged: {fault}") from fault
         except apsw.Error as fault:
             raise cls.fault(f"{path} cannot be used: {fault}", "check its permissions, and try again") from fault
-        except OSError as fault:
-            raise cls.fault(f"{path} cannot be used: {fault.strerror or fault}") from fault
+        except (OSError, UnsafePath) as fault:
+            reason = getattr(fault, "strerror", None)
+            raise cls.fault(f"{path} cannot be used: {reason or fault}") from fault
 
 
 MOST_STAMPS = 20  # Limit on stamps kept per place, the newest first

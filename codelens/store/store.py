@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import apsw
 
 from codelens.errors import CodelensError, IndexCorrupt, NoVectors
+from codelens.files import flush_file
 from codelens.model.budget import OutOfTime, TimeBudget
 from codelens.model.code import DocumentId, RepositoryId, UnitId
 from codelens.model.extraction import DerivedDocument, DerivedPart, Extraction, UnfinishedFile, Unit
@@ -465,8 +466,7 @@ class Store(Tables):
         into.unlink(missing_ok=True)
         with closing(open_reader(self.path)) as reader:
             reader.execute("VACUUM INTO ?", (format_uri(into),)).fetchall()
-        with into.open("rb+") as file:
-            os.fsync(file.fileno())
+        flush_file(into)
 
     def shrink(self) -> None:
         """Shrink the file if more than a third of it is unused. Call outside of transactions."""

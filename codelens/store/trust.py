@@ -21,6 +21,7 @@ import apsw
 
 from codelens.config import find_user_place
 from codelens.errors import CannotWrite, IndexNotTrusted
+from codelens.files import write_private_file
 from codelens.model.code import FileStamp
 from codelens.worktree.files import build_stamp
 from codelens.worktree.place import BESIDE, INDEX_FOLDER, is_tracked
@@ -81,8 +82,9 @@ def accept(place: Path) -> str:
         raise CannotWrite("the list of accepted indexes cannot be stored without a home folder", "set XDG_DATA_HOME")
     entry = {**_read_stat(place), "sha256": _digest(place)}
     listed = {**_read_accepted(), os.fspath(place): entry}
+    content = json.dumps(listed, indent=1, sort_keys=True)
     try:
-        write_private_file(folder / ACCEPTED_NAME, json.dumps(listed, indent=1, sort_keys=True).encode(), replace=True)
+        write_private_file(folder / ACCEPTED_NAME, content.encode())
     except OSError as fault:
         raise CannotWrite(f"{folder / ACCEPTED_NAME}: {fault.strerror or fault}", "set XDG_DATA_HOME") from None
     return str(entry["sha256"])
@@ -200,30 +202,8 @@ def _read_key(create: bool = False) -> bytes | None:
     if not create:
         return None
     with suppress(OSError):
-        write_private_file(folder / KEY_NAME, os.urandom(KEY_BYTES), replace=False)
+        write_private_file(folder / KEY_NAME, os.urandom(KEY_BYTES), keeps_existing=True)
     return _read_key()
-
-
-def write_private_file(path: Path, content: bytes, replace: bool) -> None:
-    """Write a file that only the user can read, completely or not at all. Without `replace`, an existing file is kept."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    begun = path.with_name(f"{path.name}.{os.getpid()}")
-    with suppress(FileNotFoundError):
-        begun.unlink()
-    descriptor = os.open(begun, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        if replace:
-            begun.replace(path)
-        elif sys.platform == "win32":
-            begun.rename(path)  # fails if it exists
-        else:
-            path.hardlink_to(begun)
-    finally:
-        begun.unlink(missing_ok=True)
 
 
 def _is_accepted(place: Path) -> bool:

@@ -27,6 +27,7 @@ from typing import Any, TypeVar
 
 import apsw
 
+from codelens.files import make_folder
 from codelens.model.code import DocumentId, UnitId
 from codelens.store.connection import Tables
 from codelens.store.merging import join_mappings, order_by, set_merge_rule
@@ -415,7 +416,7 @@ class KeptVectors:
     def __init__(self, path: Path) -> None:
         self._connection: apsw.Connection | None = None
         with suppress(apsw.Error, OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
             connection = apsw.Connection(str(path))
             connection.set_busy_timeout(BUSY_MS)
             connection.execute(_SCHEMA).fetchall()

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from codelens.errors import UsageError
+from codelens.files import write_new
 from codelens.model.fast_dataclass import dataclass
 from codelens.worktree.diffs import FileChange, read_diff
 from codelens.worktree.repository import GitError, Repository, run_git
@@ -175,9 +176,9 @@ def write_tree(repository: Repository, commit: str, folder: Path, below: str = "
                 continue
             if place.parent.is_file():  # on a case-insensitive system two of git's names may be one
                 continue
-            place.parent.mkdir(parents=True, exist_ok=True)
             if not place.is_dir():
-                place.write_bytes(raw)
+                place.unlink(missing_ok=True)
+                write_new(place, raw)
 
 
 CONTEXT_LINES = 3  # Context lines of a hunk, which locate it in a file that has changed since

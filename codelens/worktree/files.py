@@ -9,12 +9,10 @@ from __future__ import annotations
 import os
 import re
 import stat
-from contextlib import suppress
 from pathlib import Path
 
 import xxhash
 
-from codelens.errors import CannotWrite
 from codelens.model.code import FileStamp, Freshness
 
 BLOCK = 1 << 18  # Bytes per read of a file that need not be in memory as a whole
@@ -38,25 +36,6 @@ def hash_file(path: Path) -> bytes:
         while block := file.read(BLOCK):
             digest.update(block)
     return digest.digest()
-
-
-def write_in_one_step(path: Path, content: bytes, executable: bool = False) -> None:
-    """Write a small file so that nobody ever reads half of it. It keeps its mode; with `executable` all who can read it may run
-    it. A path that is a link stays one; its target is written. Raises CannotWrite."""
-    target = path.resolve()
-    temporary = target.with_name(f"{target.name}.codelens-{os.getpid()}")
-    try:
-        temporary.touch()
-        mode = stat.S_IMODE((target if target.exists() else temporary).stat().st_mode)
-        temporary.chmod(0o600)
-        temporary.write_bytes(content)
-        temporary.chmod(mode | ((mode & 0o444) >> 2 if executable else 0))
-        temporary.replace(target)
-    except OSError as fault:
-        with suppress(OSError):
-            temporary.unlink()
-        hint = f"check permissions and free space of {target.parent}"
-        raise CannotWrite(f"{target}: {fault.strerror or fault}", hint) from None
 
 
 def check_freshness(root: Path, os_path: str, stamp: FileStamp, indexed: bytes) -> Freshness:

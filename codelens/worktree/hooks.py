@@ -9,9 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codelens.errors import UsageError
+from codelens.files import make_folder, resolve_file, write_in_one_step
 from codelens.model.fast_dataclass import dataclass
-from codelens.worktree.files import write_in_one_step
-from codelens.worktree.repository import Repository, expand_home, find_enclosing_repository, read_configuration
+from codelens.worktree.repository import (
+    Repository,
+    expand_home,
+    find_enclosing_repository,
+    read_configuration,
+    read_regular,
+)
 
 NAMES = ("post-checkout", "post-merge", "post-commit", "post-rewrite")
 """The hooks for a checkout or clone, a merge or pull, a commit, and a rebase or amend."""
@@ -40,7 +46,13 @@ class Hooks:
 
     repository: Repository
     folder: Path
-    is_shared: bool  # True if core.hooksPath leads out of the repository, so that the folder serves others too
+    tops: tuple[Path, ...]  # The folder that no link of a hook may leave; empty if others may share the hooks
+
+    def locate(self, name: str) -> Path:
+        """Locate the file of a hook. Raises UnsafePath if links lead out of the repository, or to something special."""
+        hook = self.folder / name
+        resolve_file(hook, self.tops)
+        return hook
 
 
 def find_hooks(start: Path) -> Hooks:
@@ -48,12 +60,26 @@ def find_hooks(start: Path) -> Hooks:
     repository = find_enclosing_repository(start)
     if repository is None:
         raise UsageError(f"no git repository in {start} or above it")
-    chosen = read_configuration(repository).get("core.hookspath")
-    if not chosen:
-        return Hooks(repository, repository.common / "hooks", is_shared=False)
-    folder = repository.top / expand_home(chosen)  # a relative path starts at the top, where hooks run
-    insides = (repository.top.resolve(), repository.common.resolve())
-    return Hooks(repository, folder, not any(folder.resolve().is_relative_to(inside) for inside in insides))
+    settings = read_configuration(repository)
+    folder = repository.common / "hooks"
+    if chosen := settings.get("core.hookspath"):
+        folder = repository.top / expand_home(chosen)  # a relative path starts at the top, where hooks run
+    if ".." not in folder.parts and folder.is_relative_to(repository.top):
+        return Hooks(repository, folder, (repository.top,))
+
+    # The git folder of a linked worktree or a submodule names the work tree. One that does not may be that of another project,
+    # which the file `.git` names.
+    named = read_regular(repository.git_folder / "gitdir")
+    owner = repository.common / settings.get("core.worktree", "")
+    if named:
+        owner = Path(os.fsdecode(named.strip())).parent
+    around = repository.common.resolve()
+    if around.name == ".git":
+        around = around.parent
+    names_top = owner.resolve() == repository.top
+    if names_top and folder.resolve().is_relative_to(around):
+        return Hooks(repository, folder, (around,))
+    return Hooks(repository, folder, ())
 
 
 def has_block(hook: Path) -> bool:
@@ -61,13 +87,14 @@ def has_block(hook: Path) -> bool:
     return BEGIN in _read_text(hook)
 
 
-def add_blocks(folder: Path, command: Sequence[str]) -> None:
+def add_blocks(hooks: Hooks, command: Sequence[str]) -> None:
     """Add a block that runs a command to all hooks, or to none: UsageError if one is not a shell script or has been disabled."""
     block = _BLOCK.format(begin=BEGIN, end=END, command=shlex.join(command))
-    texts = {folder / name: _insert_block(folder / name, block) for name in NAMES}
-    folder.mkdir(parents=True, exist_ok=True)
-    for hook, text in texts.items():
-        write_in_one_step(hook, os.fsencode(text), executable=True)
+    files = [hooks.locate(name) for name in NAMES]
+    texts = {file: _insert_block(file, block) for file in files}
+    make_folder(hooks.folder)
+    for file, text in texts.items():
+        write_in_one_step(file, os.fsencode(text), is_executable=True)
 
 
 def _insert_block(hook: Path, block: str) -> str:
@@ -98,7 +125,7 @@ def cut_block(hook: Path) -> bool:
     if rest.strip() in ("", "#!/bin/sh"):
         hook.unlink()
     else:
-        write_in_one_step(hook, os.fsencode(rest), executable=True)
+        write_in_one_step(hook, os.fsencode(rest), is_executable=True)
     return True
 
 

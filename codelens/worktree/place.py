@@ -5,7 +5,8 @@ from __future__ import annotations
 import mmap
 from pathlib import Path
 
-from codelens.errors import build_write_error
+from codelens.errors import UnsafePath, build_write_error
+from codelens.files import is_link, make_folder, refuse_special, resolve_below, write_new
 from codelens.worktree.repository import GitError, find_enclosing_repository, open_repository, run_git
 
 INDEX_FOLDER = ".codelens"
@@ -54,9 +55,10 @@ def choose_index_place(start: Path) -> Path:
 
 def prepare_index_folder(index: Path) -> None:
     """Create the index's folder; if it is named .codelens, with a .gitignore that keeps everything but notes out of git. Raises
-    CannotWrite."""
+    CannotWrite and UnsafePath."""
+    refuse_unsafe_index(index)
     try:
-        index.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(index.parent)
         if index.parent.name == INDEX_FOLDER:
             keep_out_of_git(index.parent)
     except OSError as fault:
@@ -66,10 +68,27 @@ def prepare_index_folder(index: Path) -> None:
 def keep_out_of_git(folder: Path) -> None:
     """Write or update the .gitignore of a .codelens folder, unless the user changed it or it is a link."""
     ignore = folder / ".gitignore"
-    if ignore.is_symlink():  # its target is not ours
+    if is_link(ignore):  # its target is not ours
         return
-    if not ignore.exists() or (ignore.is_file() and ignore.read_bytes() == _IGNORE_ALL.encode()):
-        ignore.write_text(IGNORE, encoding="utf-8")
+    if ignore.is_file() and ignore.read_bytes() == _IGNORE_ALL.encode():
+        ignore.unlink()
+    if not ignore.exists():
+        write_new(ignore, IGNORE.encode())
+
+
+def refuse_unsafe_index(index: Path) -> None:
+    """Raise UnsafePath if an index, or a file next to it that codelens or SQLite would open, is a link, a pipe or a device.
+
+    A file that the user names may be a link outside of repositories. The folder .codelens never is: a clone could lead
+    searches to the index of another project."""
+    index = index.absolute()
+    if index.parent.name == INDEX_FOLDER and (is_link(index.parent) or is_link(index)):
+        hint = "remove the link; to keep the index elsewhere, name its file with --db"
+        raise UnsafePath(f"a link leads from {index} elsewhere: what belongs to an index stays in its tree", hint)
+
+    real = resolve_below(index)
+    for suffix in ("", BUILDING, COMPACTED, *BESIDE, LOCK):
+        refuse_special(Path(f"{real}{suffix}"))
 
 
 def locate_notes(root: Path) -> Path:

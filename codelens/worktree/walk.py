@@ -15,6 +15,7 @@ from pathlib import Path
 
 from codelens.config import Settings
 from codelens.errors import UsageError
+from codelens.files import is_link
 from codelens.model.code import SeenFile, Skip, SkipReason
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.worktree.classify import classify_folder, classify_name
@@ -40,7 +41,6 @@ class _Folder:
 
 RULE_FILES = frozenset({GIT, OWN})
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a device", stat.S_IFCHR: "a device"}
-_MOUNT_POINT = 0xA000_0003  # IO_REPARSE_TAG_MOUNT_POINT of Windows
 
 
 def walk_tree(
@@ -247,7 +247,7 @@ def _build_sort_key(entry: os.DirEntry[str]) -> tuple[bytes, bool, os.DirEntry[s
     try:
         is_folder = entry.is_dir(follow_symlinks=False)
         if is_folder and os.name == "nt":
-            is_folder = getattr(entry.stat(follow_symlinks=False), "st_reparse_tag", 0) != _MOUNT_POINT
+            is_folder = not is_link(Path(entry.path))
     except OSError:
         is_folder = False
     name = entry.name.encode() if entry.name.isascii() else os.fsencode(entry.name)

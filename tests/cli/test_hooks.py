@@ -187,7 +187,8 @@ def test_a_shared_core_hookspath_needs_the_shared_flag(repository: Path, run: Ru
     assert not shared.exists()
     assert run("hooks", "install", "--shared").code == 0
     assert (shared / "post-commit").exists()
-    assert run("hooks", "remove").code == 0
+    assert (run("hooks", "remove").code, (shared / "post-commit").exists()) == (2, True)
+    assert run("hooks", "remove", "--shared").code == 0
     assert list(shared.iterdir()) == []
 
 
@@ -214,8 +215,9 @@ def test_hooks_update_an_index_named_with_db(repository: Path, run: Run) -> None
     await_true(lambda: finds(index, "on_the_other")[:1] == ["on_the_other.py"])
 
 
-def test_a_hook_that_is_a_link_stays_one(repository: Path, run: Run) -> None:
-    mine = repository.parent / "mine.sh"
+def test_a_hook_that_is_a_link_in_the_repository_stays_one(repository: Path, run: Run) -> None:
+    mine = repository / "tools/mine.sh"
+    mine.parent.mkdir()
     mine.write_text(OWN_HOOK)
     mine.chmod(0o755)
     hook = repository / ".git/hooks/post-merge"
@@ -226,6 +228,42 @@ def test_a_hook_that_is_a_link_stays_one(repository: Path, run: Run) -> None:
     assert BEGIN in mine.read_text()
     assert run("hooks", "remove", "-q").code == 0
     assert mine.read_text() == OWN_HOOK
+
+
+@pytest.mark.parametrize("place", [".git/hooks", ".git/hooks/post-commit", ".git"])
+def test_a_link_out_of_the_repository_is_refused(place: str, repository: Path, run: Run) -> None:
+    elsewhere = repository.parent / "elsewhere"
+    (repository / place).parent.mkdir(exist_ok=True)
+    if (repository / place).exists():
+        (repository / place).rename(elsewhere)
+    (repository / place).symlink_to(elsewhere)
+    before = sorted(elsewhere.rglob("*"))
+    for command in ("install", "status", "remove"):
+        ran = run("hooks", command, cwd=repository)
+        assert (ran.code, ": a link leads out of " in ran.err) == (
+            2,
+            True,
+        )
+    assert sorted(elsewhere.rglob("*")) == before
+
+
+def test_hooks_of_a_submodule_and_a_worktree_are_its_own_and_others_need_the_flag(repository: Path, run: Run) -> None:
+    outer = repository.parent / "outer"
+    git(repository.parent, "init", "-q", str(outer))
+    git(outer, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(repository), "sub")
+    git(repository, "worktree", "add", "-q", "-b", "linked", str(repository.parent / "linked"))
+    assert run("hooks", "install", cwd=outer / "sub").code == 0
+    assert BEGIN in (outer / ".git/modules/sub/hooks/post-commit").read_text()
+    assert run("hooks", "install", cwd=repository.parent / "linked").code == 0
+    assert BEGIN in (repository / ".git/hooks/post-commit").read_text()
+
+    planted = repository.parent / "planted"
+    planted.mkdir()
+    (planted / ".git").write_text(f"gitdir: {repository}/.git\n")
+    for command in ("install", "remove"):
+        ran = run("hooks", command, cwd=planted)
+        assert (ran.code, "which may serve other repositories too" in ran.err) == (2, True)
+    assert BEGIN in (repository / ".git/hooks/post-commit").read_text()
 
 
 def test_hooks_outside_a_repository_are_one_error(tmp_path: Path, run: Run) -> None:

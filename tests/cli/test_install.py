@@ -217,6 +217,29 @@ def test_a_link_stays_a_link(run: Run, home: Path, project: Path) -> None:
     assert "codelens" in (home / "dotfiles/mcp.json").read_text()
 
 
+def test_a_projects_link_stays_in_the_project(run: Run, home: Path, project: Path) -> None:
+    (project / "CLAUDE.md").write_text("# Rules\n")
+    (project / "AGENTS.md").symlink_to("CLAUDE.md")
+    assert run("install", "cursor", "--project", "--yes", cwd=project).code == 0
+    assert ((project / "AGENTS.md").is_symlink(), BEGIN in (project / "CLAUDE.md").read_text()) == (True, True)
+
+    elsewhere = project.parent / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "kept.md").write_text("kept\n")
+    for place, target in (("AGENTS.md", "kept.md"), (".cursor", ""), (".cursor/mcp.json.codelens-backup", "kept.md")):
+        for old in ("AGENTS.md", ".cursor/mcp.json", ".cursor/mcp.json.codelens-backup"):
+            (project / old).unlink(missing_ok=True)
+        if place == ".cursor":
+            (project / place).rmdir()
+        elif (project / ".cursor").is_symlink():
+            (project / ".cursor").unlink()
+        (project / place).parent.mkdir(exist_ok=True)
+        (project / place).symlink_to(elsewhere / target)
+        ran = run("install", "cursor", "--project", "--yes", cwd=project)
+        assert (ran.code, "leads out of" in ran.err, str(project / place) in ran.err) == (2, True, True)
+    assert [(file.name, file.read_text()) for file in elsewhere.iterdir()] == [("kept.md", "kept\n")]
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"mcpServers": 1}', "\udcff", f"{BEGIN}\n"])
 def test_a_broken_file_is_refused_and_left_alone(text: str, run: Run, home: Path, project: Path) -> None:
     broken = home / (".gemini/GEMINI.md" if text.startswith(BEGIN) else ".gemini/settings.json")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from tools.campaign import by_name, main
-from tools.faults import beside, disk, fleet, gitconfig, kills, planted, trees
+from tools.faults import beside, disk, fleet, gitconfig, kills, links, planted, trees
 
 CAMPAIGNS = (
     *kills.campaigns(),
@@ -15,6 +15,7 @@ CAMPAIGNS = (
     *trees.CAMPAIGNS,
     *gitconfig.CAMPAIGNS,
     *planted.CAMPAIGNS,
+    *links.CAMPAIGNS,
     *fleet.CAMPAIGNS,
 )
 

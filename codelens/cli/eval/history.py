@@ -14,7 +14,7 @@ from codelens.cli.progress import show_progress
 from codelens.cli.streams import inform, say, say_without_prefix, write, write_fields
 from codelens.cli.workplace import find_working_folder, load_settings_at
 from codelens.config import Settings
-from codelens.errors import CannotWrite, UsageError
+from codelens.errors import UsageError
 from codelens.evaluation import make_tasks as tasks_of_history
 from codelens.evaluation.fitting import require_scipy
 from codelens.evaluation.make_tasks import choose_name, find_repository, format_summary
@@ -29,6 +29,7 @@ from codelens.evaluation.tune import (
     format_features,
     tune_weights,
 )
+from codelens.files import write_output
 from codelens.model.fast_dataclass import replace
 from codelens.render.terminal import Columns, format_plain_columns
 from codelens.text.counts import quantity
@@ -158,10 +159,8 @@ def _write(place: Path, name: str, tuned: TunedWeights) -> None:
         f"# Weights of codelens {__version__}, learned from {quantity(older, 'task')} of {name} up to {tuned.tasks.head}.\n"
         f"# {DECIDES} of its newest {decided.tasks}: shipped weights {decided.before:.3f}, these {decided.after:.3f}.\n"
     )
-    try:
-        place.write_text(text + format_features(tuned.weights), encoding="utf-8", newline="")
-    except OSError as fault:
-        raise CannotWrite(f"{place}: {fault.strerror or fault}", "name a writable file") from None
+    text += format_features(tuned.weights)
+    write_output(place, text.encode())
 
 
 def _explain_result(

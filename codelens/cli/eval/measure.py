@@ -12,7 +12,7 @@ from codelens.cli.options import build_search_options
 from codelens.cli.progress import show_progress
 from codelens.cli.streams import inform, wants_color, write, write_record
 from codelens.cli.workplace import Scope, find_working_folder, find_workplace, load_settings_at
-from codelens.errors import CannotWrite, UsageError
+from codelens.errors import UsageError
 from codelens.evaluation.ablate import list_ablations
 from codelens.evaluation.metrics import METRICS, compute_metrics, load_ir_measures, same_file, strict
 from codelens.evaluation.report import (
@@ -29,6 +29,7 @@ from codelens.evaluation.report import (
 )
 from codelens.evaluation.runner import Setup, TaskBatch, batch_folder, batch_one_index, open_workers, run_tasks
 from codelens.evaluation.tasks import read_tasks, read_trec
+from codelens.files import write_output
 from codelens.index import Index
 from codelens.model.fast_dataclass import replace
 from codelens.render.records import to_json
@@ -246,12 +247,8 @@ def write_result(flags: EvalFlags, record: dict[str, Any], table: Columns, color
 
 def save_run(path: Path | None, record: dict[str, Any]) -> None:
     """Write the file that --out names. Raises CannotWrite."""
-    if path is None:
-        return
-    try:
-        path.write_text(to_json(record, indent=1), encoding="utf-8", errors="backslashreplace")
-    except OSError as fault:
-        raise CannotWrite(f"{path}: {fault.strerror}", "name a file in an existing folder") from None
+    if path is not None:
+        write_output(path, to_json(record, indent=1).encode(errors="backslashreplace"))
 
 
 def choose_metrics(listed: str | None) -> list[str]:

@@ -210,7 +210,6 @@ def _write_model(place: Path, tuned: FineTuned, flags: TrainFlags, base: ModelFi
         "repeat": " ".join(("codelens model train", *names, options)),
     }
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
         write_quantised(place, tuned.model, tuned.names, card)
     except OSError as fault:
         raise CannotWrite(f"{place}: {fault.strerror or fault}", "set XDG_DATA_HOME to a folder for it") from None

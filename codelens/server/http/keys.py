@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codelens.errors import CannotWrite, UsageError
-from codelens.store.trust import write_private_file
+from codelens.files import write_private_file
 from codelens.text.notation import parse_json
 
 PREFIX = "codelens_"  # Start of every key, so that people and scanners recognize one
@@ -93,7 +93,6 @@ def _write_keys(path: Path, rows: Sequence[KeyRow]) -> None:
         if key["repositories"] == EVERY:
             del key["repositories"]
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private_file(path, json.dumps({"keys": keys}, indent=1).encode() + b"\n", replace=True)
+        write_private_file(path, json.dumps({"keys": keys}, indent=1).encode() + b"\n")
     except OSError as fault:
         raise CannotWrite(f"{path} cannot be written: {fault.strerror}", "the folder must be yours") from None
