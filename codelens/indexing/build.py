@@ -33,6 +33,7 @@ from codelens.store.connection import (
 )
 from codelens.store.store import Features, Store
 from codelens.store.trust import can_sign, is_owned, renew_acceptance
+from codelens.worktree.git_calls import renew_times
 from codelens.worktree.history import count_differences, list_first_commits, read_head_commit
 from codelens.worktree.place import BESIDE, BUILDING, COMPACTED, INDEX_FOLDER, INDEX_NAME, list_own_files
 from codelens.worktree.repository import GitError, Repository, list_other_checkouts, open_repository
@@ -50,6 +51,7 @@ def build_index(run: IndexRun, roots: Sequence[Path], rebuild: bool = False) -> 
         if not root.is_dir():
             hint = "name the folder to index; files are indexed with the tree they lie in"
             raise UsageError(f"not a folder: {root}", hint)
+    renew_times()
     # A symbolic link to the index stays; its target is written.
     build = _Build(replace(run, index=run.index.resolve()), [root.resolve() for root in roots])
     path, building = build.path, build.building

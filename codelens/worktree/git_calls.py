@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import os
 import signal
-import stat
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from codelens.worktree.repository import GitError, Repository, list_included_files
+from codelens.worktree.repository import (
+    GitError,
+    Repository,
+    find_enclosing_repository,
+    is_special,
+    list_included_files,
+)
 
 _NO_FILE = "/dev/null"  # git accepts this name on Windows, too
 
@@ -223,13 +228,20 @@ def renew_times() -> None:
     _shared_times.clear()
 
 
+def find_git_fault(root: Path) -> str:
+    """Find the reason why git is not asked any more in a folder's repository; empty as long as it is."""
+    repository = find_enclosing_repository(root)
+    shared = _shared_times.get(repository.git_folder) if repository else None
+    return shared.fault if shared else ""
+
+
 _FOLDERS = ("info", "refs", "reftable", "objects/info", "objects/pack")
 
 
 def find_special_file(repository: Repository) -> Path | None:
     """Find a pipe or device among the files that git would open, where it might wait for ever."""
     listed = (*_list_odd_files(repository), repository.top / ".gitattributes", *list_included_files(repository))
-    return next(filter(_is_special, listed), None)
+    return next(filter(is_special, listed), None)
 
 
 def _list_odd_files(repository: Repository) -> Iterator[Path]:
@@ -248,11 +260,3 @@ def _scan(folder: Path, is_deep: bool) -> Iterator[Path]:
                     yield Path(entry)
             elif is_deep and not entry.is_symlink():
                 yield from _scan(Path(entry), is_deep)
-
-
-def _is_special(path: Path) -> bool:
-    try:
-        mode = path.stat().st_mode
-    except OSError:
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -71,6 +72,15 @@ def read_regular(path: Path, follow: bool = True) -> bytes | None:
         return path.read_bytes()
     except OSError:
         return None
+
+
+def is_special(path: Path) -> bool:
+    """True for a pipe or a device, also behind a link: opening or reading it might never end."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
 
 
 def read_configuration(repository: Repository | None) -> dict[str, str]:
