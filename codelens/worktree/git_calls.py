@@ -239,24 +239,39 @@ _FOLDERS = ("info", "refs", "reftable", "objects/info", "objects/pack")
 
 
 def find_special_file(repository: Repository) -> Path | None:
-    """Find a pipe or device among the files that git would open, where it might wait for ever."""
-    listed = (*_list_odd_files(repository), repository.top / ".gitattributes", *list_included_files(repository))
-    return next(filter(is_special, listed), None)
+    """Find a file that git should not open: a pipe or device, where it might wait for ever, or a link out of the git folder,
+    whose target it might quote in a message."""
+    for path in (repository.top / ".gitattributes", *list_included_files(repository)):
+        if is_special(path):
+            return path
 
-
-def _list_odd_files(repository: Repository) -> Iterator[Path]:
-    """List what is neither a file nor a folder in the git folder, except among the objects that are not packed."""
     for folder in dict.fromkeys((repository.git_folder, repository.common)):
-        yield from _scan(folder, is_deep=False)
+        odd = [*_list_odd_files(folder, is_deep=False)]
         for name in _FOLDERS:
-            yield from _scan(folder / name, is_deep=True)
+            odd += _list_odd_files(folder / name, is_deep=True)
+        for path in odd:
+            if is_special(path) or _leads_out(path, folder):
+                return path
+    return None
 
 
-def _scan(folder: Path, is_deep: bool) -> Iterator[Path]:
+def _list_odd_files(folder: Path, is_deep: bool) -> Iterator[Path]:
+    """List what is neither a file nor a folder itself."""
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if not entry.is_dir():
-                if not entry.is_file():
+            if not entry.is_dir(follow_symlinks=False):
+                if not entry.is_file(follow_symlinks=False):
                     yield Path(entry)
-            elif is_deep and not entry.is_symlink():
-                yield from _scan(Path(entry), is_deep)
+            elif is_deep:
+                yield from _list_odd_files(Path(entry), is_deep)
+
+
+def _leads_out(path: Path, folder: Path) -> bool:
+    """True for a link to a file elsewhere that has another name. Tools that share git folders link files of the same name."""
+    if path.is_dir():
+        return False
+    try:
+        target = path.resolve()
+        return target.name != path.name and not target.is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a link to itself
+        return True
