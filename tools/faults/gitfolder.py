@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tools.campaign import Campaign, Report, expect
@@ -299,10 +299,13 @@ def run(count: int, seed: int, folder: Path, report: Report) -> None:
     for number in range(seed, seed + count):
         effect, way = WAYS[(number - 1) % len(WAYS)]
         with report.attempt(number):
-            _attempt(folder / str(number), effect, way, report)
+            try_way(folder / str(number), effect, way, report)
 
 
-def _attempt(folder: Path, effect: str, way: Way, report: Report) -> None:
+def try_way(
+    folder: Path, effect: str, way: Way, report: Report, commands: Sequence[tuple[str, ...]] = COMMANDS
+) -> None:
+    """Prove a way with plain git, then run these codelens commands. Raises Failed."""
     mark, script, outside = folder / "mark", folder / "script", folder / "outside"
     outside.mkdir(parents=True)
     (outside / "kept.py").write_text(f"def {SECRET}(): pass\n")
@@ -323,7 +326,7 @@ def _attempt(folder: Path, effect: str, way: Way, report: Report) -> None:
     mark.unlink(missing_ok=True)
     program = Program(folder, variables)
     kept = {name: listed(folder / name) for name in ("tree/.git", "outside")}
-    for arguments in COMMANDS:
+    for arguments in commands:
         started = time.monotonic()
         ran = program.run(*arguments, cwd=root)
         seconds = round(time.monotonic() - started)
