@@ -17,6 +17,7 @@ from codelens.worktree.files import escape_path
 from codelens.worktree.repository import (
     GitError,
     Repository,
+    TooSlow,
     find_enclosing_repository,
     read_configuration,
     read_regular,
@@ -58,10 +59,6 @@ def hash_terms(*parts: str) -> str:
     import hashlib  # loads OpenSSL
 
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-
-
-class TooSlow(GitError):
-    """git took longer than SECONDS; a second try would too."""
 
 
 def find_head(root: Path) -> Head:
@@ -203,11 +200,8 @@ def collect_histories(commits: Sequence[PastCommit]) -> dict[str, FileHistory]:
 
 def run_git_within(head: Head, until: float, command: str, *arguments: str, given: bytes = b"") -> bytes:
     """Run git within the time limit, and read its output. Raises GitError, and TooSlow if no time is left."""
-    left = until - time.monotonic()
+    left = max(0.0, until - time.monotonic())
     try:
-        if left > 0:
-            return run_git(head.repository, command, *arguments, seconds=left, given=given)
-    except GitError:
-        if time.monotonic() < until:
-            raise
-    raise TooSlow(f"git took longer than {SECONDS:.0f} seconds")
+        return run_git(head.repository, command, *arguments, seconds=left, given=given)
+    except TooSlow:
+        raise TooSlow(f"git took longer than {SECONDS:.0f} seconds") from None

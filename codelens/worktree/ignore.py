@@ -127,7 +127,7 @@ class TrackedFiles:
         """The files, and all folders around them."""
         output = b""
         if (self._repository.git_folder / "index").exists():
-            with suppress(GitError):  # `find_tracking_fault` reports it
+            with suppress(GitError):  # `find_git_fault` reports it
                 output = run_git(self._repository, "ls-files", "-z", "--cached")
         files = frozenset(output.split(b"\0")[:-1])
         folders: set[bytes] = set()
@@ -222,12 +222,16 @@ def _enter_repository(scope: IgnoreScope, repository: Repository | None, folder:
     return replace(scope, tracked=tracked, inherited="", fold_case=fold_case)
 
 
-def find_tracking_fault(root: Path) -> str:
+def find_git_fault(root: Path, asks: bool = True) -> str:
     """Find the reason why git cannot list its tracked files here, as one line; else empty. Without that list, a tracked file
-    that matches an ignore pattern counts as ignored."""
+    that matches an ignore pattern counts as ignored. Unless it `asks`, only faults of git in this run are found."""
+    from codelens.worktree.git_calls import share_time
+
     repository = find_enclosing_repository(root)
     try:
         if repository:
+            share_time(repository)
+        if repository and asks:
             run_git(repository, "rev-parse", "--git-dir")
     except GitError as fault:
         return str(fault)

@@ -6,11 +6,11 @@ must be as safe as listing its files.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
@@ -75,12 +75,15 @@ def read_regular(path: Path, follow: bool = True) -> bytes | None:
 
 
 def is_special(path: Path) -> bool:
-    """True for a pipe or a device, also behind a link: opening or reading it might never end."""
+    """True for a file of a git folder that nobody should open: a pipe or device, where reading might never end, or a link to
+    a file with another name, which git might quote in a message. Tools that share git folders link files of the same name."""
     try:
-        mode = path.stat().st_mode
+        kind = stat.S_IFMT(path.stat().st_mode)
+        is_foreign = kind == stat.S_IFREG and path.is_symlink() and path.resolve().name != path.name
     except OSError:
         return False
-    return stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISBLK(mode)
+    # Old versions of git made HEAD a link to the file of its branch.
+    return kind in (stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK) or (is_foreign and path.name != "HEAD")
 
 
 def read_configuration(repository: Repository | None) -> dict[str, str]:
@@ -92,7 +95,7 @@ def read_configuration(repository: Repository | None) -> dict[str, str]:
     own = [locate_user_folder() / "config", expand_home("~/.gitconfig")]
     files += [Path(variables["GIT_CONFIG_GLOBAL"])] if "GIT_CONFIG_GLOBAL" in variables else own
     files += [repository.common / "config"] if repository else []
-    return {key: value for file in files for key, value in _read_settings(file, repository, 0)}
+    return {key: value for file in files for key, value in read_settings(file, repository)}
 
 
 def locate_user_folder() -> Path:
@@ -113,8 +116,9 @@ _PART = re.compile(r'"((?:\\.|[^"\\])*)"|([#;].*)|([^"#;]+)')
 _DEEPEST_INCLUDE = 10  # The same limit as in git
 
 
-def _read_settings(path: Path, repository: Repository | None, depth: int) -> Iterator[tuple[str, str]]:
-    """Yield ('section.key', value) from a configuration file and the files that it includes."""
+def read_settings(path: Path, repository: Repository | None, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield ('section.key', value) from a configuration file and the files that it includes. 'include.path' has the path of each
+    included file, also under a condition that is not met."""
     raw = read_regular(path)
     if raw is None or depth > _DEEPEST_INCLUDE:
         return
@@ -135,19 +139,11 @@ def _read_settings(path: Path, repository: Repository | None, depth: int) -> Ite
             included = path.parent / expand_home(value)
             yield "include.path", str(included)
             if key == "include.path" or _is_condition_met(subsection or "", repository):
-                yield from _read_settings(included, repository, depth + 1)
+                yield from read_settings(included, repository, depth + 1)
         elif subsection is None:
             yield key, value
         elif section == "remote":
             yield f"remote.{subsection}.{assigned[1].lower()}", value
-
-
-def list_included_files(repository: Repository) -> list[Path]:
-    """List the files that the repository's configuration includes, also under a condition that is not met."""
-    files = (repository.common / "config", repository.git_folder / "config.worktree")
-    return [
-        Path(value) for file in files for key, value in _read_settings(file, repository, 0) if key == "include.path"
-    ]
 
 
 def _is_condition_met(condition: str, repository: Repository | None) -> bool:
@@ -168,15 +164,19 @@ class GitError(Exception):
     """git is missing, refuses (safe.directory) or failed; the message is one line for people."""
 
 
+class TooSlow(GitError):
+    """git took longer than it may; a second try would too."""
+
+
 def run_git(
     repository: Repository,
     command: str,
     *arguments: str,
-    seconds: float | None = None,
+    seconds: float = math.inf,
     given: bytes = b"",
     network: bool = False,
 ) -> bytes:
-    """Run a plumbing command in this repository with `given` on stdin, and read its output. Raises GitError.
+    """Run a plumbing command in this repository with `given` on stdin, and read its output. Raises GitError and TooSlow.
 
     `worktree/git_calls.py` has the commands, with the options that each always gets. Uses no shell, locks or prompt, and no
     network unless `network` allows it. That is for repositories that codelens itself has just made: the user's own credential
@@ -184,37 +184,29 @@ def run_git(
 
     All calls of a run share their time. `seconds` limits this call further; with `network`, it is the only limit."""
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # else the import fails where git is not installed
-    import tempfile
-
     import git
 
-    from codelens.worktree.git_calls import GitTime, build_command, build_variables, share_time
+    from codelens.worktree.git_calls import PIPE, GitTime, build_command, build_variables, read_output, share_time
 
     if not os.access(repository.top, os.X_OK):
         raise GitError(f"cannot enter {repository.top}")
-    shared = GitTime(seconds, may_wait=True) if network and seconds else share_time(repository)
-    if shared.fault:
-        raise GitError(shared.fault)
+    shared = GitTime(seconds) if network else share_time(repository)
     try:
-        with tempfile.TemporaryFile() if given else nullcontext() as stdin:
-            if stdin:
-                stdin.write(given)
-                stdin.seek(0)
-            running = git.Git(repository.top).execute(
-                build_command(command, arguments, network),
-                istream=stdin,
-                env=build_variables(repository, network),
-                shell=False,
-                as_process=True,
-                process_group=None if os.name == "nt" else 0,  # so that its children can be ended with it
-            )
-            assert running.proc is not None
-            output, errors = shared.read_output(running.proc, seconds)
+        running = git.Git(repository.top).execute(
+            build_command(command, arguments, network),
+            istream=PIPE,
+            env=build_variables(repository, network),
+            shell=False,
+            as_process=True,
+            process_group=None if os.name == "nt" else 0,  # so that its children can be ended with it
+        )
+        assert running.proc is not None
+        output, errors = read_output(running.proc, given, min(seconds, shared.left), shared, may_sleep=network)
     except git.GitCommandNotFound:
         raise GitError("git is not installed") from None
     except OSError as fault:
         raise GitError(str(fault)) from None
     if running.proc.returncode:
         message = errors.decode("utf-8", "replace").strip()
-        raise GitError(message.splitlines()[0] if message else f"git {command} ended with {running.proc.returncode}")
+        raise GitError(message.splitlines()[0] if message else f"git {command} failed")
     return output

@@ -15,7 +15,8 @@ import pytest
 import codelens
 from codelens.worktree import git_calls
 from codelens.worktree.commits import read_commits
-from codelens.worktree.git_calls import OPTIONS, build_command, find_git_fault, renew_times
+from codelens.worktree.git_calls import OPTIONS, build_command, renew_times
+from codelens.worktree.ignore import find_git_fault
 from codelens.worktree.repository import GitError, Repository, open_repository, run_git
 from tests.worktree.conftest import git, git_tree
 from tests.worktree.git_history import Past
@@ -188,10 +189,10 @@ def test_git_that_waits_is_ended_with_its_children_and_not_asked_again(
     with monkeypatch.context() as patched:
         started = waiting_git(tmp_path, patched)
         patched.setattr(git_calls, "MAX_IDLE_SECONDS", 1.0)
-        with pytest.raises(GitError, match="git waited for 1 seconds without working and was ended"):
+        with pytest.raises(GitError, match="git did nothing for 1 seconds and was ended"):
             run_git(repository, "log")
     wait_until_ended(started)
-    with pytest.raises(GitError, match="git waited"):  # although git would answer now
+    with pytest.raises(GitError, match="git did nothing"):  # although git would answer now
         run_git(repository, "ls-files")
 
 
@@ -228,7 +229,7 @@ def test_a_call_with_a_limit_of_its_own_leaves_the_rest_to_others(
 def test_an_interrupt_ends_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = git_tree(tmp_path / "r", {"a.py": ""})
     started = waiting_git(tmp_path, monkeypatch)
-    monkeypatch.setattr(git_calls, "STEP_SECONDS", 60.0)
+    monkeypatch.setattr(git_calls, "MAX_IDLE_SECONDS", 60.0)
     handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
     repository = open_repository(root)
     assert repository
@@ -251,6 +252,7 @@ def test_a_repository_of_its_own_has_time_of_its_own(tmp_path: Path) -> None:
     assert isinstance(broken, Repository)
     assert isinstance(sound, Repository)
     git_calls.share_time(broken).fault = "git waited"
+    git_calls.share_time(broken).left = 0.0
     with pytest.raises(GitError, match="git waited"):
         run_git(broken, "ls-files")
     assert run_git(sound, "ls-files") == b"2.py\n"

@@ -37,7 +37,7 @@ def _make_pipe(place: str) -> Prepare:
 
 
 def _link(place: str, target: str) -> Prepare:
-    """Make a link in the place of a file; OUTSIDE stands for a folder beside the repository."""
+    """Make a link in the place of a file; OUTSIDE stands for a folder next to the repository."""
 
     def prepare(root: Path, script: Path) -> None:
         path = root / place
