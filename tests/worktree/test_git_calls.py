@@ -108,13 +108,13 @@ def test_a_diff_driver_of_a_submodule_does_not_run(tmp_path: Path) -> None:
     root = Past(tmp_path / "root")
     root.commit({"b.py": "1\n"})
     root.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(inner.root), "sub")
-    root.git("-C", "sub", "config", "diff.x.textconv", f"touch {trap}; cat")
+    root.git("-C", "sub", "config", "diff.x.command", f"touch {trap}; true")
     root.git("-C", "sub", "checkout", "--quiet", "HEAD~1")
     root.git("commit", "--quiet", "-am", "Add a submodule")
     root.git("-C", "sub", "checkout", "--quiet", "-")
     root.git("commit", "--quiet", "-am", "Move the submodule")
     root.git("config", "diff.submodule", "diff")
-    root.git("log", "-p", "--textconv")
+    root.git("log", "-p")
     assert trap.exists(), "git itself runs it"
     trap.unlink()
 
