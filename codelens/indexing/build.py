@@ -43,6 +43,7 @@ from codelens.store.connection import (
 )
 from codelens.store.store import Features, Store
 from codelens.store.trust import can_sign, is_owned, renew_acceptance
+from codelens.worktree.git_calls import renew_times
 from codelens.worktree.history import count_differences, list_first_commits, read_head_commit
 from codelens.worktree.place import (
     BESIDE,
@@ -69,6 +70,7 @@ def build_index(run: IndexRun, roots: Sequence[Path], rebuild: bool = False) -> 
             hint = "name the folder to index; files are indexed with the tree they lie in"
             raise UsageError(f"not a folder: {root}", hint)
     refuse_unsafe_index(run.index)
+    renew_times()
     # A link that the user made to the index stays; its target is written.
     build = _Build(replace(run, index=run.index.resolve()), [root.resolve() for root in roots])
     path, building = build.path, build.building

@@ -25,10 +25,10 @@ from codelens.snapshots.facts import record_snapshot
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.blame import LinesRead, hash_line_terms, read_lines
-from codelens.worktree.history import TooSlow, collect_histories, find_head, read_changes
-from codelens.worktree.ignore import find_tracking_fault
+from codelens.worktree.history import collect_histories, find_head, read_changes
+from codelens.worktree.ignore import find_git_fault
 from codelens.worktree.place import list_own_files
-from codelens.worktree.repository import GitError
+from codelens.worktree.repository import GitError, TooSlow
 from codelens.worktree.walk import walk_tree
 
 
@@ -79,8 +79,8 @@ def _build_report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally)
     no_chunks = {*NOTE_KINDS, TODO}
     skipped = store.documents.count_by_column("reason", row.id)
     documents, source_bytes = store.documents.read_totals(row.id)
-    fault = find_tracking_fault(row.root) if SkipReason.IGNORED.value in skipped else ""
-    text = f"git cannot list its tracked files ({fault}): tracked files that match an ignore rule are left out"
+    fault = find_git_fault(row.root, SkipReason.IGNORED.value in skipped)
+    text = f"{fault}: the index may lack the history, and tracked files that match an ignore rule"
     return IndexReport(
         index=str(run.index),
         root=str(row.root),
@@ -100,7 +100,7 @@ def _build_report(store: Store, row: RepositoryRow, run: IndexRun, tally: Tally)
         resumed=False,
         references=store.edges.read_link_counts(row.id),
         cpu_seconds=tally.cpu_seconds,
-        notices=(*((Notice("git-tracking", text),) if fault else ()), *tally.notices),
+        notices=(*((Notice("git", text),) if fault else ()), *tally.notices),
     )
 
 

@@ -25,6 +25,7 @@ from codelens.files import write_private_file
 from codelens.model.code import FileStamp
 from codelens.worktree.files import build_stamp
 from codelens.worktree.place import BESIDE, INDEX_FOLDER, is_tracked
+from codelens.worktree.repository import find_enclosing_repository, is_special
 
 try:
     from _blake2 import blake2b  # hashlib would load OpenSSL: 3 ms or more of each search
@@ -38,10 +39,18 @@ MARK, IDENTITY, PLACE, FOLDER = "mark", "identity", "place", "folder"
 MOST_COMPARED = 100  # Limit on files whose stamps are compared to recognise a moved folder; one match is enough
 
 
+def _may_be_tracked(place: Path) -> bool:
+    """True if git tracks the index, or cannot tell. A git folder with a pipe in place of its list tracks nothing."""
+    repository = find_enclosing_repository(place.resolve().parent)
+    if repository and is_special(repository.git_folder / "index"):
+        return False
+    return is_tracked(place)
+
+
 def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) -> bool:
     """True if the index is signed for this user and path, False if it is only accepted. Raises IndexNotTrusted for others."""
     fits = _has_mark(connection, place) or _has_moved(connection, place)
-    if fits and not is_tracked(place):
+    if fits and not _may_be_tracked(place):
         return True
     if accepted or _is_accepted(place):
         return fits
@@ -92,7 +101,7 @@ def accept(place: Path) -> str:
 
 def renew_acceptance(place: Path) -> None:
     """Accept the new content of an index that git tracks, after the user's own run has written it."""
-    if is_tracked(place):
+    if _may_be_tracked(place):
         with suppress(IndexNotTrusted, CannotWrite):  # the next search reports what is wrong
             accept(place)
 

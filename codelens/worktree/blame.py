@@ -20,7 +20,6 @@ from codelens.worktree.files import escape_path, unescape_path
 from codelens.worktree.history import LATEST, SECONDS, Head, hash_terms, run_git_within
 
 COMMITS_A_CALL = 50  # Commits per git process, so that their diffs fit into memory
-MOST_DIFFED = 10_000_000  # Bytes of the largest file whose lines are tracked: a diff is held in memory
 RULES = "lines 2"  # Change the number whenever what is read changes
 _COMMIT_LINE = re.compile(rb"\n([0-9a-f]{40,64})(?=\n)")
 _FILE_LINE = re.compile(rb"\ndiff --git ")
@@ -29,10 +28,8 @@ _HUNK_LINE = re.compile(rb"\n@@ -(\d+)(?:,(\d+))? \+\d+(?:,(\d+))? @@")
 _DIGITS = 15  # Hexadecimal digits of a commit's id in its number: 60 bits, so that a thousand commits do not collide
 
 _DIFF_TREE = (
-    *("--literal-pathspecs", "diff-tree", "--stdin", "-r", "--root", "-p", "--unified=0", "--find-renames", "-l400"),
-    *("--no-color", "--no-ext-diff", "--no-textconv", "--no-relative", "--diff-algorithm=myers"),
-    *("--no-indent-heuristic", "--inter-hunk-context=0", "--src-prefix=a/", "--dst-prefix=b/"),
-    *("--submodule=short", "--ignore-submodules=all"),
+    *("diff-tree", "--stdin", "-r", "--root", "-p", "--unified=0", "--find-renames", "--no-indent-heuristic"),
+    "--ignore-submodules=all",
 )
 Files = dict[bytes, tuple[int, list[LineRun]]]  # git's path → (last commit, runs)
 
@@ -82,7 +79,7 @@ def read_lines(head: Head, before: str = "", known: Mapping[str, WrittenLines] |
         _apply_diffs(files, head, new[max(0, start - COMMITS_A_CALL) : start][::-1], until)
     commits = {commit.number: commit.commit for commit in lineage}
     written: dict[str, WrittenLines] = {}  # Without references to other commits
-    records = run_git_within(head, until, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", head.commit)
+    records = run_git_within(head, until, "ls-tree", "-r", "-z", "--end-of-options", head.commit)
     for entry in records.split(b"\0"):
         fields, _, raw = entry.partition(b"\t")
         last, runs = files.get(raw, (0, []))
@@ -98,8 +95,7 @@ def _read_lineage(head: Head, until: float) -> list[_LineageCommit]:
 
     def read_log(*options: str, given: bytes = b"") -> Iterator[Sequence[str]]:
         """Read (commit, parents, time, author) of each commit."""
-        shape = ("--no-show-signature", "--no-notes", "--no-color", "--format=%H%x00%P%x00%ct%x00%an <%ae>%x00")
-        output = run_git_within(head, until, "log", *shape, *options, given=given)
+        output = run_git_within(head, until, "log", "--format=%H%x00%P%x00%ct%x00%an <%ae>%x00", *options, given=given)
         fields = output.decode("utf-8", "replace").split("\0")
         return ((fields[at].strip(), *fields[at + 1 : at + 4]) for at in range(0, len(fields) - 4, 4))
 
@@ -119,8 +115,7 @@ def _apply_diffs(files: Files, head: Head, lineage: Sequence[_LineageCommit], un
     """Apply the diffs of these commits, oldest first, each against its first parent. Renamed files keep their lines; binary
     files have none."""
     given = "".join(f"{' '.join((commit.name, *commit.parents[:1]))}\n" for commit in lineage).encode()
-    arguments = (*_DIFF_TREE, "--", *([head.below] if head.below else []))
-    raw = run_git_within(head, until, "-c", f"core.bigFileThreshold={MOST_DIFFED}", *arguments, given=given)
+    raw = run_git_within(head, until, *_DIFF_TREE, "--", *head.pathspecs, given=given)
     names = [(0, max(raw.find(b"\n"), 0)), *(match.span(1) for match in _COMMIT_LINE.finditer(raw))]
     ends = [*(start for start, _ in names[1:]), len(raw)]
     places = {raw[start:stop].decode(): (stop, end) for (start, stop), end in zip(names, ends, strict=True)}

@@ -17,7 +17,6 @@ from codelens.worktree.repository import GitError, Repository, run_git
 _COMMIT = b"\0codelens commit\0"
 _COMMIT_LINE = re.compile(rb"^([0-9a-f]{40,64})\n", re.MULTILINE)
 """Separates the diffs of commits; lines of a diff itself always start with another character or word."""
-_NO_PROGRAMS = ("--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ class Commit:
 def read_commits(repository: Repository, most: int) -> Iterator[Commit]:
     """Read the last commits that are not merges, without paths that are not UTF-8. Raises GitError."""
     shape = ("-p", "--unified=0", "--no-renames", "--diff-filter=AM", "--format=%x00codelens commit%x00%H %s")
-    output = run_git(repository, "log", "--no-merges", f"--max-count={most}", *shape, *_NO_PROGRAMS)
+    output = run_git(repository, "log", "--no-merges", f"--max-count={most}", *shape)
     for part in output.split(_COMMIT)[1:]:
         head, _, diff = part.partition(b"\n")
         identity, _, subject = head.decode("utf-8", "replace").partition(" ")
@@ -102,8 +101,8 @@ def read_commits_between(repository: Repository, after: str, head: str) -> list[
     """Read the commits of `list_commits_between`, without reading any file. Raises GitError."""
     output = run_git(
         repository,
-        *("log", "--no-merges", "--topo-order", "--raw", "--no-abbrev", "-z", "--no-renames", "--no-color"),
-        *("--no-ext-diff", "--no-show-signature", "--no-notes", "--format=tformat:%H%x00%P%x00%an <%ae>%x00%s%x00%b"),
+        *("log", "--no-merges", "--topo-order", "--raw", "--no-abbrev", "-z", "--no-renames"),
+        "--format=tformat:%H%x00%P%x00%an <%ae>%x00%s%x00%b",
         *(head, f"^{after}"),
     )
     fields, at = output.split(b"\0"), 0
@@ -123,10 +122,10 @@ def diff_commits(repository: Repository, wanted: Sequence[str]) -> list[list[Fil
     """Diff commits with one parent, without context lines; None where a partial clone lacks objects."""
     if not wanted:
         return []
-    shape = ("-r", "-p", "--unified=0", "--find-renames", "--submodule=short", "--ignore-submodules=none")
+    shape = ("-r", "-p", "--unified=0", "--find-renames")
     given = "".join(f"{identity}\n" for identity in wanted).encode()
     try:
-        output = run_git(repository, "diff-tree", "--stdin", *shape, *_NO_PROGRAMS, given=given)
+        output = run_git(repository, "diff-tree", "--stdin", *shape, given=given)
     except GitError:
         if len(wanted) == 1:
             return [None]
@@ -140,7 +139,7 @@ def diff_commits(repository: Repository, wanted: Sequence[str]) -> list[list[Fil
 def list_tree_files(repository: Repository, commit: str) -> list[TreeFile]:
     """List the regular files of a commit's tree in git's order, without links and submodules. Leaves out paths that are not
     UTF-8, and paths that on any system could lead out of the folder or into its `.git`. Raises GitError."""
-    output = run_git(repository, "ls-tree", "-r", "-z", "-l", "--full-tree", "--end-of-options", commit)
+    output = run_git(repository, "ls-tree", "-r", "-z", "-l", "--end-of-options", commit)
     files = []
     for entry in output.split(b"\0"):
         head, _, name = entry.partition(b"\t")
@@ -183,10 +182,7 @@ def write_tree(repository: Repository, commit: str, folder: Path, below: str = "
 
 CONTEXT_LINES = 3  # Context lines of a hunk, which locate it in a file that has changed since
 HINT = "for example main..HEAD; `git log --oneline` lists commits"
-_AS_PATCH = (
-    *("-p", "--find-renames", f"--unified={CONTEXT_LINES}", *_NO_PROGRAMS),
-    *("--no-relative", "--submodule=short", "--ignore-submodules=all"),
-)
+_AS_PATCH = ("-p", "--find-renames", f"--unified={CONTEXT_LINES}", "--ignore-submodules=all")
 _RANGE = re.compile(r"(?P<base>.*?)(?P<dots>\.\.\.?)(?P<head>.*)")
 
 
@@ -245,8 +241,7 @@ def fetch_tree(url: str, ref: str, folder: Path, largest: int) -> str:
     with tempfile.TemporaryDirectory(prefix=".git-", dir=folder.parent) as beside:
         repository = _create_repository(Path(beside))
         name, _ = _resolve_ref(repository, url, ref)
-        options = ("--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--no-auto-maintenance")
-        run_git(repository, "fetch", *options, "--", url, name, seconds=FETCH_SECONDS, network=True)
+        run_git(repository, "fetch", "--depth=1", "--", url, name, seconds=FETCH_SECONDS, network=True)
         commit = run_git(repository, "rev-parse", "--verify", "FETCH_HEAD^{commit}").decode().strip()
         write_tree(repository, commit, folder, largest=largest)
         run_git(repository, "update-ref", "--no-deref", "HEAD", commit)
@@ -260,7 +255,7 @@ def _create_repository(folder: Path) -> Repository:
     made = folder / "repository"
     made.mkdir()
     repository = Repository(made, made, made)
-    run_git(repository, "init", "--quiet", "--bare", "--template=", str(made))
+    run_git(repository, "init", "--bare", str(made))
     return repository
 
 
@@ -268,7 +263,7 @@ def _resolve_ref(repository: Repository, url: str, ref: str) -> tuple[str, str]:
     """Resolve a name. Returns (what to fetch, its commit if the other side tells it)."""
     names = [f"refs/tags/{ref}", f"refs/heads/{ref}", ref] if ref else ["HEAD"]
     asked = [*names, *(f"{name}^{{}}" for name in names if name.startswith("refs/tags/"))]
-    output = run_git(repository, "ls-remote", "--quiet", "--", url, *asked, seconds=LOOK_SECONDS, network=True)
+    output = run_git(repository, "ls-remote", "--", url, *asked, seconds=LOOK_SECONDS, network=True)
     lines = (line.partition("\t") for line in output.decode("utf-8", "replace").splitlines())
     listed = {name: commit for commit, _, name in lines}
     for name in names:

@@ -17,6 +17,7 @@ from codelens.worktree.files import escape_path
 from codelens.worktree.repository import (
     GitError,
     Repository,
+    TooSlow,
     find_enclosing_repository,
     read_configuration,
     read_regular,
@@ -44,6 +45,10 @@ class Head:
     cut: frozenset[str]  # Commits at which a shallow clone ends
 
     @property
+    def pathspecs(self) -> list[str]:
+        return [f":(literal){self.below}"] if self.below else []
+
+    @property
     def terms(self) -> str:
         """A hash of what limits this history; see `HistoryRead.terms`."""
         return hash_terms(RULES, str(MOST_LOG_COMMITS), self.below, *sorted(self.cut))
@@ -54,10 +59,6 @@ def hash_terms(*parts: str) -> str:
     import hashlib  # loads OpenSSL
 
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-
-
-class TooSlow(GitError):
-    """git took longer than SECONDS; a second try would too."""
 
 
 def find_head(root: Path) -> Head:
@@ -118,7 +119,7 @@ def list_first_commits(repository: Repository) -> frozenset[str]:
 
 def count_differences(repository: Repository, before: str, after: str) -> int:
     """Count the files that differ between two commits. Raises GitError."""
-    options = ("-r", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--ignore-submodules=all")
+    options = ("-r", "--name-only", "-z", "--no-renames", "--ignore-submodules=all")
     return run_git(repository, "diff-tree", *options, before, after, "--").count(b"\0")
 
 
@@ -160,10 +161,9 @@ def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], un
     output = run_git_within(
         head,
         until,
-        *("--literal-pathspecs", "diff-tree", "--stdin", "-r", "--root", "--raw", "--abbrev=4", "-z", "--always"),
-        *("--find-renames=100%", "--no-rename-empty", "-l400", "--no-ext-diff", "--no-textconv", "--no-relative"),
-        *("--ignore-submodules=all", "--encoding=UTF-8", "--no-notes", "--no-show-signature"),
-        *(f"--format=format:{mark.decode()}%H%x00%s%x00%b%x00", "--", *([head.below] if head.below else [])),
+        *("diff-tree", "--stdin", "-r", "--root", "--raw", "--abbrev=4", "-z", "--always"),
+        *("--find-renames=100%", "--no-rename-empty", "--ignore-submodules=all", "--no-notes"),
+        *(f"--format=format:{mark.decode()}%H%x00%s%x00%b%x00", "--", *head.pathspecs),
         given="".join(f"{name}\n" for name in names).encode(),
     )
     above = len(os.fsencode(head.below)) + 1 if head.below else 0
@@ -198,13 +198,10 @@ def collect_histories(commits: Sequence[PastCommit]) -> dict[str, FileHistory]:
     }
 
 
-def run_git_within(head: Head, until: float, *arguments: str, given: bytes = b"") -> bytes:
+def run_git_within(head: Head, until: float, command: str, *arguments: str, given: bytes = b"") -> bytes:
     """Run git within the time limit, and read its output. Raises GitError, and TooSlow if no time is left."""
-    left = until - time.monotonic()
+    left = max(0.0, until - time.monotonic())
     try:
-        if left > 0:
-            return run_git(head.repository, *arguments, seconds=left, given=given)
-    except GitError:
-        if time.monotonic() < until:
-            raise
-    raise TooSlow(f"git took longer than {SECONDS:.0f} seconds")
+        return run_git(head.repository, command, *arguments, seconds=left, given=given)
+    except TooSlow:
+        raise TooSlow(f"git took longer than {SECONDS:.0f} seconds") from None

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.worktree.files import escape_path
@@ -109,7 +109,7 @@ GIT = ".gitignore"
 
 
 class TrackedFiles:
-    """Tracked files that match an ignore pattern. git is asked once, at the first ignored path."""
+    """A repository's tracked files. git is asked once, at the first path that matches an ignore pattern."""
 
     def __init__(self, repository: Repository, lead: bytes, cut: int) -> None:
         """`lead` is the root's path below the repository's top; `cut` the length of the top's path below the root."""
@@ -127,11 +127,16 @@ class TrackedFiles:
         """The files, and all folders around them."""
         output = b""
         if (self._repository.git_folder / "index").exists():
-            with suppress(GitError):  # `find_tracking_fault` reports it
-                output = run_git(self._repository, "ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
+            with suppress(GitError):  # `find_git_fault` reports it
+                output = run_git(self._repository, "ls-files", "-z", "--cached")
         files = frozenset(output.split(b"\0")[:-1])
-        parents = (parent for path in files for parent in PurePosixPath(os.fsdecode(path)).parents)
-        return files, frozenset(os.fsencode(str(parent)) for parent in parents)
+        folders: set[bytes] = set()
+        for path in files:
+            folder = path.rpartition(b"/")[0]
+            while folder not in folders:
+                folders.add(folder)
+                folder = folder.rpartition(b"/")[0]
+        return files, frozenset(folders)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +222,16 @@ def _enter_repository(scope: IgnoreScope, repository: Repository | None, folder:
     return replace(scope, tracked=tracked, inherited="", fold_case=fold_case)
 
 
-def find_tracking_fault(root: Path) -> str:
+def find_git_fault(root: Path, asks: bool = True) -> str:
     """Find the reason why git cannot list its tracked files here, as one line; else empty. Without that list, a tracked file
-    that matches an ignore pattern counts as ignored."""
+    that matches an ignore pattern counts as ignored. Unless it `asks`, only faults of git in this run are found."""
+    from codelens.worktree.git_calls import share_time
+
     repository = find_enclosing_repository(root)
     try:
         if repository:
+            share_time(repository)
+        if repository and asks:
             run_git(repository, "rev-parse", "--git-dir")
     except GitError as fault:
         return str(fault)

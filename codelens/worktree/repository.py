@@ -6,10 +6,11 @@ must be as safe as listing its files.
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import stat
 from collections.abc import Iterator
-from contextlib import nullcontext
 from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
@@ -73,6 +74,18 @@ def read_regular(path: Path, follow: bool = True) -> bytes | None:
         return None
 
 
+def is_special(path: Path) -> bool:
+    """True for a file of a git folder that nobody should open: a pipe or device, where reading might never end, or a link to
+    a file with another name, which git might quote in a message. Tools that share git folders link files of the same name."""
+    try:
+        kind = stat.S_IFMT(path.stat().st_mode)
+        is_foreign = kind == stat.S_IFREG and path.is_symlink() and path.resolve().name != path.name
+    except OSError:
+        return False
+    # Old versions of git made HEAD a link to the file of its branch.
+    return kind in (stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK) or (is_foreign and path.name != "HEAD")
+
+
 def read_configuration(repository: Repository | None) -> dict[str, str]:
     """Read git's configuration of system, user and repository with includes: 'section.key' (lower case) → last value. Sections
     with a subsection are ignored, except includes and remotes: 'remote.NAME.key'."""
@@ -82,7 +95,7 @@ def read_configuration(repository: Repository | None) -> dict[str, str]:
     own = [locate_user_folder() / "config", expand_home("~/.gitconfig")]
     files += [Path(variables["GIT_CONFIG_GLOBAL"])] if "GIT_CONFIG_GLOBAL" in variables else own
     files += [repository.common / "config"] if repository else []
-    return {key: value for file in files for key, value in _read_settings(file, repository, 0)}
+    return {key: value for file in files for key, value in read_settings(file, repository)}
 
 
 def locate_user_folder() -> Path:
@@ -103,8 +116,9 @@ _PART = re.compile(r'"((?:\\.|[^"\\])*)"|([#;].*)|([^"#;]+)')
 _DEEPEST_INCLUDE = 10  # The same limit as in git
 
 
-def _read_settings(path: Path, repository: Repository | None, depth: int) -> Iterator[tuple[str, str]]:
-    """Yield ('section.key', value) from a configuration file and the files that it includes."""
+def read_settings(path: Path, repository: Repository | None, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield ('section.key', value) from a configuration file and the files that it includes. 'include.path' has the path of each
+    included file, also under a condition that is not met."""
     raw = read_regular(path)
     if raw is None or depth > _DEEPEST_INCLUDE:
         return
@@ -121,8 +135,11 @@ def _read_settings(path: Path, repository: Repository | None, depth: int) -> Ite
         if assigned[2] is not None:  # without quotes and comment
             value = "".join(quoted or plain for quoted, _, plain in _PART.findall(assigned[2].strip())).rstrip()
             value = re.sub(r"\\(.)", lambda escape: {"n": "\n", "t": "\t"}.get(escape[1], escape[1]), value)
-        if key == "include.path" or (key == "includeif.path" and _is_condition_met(subsection or "", repository)):
-            yield from _read_settings(path.parent / expand_home(value), repository, depth + 1)
+        if key in ("include.path", "includeif.path"):
+            included = path.parent / expand_home(value)
+            yield "include.path", str(included)
+            if key == "include.path" or _is_condition_met(subsection or "", repository):
+                yield from read_settings(included, repository, depth + 1)
         elif subsection is None:
             yield key, value
         elif section == "remote":
@@ -143,80 +160,53 @@ def _is_condition_met(condition: str, repository: Repository | None) -> bool:
     return any(re.fullmatch(build_path_regex(os.fsencode(pattern)), way, flags) for way in (place[1:], place))
 
 
-_DISARMED = {
-    "core.fsmonitor": "false",
-    "core.hooksPath": os.devnull,
-    "core.sshCommand": "false",
-    "core.askPass": "",
-    "credential.helper": "",
-    "diff.external": "",
-    "gc.auto": "0",
-    "gpg.program": "false",
-    "gpg.ssh.program": "false",
-    "gpg.x509.program": "false",
-    "log.showSignature": "false",
-    "maintenance.auto": "false",
-}
-_ENVIRONMENT = {
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",
-}
-_FOR_NETWORK = ("core.sshCommand", "credential.helper")  # The user's own programs that reach a private repository
-_NETWORK = {
-    "GIT_ALLOW_PROTOCOL": "file:http:https:ssh",
-    "GIT_ASKPASS": "",
-    "SSH_ASKPASS": "",
-    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
-}
-
-
 class GitError(Exception):
     """git is missing, refuses (safe.directory) or failed; the message is one line for people."""
 
 
+class TooSlow(GitError):
+    """git took longer than it may; a second try would too."""
+
+
 def run_git(
-    repository: Repository, *arguments: str, seconds: float = 120.0, given: bytes = b"", network: bool = False
+    repository: Repository,
+    command: str,
+    *arguments: str,
+    seconds: float = math.inf,
+    given: bytes = b"",
+    network: bool = False,
 ) -> bytes:
-    """Run a plumbing command in this repository with `given` on stdin, and read its output. Raises GitError.
+    """Run a plumbing command in this repository with `given` on stdin, and read its output. Raises GitError and TooSlow.
 
-    Uses no shell, locks or prompt, and no network unless `network` allows it. That is for repositories that codelens itself has
-    just made: the user's own credential helpers and ssh serve there. Like git, refuses a repository of someone else."""
+    `worktree/git_calls.py` has the commands, with the options that each always gets. Uses no shell, locks or prompt, and no
+    network unless `network` allows it. That is for repositories that codelens itself has just made: the user's own credential
+    helpers and ssh serve there. Like git, refuses a repository of someone else.
+
+    All calls of a run share their time. `seconds` limits this call further; with `network`, it is the only limit."""
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")  # else the import fails where git is not installed
-    import tempfile
-
     import git
+
+    from codelens.worktree.git_calls import PIPE, GitTime, build_command, build_variables, read_output, share_time
 
     if not os.access(repository.top, os.X_OK):
         raise GitError(f"cannot enter {repository.top}")
-    located = {
-        "GIT_DIR": str(repository.git_folder),
-        "GIT_WORK_TREE": str(repository.top),
-        "GIT_INDEX_FILE": str(repository.git_folder / "index"),
-        "GIT_COMMON_DIR": str(repository.common),
-        "GIT_OBJECT_DIRECTORY": str(repository.common / "objects"),
-    }
-    misled = any(name in os.environ for name in located)  # inside a hook, they name another repository
-    allowed = _FOR_NETWORK if network else ()
-    disarmed = [part for key, value in _DISARMED.items() if key not in allowed for part in ("-c", f"{key}={value}")]
+    shared = GitTime(seconds) if network else share_time(repository)
     try:
-        with tempfile.TemporaryFile() if given else nullcontext() as stdin:
-            if stdin:
-                stdin.write(given)
-                stdin.seek(0)
-            answer = git.Git(repository.top).execute(
-                ["git", "--no-pager", "--no-replace-objects", *disarmed, *arguments],
-                istream=stdin,
-                env=_ENVIRONMENT | (located if misled else {}) | (_NETWORK if network else {}),
-                shell=False,
-                stdout_as_string=False,
-                strip_newline_in_stdout=False,
-                kill_after_timeout=None if os.name == "nt" else seconds,
-            )
+        running = git.Git(repository.top).execute(
+            build_command(command, arguments, network),
+            istream=PIPE,
+            env=build_variables(repository, network),
+            shell=False,
+            as_process=True,
+            process_group=None if os.name == "nt" else 0,  # so that its children can be ended with it
+        )
+        assert running.proc is not None
+        output, errors = read_output(running.proc, given, min(seconds, shared.left), shared, may_sleep=network)
     except git.GitCommandNotFound:
         raise GitError("git is not installed") from None
-    except (git.GitCommandError, OSError) as fault:
-        text = str(getattr(fault, "stderr", "") or fault).replace("stderr:", "").strip(" \n'")
-        raise GitError(text.splitlines()[0] if text else type(fault).__name__) from None
-    return answer if isinstance(answer, bytes) else b""
+    except OSError as fault:
+        raise GitError(str(fault)) from None
+    if running.proc.returncode:
+        message = errors.decode("utf-8", "replace").strip()
+        raise GitError(message.splitlines()[0] if message else f"git {command} failed")
+    return output

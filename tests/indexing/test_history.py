@@ -52,6 +52,29 @@ def test_a_second_run_reads_no_history(tree: Tree, past: Past) -> None:
     tree.rests()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="makes a pipe")
+@pytest.mark.parametrize("place", ["HEAD", "index", "config", "packed-refs"])
+def test_a_pipe_in_the_git_folder_leaves_out_the_history_and_is_named(tree: Tree, past: Past, place: str) -> None:
+    past.commit({"a.py": "x = 1\n", ".gitignore": "*.log\n"})
+    past.git("pack-refs", "--all")
+    tree.write("a.log", "")
+    pipe = past.root / ".git" / place
+    kept = pipe.read_bytes()
+    pipe.unlink()
+    os.mkfifo(pipe)
+    report = tree.run()
+    assert report.indexed == 1
+    assert pasts(tree.index) == {}
+    (notice,) = report.notices
+    assert notice.code == "git"
+    assert notice.text.startswith(f"{pipe} is not a regular file: git is not asked: the index may lack the history")
+
+    pipe.unlink()
+    pipe.write_bytes(kept)
+    assert tree.run().notices == ()
+    assert pasts(tree.index) == {"a.py": (1, 1)}
+
+
 def test_a_commit_of_indexed_content_changes_only_the_history(tree: Tree, past: Past) -> None:
     past.commit({"a.py": "x = 1\n"})
     tree.write("a.py", "x = 2\n")

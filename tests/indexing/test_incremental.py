@@ -628,7 +628,7 @@ def test_a_git_without_an_answer_is_a_notice(tree: Tree, monkeypatch: pytest.Mon
     assert tree.run().notices == ()
     monkeypatch.setenv("PATH", str(tree.root))
     (notice,) = tree.run().notices
-    assert notice.code == "git-tracking"
+    assert notice.code == "git"
     assert tree.run(settings=Settings(no_ignore=True)).notices == ()
     (tree.root / "a.log").unlink()
     assert tree.run().notices == (), "nothing is left out that git might track"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tools.campaign import Campaign, Report, expect, main
-from tools.faults import beside, disk, trees
+from tools.faults import beside, disk, gitconfig, gitfolder, trees
 from tools.fuzz import mcp, readers
 
 
@@ -41,6 +41,24 @@ def test_a_failure_comes_with_the_command_that_repeats_it(tmp_path: Path, capsys
 def test_a_campaign_that_breaks_off_is_a_failure() -> None:
     broken = Campaign("broken", lambda count, seed, folder, report: int("x"), 1, "")
     assert main("tools.odd", (broken,), []) == 1
+
+
+GIT_FOLDERS = ("pipe .git/config", "pipe blob", "diff.x.textconv of a submodule", "link .git/packed-refs")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="makes pipes")
+@pytest.mark.parametrize(("effect", "way"), [(e, w) for e, w in gitfolder.WAYS if w.name in GIT_FOLDERS])
+def test_a_few_git_folders(effect: str, way: gitconfig.Way, tmp_path: Path) -> None:
+    commands = [("index",), ("model", "train", "--steps", "1")]
+    report = Report("git-folder")
+    gitfolder.try_way(tmp_path / "1", effect, way, report, commands)
+    assert report.counts["not proven"] == 0
+
+
+def test_git_folders_have_names_of_their_own() -> None:
+    names = [way.name for _, way in gitfolder.WAYS]
+    assert len(names) == len(set(names))
+    assert set(GIT_FOLDERS) <= set(names)
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ import pytest
 
 from codelens.model.history import MASS_CHANGE, FileHistory, HistoryRead, PastCommit
 from codelens.worktree import history
-from codelens.worktree.history import TooSlow, collect_histories, find_head, read_changes
-from codelens.worktree.repository import LONGEST_RULES, GitError
+from codelens.worktree.history import collect_histories, find_head, read_changes
+from codelens.worktree.repository import LONGEST_RULES, GitError, TooSlow
 from tests.worktree.git_history import DAY, START, Past
 
 

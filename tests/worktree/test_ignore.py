@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from codelens.config import Settings
 from codelens.model.code import SeenFile, Skip, SkipReason
-from codelens.worktree.ignore import find_tracking_fault
+from codelens.worktree.ignore import find_git_fault
 from codelens.worktree.walk import explain_path, walk_tree
 from tests.tiers import examples
 from tests.worktree.conftest import git, git_tree, write_tree
@@ -222,7 +222,7 @@ def test_case_folding_follows_core_ignorecase(tmp_path: Path) -> None:
 def test_works_where_git_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = git_tree(tmp_path / "r", {".gitignore": "*.o\n", "a.o": "", "a.py": ""})
     git(root, "add", "--force", "a.o")
-    assert find_tracking_fault(root) == ""
+    assert find_git_fault(root) == ""
     monkeypatch.setenv("PATH", str(tmp_path))
     assert seen(root, Settings()) == ["a.py"]
-    assert find_tracking_fault(root) == "git is not installed"
+    assert find_git_fault(root) == "git is not installed"

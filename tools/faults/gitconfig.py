@@ -22,10 +22,12 @@ HOOKS = (
     *("proc-receive", "post-receive", "post-update", "reference-transaction", "push-to-checkout", "pre-auto-gc"),
     *("post-rewrite", "sendemail-validate", "fsmonitor-watchman", "post-index-change"),
 )
+SECRET = "secret_outside_of_the_root"  # A word of files outside the repository: no answer may hold it
 COMMANDS = split_commands(
     "index; index --force; index --rebuild; index --dry-run; search --refresh one; search --require-fresh one; status;"
-    "context --files a.py; test-scope a.py; snapshot diff HEAD~1; hooks status; hooks run; watch --until-eof; eval tune;"
-    "eval make-tasks . --out ../tasks"
+    "context --files a.py; context --pr HEAD~1..HEAD; context --staged; test-scope a.py; test-scope --pr HEAD~1...HEAD;"
+    "test-scope --staged; snapshot diff HEAD~1; hooks status; hooks run; watch --until-eof; eval tune; model train --steps 1;"
+    "eval make-tasks . --out ../tasks; cluster index ../fleet.jsonl --workers 1 --store ../store; why one; mcp"
 )  # Commands that call git or read a work tree
 
 
@@ -54,10 +56,10 @@ def _hook(name: str) -> Callable[[Path, Path], None]:
 def _bare_inside(root: Path, script: Path) -> None:
     """A repository without a work tree among the files, which git finds when it runs there."""
     bare = root / "inside"
-    _git(root, "init", "-q", "--bare", str(bare))
-    _git(bare, "config", "core.bare", "false")
-    _git(bare, "config", "core.worktree", str(root))
-    _git(bare, "config", "core.fsmonitor", str(script))
+    run_plain_git(root, "init", "-q", "--bare", str(bare))
+    run_plain_git(bare, "config", "core.bare", "false")
+    run_plain_git(bare, "config", "core.worktree", str(root))
+    run_plain_git(bare, "config", "core.fsmonitor", str(script))
 
 
 def _git_file(root: Path, script: Path) -> None:
@@ -67,26 +69,28 @@ def _git_file(root: Path, script: Path) -> None:
 
 
 def _config_worktree(root: Path, script: Path) -> None:
-    _git(root, "config", "extensions.worktreeConfig", "true")
-    _git(root, "config", "--worktree", "core.fsmonitor", str(script))
+    run_plain_git(root, "config", "extensions.worktreeConfig", "true")
+    run_plain_git(root, "config", "--worktree", "core.fsmonitor", str(script))
 
 
 def _alternates(root: Path, script: Path) -> None:
     other = root.parent / f"{root.name}-other"
-    _git(root.parent, "clone", "-q", "--bare", str(root), str(other))
-    _git(other, "config", "core.fsmonitor", str(script))
+    run_plain_git(root.parent, "clone", "-q", "--bare", str(root), str(other))
+    run_plain_git(other, "config", "core.fsmonitor", str(script))
     (root / ".git/objects/info/alternates").write_text(f"{other}/objects\n")
-    _git(root, "config", "core.alternateRefsCommand", str(script))
+    run_plain_git(root, "config", "core.alternateRefsCommand", str(script))
 
 
 def _lose_blob(root: Path, script: Path) -> None:
     """Remove an object, as in a partial clone, which would run a program to fetch it."""
-    blob = _git(root, "rev-parse", "HEAD:a.py").strip()
+    blob = run_plain_git(root, "rev-parse", "HEAD:a.py").strip()
     (root / ".git/objects" / blob[:2] / blob[2:]).unlink()
 
 
 def _submodule(root: Path, script: Path) -> None:
-    _git(root, "update-index", "--add", "--cacheinfo", f"160000,{_git(root, 'rev-parse', 'HEAD').strip()},s")
+    run_plain_git(
+        root, "update-index", "--add", "--cacheinfo", f"160000,{run_plain_git(root, 'rev-parse', 'HEAD').strip()},s"
+    )
 
 
 def _ways() -> tuple[Way, ...]:
@@ -185,20 +189,25 @@ def _touched(root: Path, script: Path) -> None:
 
 def _signed(root: Path, script: Path) -> None:
     signature = "gpgsig -----BEGIN PGP SIGNATURE-----\n \n a\n -----END PGP SIGNATURE-----\n"
-    tree, parent = _git(root, "rev-parse", "HEAD^{tree}").strip(), _git(root, "rev-parse", "HEAD").strip()
+    tree, parent = (
+        run_plain_git(root, "rev-parse", "HEAD^{tree}").strip(),
+        run_plain_git(root, "rev-parse", "HEAD").strip(),
+    )
     head = f"tree {tree}\nparent {parent}\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n"
-    commit = _git(root, "hash-object", "-t", "commit", "-w", "--stdin", given=f"{head}{signature}\nsubject\n").strip()
-    _git(root, "update-ref", "HEAD", commit)
+    commit = run_plain_git(
+        root, "hash-object", "-t", "commit", "-w", "--stdin", given=f"{head}{signature}\nsubject\n"
+    ).strip()
+    run_plain_git(root, "update-ref", "HEAD", commit)
 
 
-def _git(root: Path, *arguments: str, given: str = "") -> str:
-    env = _variables(root)
+def run_plain_git(root: Path, *arguments: str, given: str = "") -> str:
+    env = set_variables(root)
     ran = subprocess.run(["git", *arguments], cwd=root, env=env, input=given, capture_output=True, text=True)
     expect(ran.returncode == 0, f"git {' '.join(arguments)}: {ran.stderr}")
     return ran.stdout
 
 
-def _variables(root: Path) -> dict[str, str]:
+def set_variables(root: Path) -> dict[str, str]:
     who = {f"GIT_{role}_{part}": "a@b" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
     here = {
         "PATH": os.environ["PATH"],
@@ -209,17 +218,21 @@ def _variables(root: Path) -> dict[str, str]:
     return who | here | {"GIT_EDITOR_NOT": "", "TERM": "dumb"}
 
 
-def made(root: Path, way: Way, script: Path) -> dict[str, str]:
+def make_repository(root: Path, way: Way, script: Path) -> dict[str, str]:
     """A repository with two commits and a branch, prepared; the variables that belong to it."""
     root.mkdir()
-    _git(root, "init", "-q", "-b", "main")
+    run_plain_git(root, "init", "-q", "-b", "main")
     for number, branch in enumerate(("main", "main", "side", "main")):
         if number > 1:
-            _git(root, "checkout", "-q", *(["-b"] if number == 2 else []), branch)
+            run_plain_git(root, "checkout", "-q", *(["-b"] if number == 2 else []), branch)
         text = f"def one_{number}():\n    return two({number})\n" + "# ...\n" * 9 * (number % 2)
         (root / "a.py").write_text(text)
-        _git(root, "add", "a.py")
-        _git(root, "commit", "-q", "-m", f"commit {number}")
+        (root / "sub").mkdir(exist_ok=True)
+        (root / "sub/b.py").write_text(f"def sub_{number}():\n    return one_{number}()\n")
+        (root / "kept.log").write_text(f"{number}\n")
+        run_plain_git(root, "add", "a.py", "sub", "kept.log")
+        run_plain_git(root, "commit", "-q", "-m", f"Return two of {number} from the function")
+    (root / ".gitignore").write_text("*.log\n")
     hooks = root / "hooks"
 
     def fill(text: str) -> str:
@@ -232,7 +245,7 @@ def made(root: Path, way: Way, script: Path) -> dict[str, str]:
             hooks.mkdir()
             for name in HOOKS:
                 shutil.copy2(script, hooks / name)
-        _git(root, "config", fill(key), fill(value))
+        run_plain_git(root, "config", fill(key), fill(value))
     if way.prepare:
         way.prepare(root, script)
     return {key: fill(value) for key, value in way.variables.items()}
@@ -255,11 +268,11 @@ def _attempt(folder: Path, number: int, way: Way, report: Report) -> None:
     script.write_text(f'#!/bin/sh\necho "$0 $@" >> {mark}\nexit 1\n')
     script.chmod(0o755)
     proven = folder / "proven"
-    variables = made(proven, way, script)
+    variables = make_repository(proven, way, script)
     mark.unlink(missing_ok=True)
     proof = [word.replace("NAME", way.name.replace(" ", "")) for word in way.proof]
     request = "protocol=http\nhost=127.0.0.1\n\n"
-    with_these = _variables(proven) | variables
+    with_these = set_variables(proven) | variables
     command = ["git", *proof]
     if "-p" in proof or proof[0] in ("log",):  # a pager runs only for a terminal
         command = ["script", "-qec", " ".join(command), "/dev/null"]
@@ -269,8 +282,9 @@ def _attempt(folder: Path, number: int, way: Way, report: Report) -> None:
         report.note(f"not provable here with plain git: {way.name}")
     with report.attempt(number):
         root = folder / "tree"
-        variables = made(root, way, script)
+        variables = make_repository(root, way, script)
         mark.unlink(missing_ok=True)
+        (folder / "fleet.jsonl").write_text('{"path": "tree"}\n{"path": "tree", "ref": "HEAD~1", "name": "before"}\n')
         program = Program(folder, variables)
         git_before = _files_of(root)
         for arguments in COMMANDS:
