@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.worktree.files import escape_path
@@ -26,6 +27,7 @@ from codelens.worktree.repository import (
     open_repository,
     read_configuration,
     read_regular,
+    read_tracked_paths,
     run_git,
 )
 
@@ -109,7 +111,7 @@ GIT = ".gitignore"
 
 
 class TrackedFiles:
-    """Tracked files that match an ignore pattern. git is asked once, at the first ignored path."""
+    """The files that git tracks. They are read at the first ignored path."""
 
     def __init__(self, repository: Repository, lead: bytes, cut: int) -> None:
         """`lead` is the root's path below the repository's top; `cut` the length of the top's path below the root."""
@@ -117,21 +119,26 @@ class TrackedFiles:
 
     def holds(self, path: bytes) -> bool:
         """True if git tracks exactly this path: a file or a submodule."""
-        return self._lead + path[self._cut :] in self._tracked_paths[0]
+        wanted = self._lead + path[self._cut :]
+        return self._find_first_from(wanted) == wanted
 
     def holds_below(self, path: bytes) -> bool:
-        return self._lead + path[self._cut :] in self._tracked_paths[1]
+        wanted = self._lead + path[self._cut :] + b"/"
+        return self._find_first_from(wanted).startswith(wanted)
+
+    def _find_first_from(self, wanted: bytes) -> bytes:
+        """Find the first tracked path that does not sort before `wanted`; empty if there is none."""
+        place = bisect_left(self._paths, wanted)
+        return self._paths[place] if place < len(self._paths) else b""
 
     @cached_property
-    def _tracked_paths(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
-        """The files, and all folders around them."""
-        output = b""
-        if (self._repository.git_folder / "index").exists():
+    def _paths(self) -> list[bytes]:
+        paths = read_tracked_paths(self._repository)
+        if paths is None:
+            paths = []
             with suppress(GitError):  # `find_tracking_fault` reports it
-                output = run_git(self._repository, "ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
-        files = frozenset(output.split(b"\0")[:-1])
-        parents = (parent for path in files for parent in PurePosixPath(os.fsdecode(path)).parents)
-        return files, frozenset(os.fsencode(str(parent)) for parent in parents)
+                paths = run_git(self._repository, "ls-files", "-z", "--cached").split(b"\0")[:-1]
+        return paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +229,7 @@ def find_tracking_fault(root: Path) -> str:
     that matches an ignore pattern counts as ignored."""
     repository = find_enclosing_repository(root)
     try:
-        if repository:
+        if repository and read_tracked_paths(repository) is None:
             run_git(repository, "rev-parse", "--git-dir")
     except GitError as fault:
         return str(fault)

@@ -6,7 +6,13 @@ import mmap
 from pathlib import Path
 
 from codelens.errors import build_write_error
-from codelens.worktree.repository import GitError, find_enclosing_repository, open_repository, run_git
+from codelens.worktree.repository import (
+    PATHS_ARE_WHOLE,
+    GitError,
+    find_enclosing_repository,
+    open_repository,
+    run_git,
+)
 
 INDEX_FOLDER = ".codelens"
 INDEX_NAME = "index.db"
@@ -96,9 +102,6 @@ def find_unfinished_index(index: Path) -> Path | None:
     return building if building.is_file() else None
 
 
-_PATHS_ARE_WHOLE = (2, 3)  # Versions of git's index file that store whole paths; version 4 omits common prefixes
-
-
 def is_tracked(index: Path) -> bool:
     """True if git tracks this file, or one that SQLite would read with it (-wal, -journal): then others can change it. git runs
     only if its index file may contain the path. If git cannot tell, such a path counts as tracked."""
@@ -110,7 +113,7 @@ def is_tracked(index: Path) -> bool:
     if not any(repository.git_folder.glob("sharedindex.*")):
         try:
             with (repository.git_folder / "index").open("rb") as file:
-                is_readable = int.from_bytes(file.read(8)[4:], "big") in _PATHS_ARE_WHOLE
+                is_readable = int.from_bytes(file.read(8)[4:], "big") in PATHS_ARE_WHOLE
                 with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as entries:
                     if is_readable and entries.find(below.encode("utf-8", "surrogateescape")) < 0:
                         return False

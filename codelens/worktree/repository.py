@@ -15,6 +15,14 @@ from pathlib import Path
 from codelens.model.fast_dataclass import dataclass
 
 LONGEST_RULES = 4_000_000  # Bytes of a configuration or ignore file. The largest ordinary one seen has 30 kB.
+LONGEST_INDEX = 200_000_000  # Bytes of git's list of tracked files; a file takes about a hundred
+
+# The format of that list: Documentation/gitformat-index.txt of git
+PATHS_ARE_WHOLE = (2, 3)  # Versions that store whole paths; version 4 omits common prefixes
+_HEADER = 12
+_FLAGS = 60  # Offset of an entry's flags, which its path follows
+_IS_EXTENDED = 0x4000  # Two more bytes of flags
+_MAX_LENGTH = 0xFFF  # The flags' bits for the path's length; longer paths have this one, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +71,39 @@ def list_other_checkouts(repository: Repository) -> list[Path]:
     return [other.top for other in others if other.git_folder.resolve() != repository.git_folder.resolve()]
 
 
-def read_regular(path: Path, follow: bool = True) -> bytes | None:
+def read_regular(path: Path, follow: bool = True, limit: int = LONGEST_RULES) -> bytes | None:
     """Read a file; None unless it is a readable regular file (reading a pipe or device might never end)."""
     try:
-        if not path.is_file() or (not follow and path.is_symlink()) or path.stat().st_size > LONGEST_RULES:
+        if not path.is_file() or (not follow and path.is_symlink()) or path.stat().st_size > limit:
             return None
         return path.read_bytes()
     except OSError:
         return None
+
+
+def read_tracked_paths(repository: Repository) -> list[bytes] | None:
+    """Read the paths in git's index, sorted by their bytes. None if only git can read it: another format, or a split or sparse
+    index."""
+    place = repository.git_folder / "index"
+    raw = read_regular(place, limit=LONGEST_INDEX)
+    if raw is None:
+        return None if os.path.lexists(place) else []
+    if raw[:4] != b"DIRC" or len(raw) < _HEADER or int.from_bytes(raw[4:8], "big") not in PATHS_ARE_WHOLE:
+        return None
+
+    paths = []
+    start = _HEADER
+    for _ in range(int.from_bytes(raw[8:12], "big")):
+        flags = int.from_bytes(raw[start + _FLAGS : start + _FLAGS + 2], "big")
+        name = start + _FLAGS + (4 if flags & _IS_EXTENDED else 2)
+        end = raw.find(b"\0", name)
+        if min(end - name, _MAX_LENGTH) != flags & _MAX_LENGTH:  # hashes of another length, or damage
+            return None
+        paths.append(raw[name:end])
+        start += (end - start) // 8 * 8 + 8  # one to eight zeros fill an entry up
+
+    needs_git = any(raw.find(mark, start) >= 0 for mark in (b"link", b"sdir"))
+    return None if needs_git else paths
 
 
 def read_configuration(repository: Repository | None) -> dict[str, str]:
