@@ -37,6 +37,7 @@ class Workplace(NamedTuple):
     index_path: Path  # Absolute; the file may not exist yet
     loaded: LoadedSettings
     fleet: FleetPlace | None = None  # The store of a fleet, instead of the index file
+    settings_of: Callable[[Path], LoadedSettings] | None = None  # Loads the settings of a root
 
     @property
     def settings(self) -> Settings:
@@ -63,7 +64,7 @@ class Workplace(NamedTuple):
         """Open the index for reading; its `info` tells if the trees have changed. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
         if self.fleet:
             return self.fleet.open(self.settings)
-        return Index.reopen(self.index_path, self.settings, look=True)
+        return Index.reopen(self.index_path, self.settings, look=self.settings_of or True)
 
 
 def find_working_folder() -> Path:
@@ -108,7 +109,12 @@ def find_workplace(flags: CommonFlags, paths: Sequence[Path] = ()) -> Workplace:
         raise NoIndex(f"{building} was started but never finished", "`codelens index` finishes it")
     if index is None:
         raise NoIndex(f"no index in {cwd} or above it")
-    return Workplace(cwd, index, load_settings_at(cwd, index, flags, overrides))
+    loaded = load_settings_at(cwd, index, flags, overrides)
+
+    def load_root_settings(root: Path) -> LoadedSettings:
+        return loaded if root == cwd else load_settings_at(root, index, flags, overrides)
+
+    return Workplace(cwd, index, loaded, settings_of=load_root_settings)
 
 
 def find_fleet_workplace(flags: CommonFlags, overrides: Mapping[str, Any] | None = None) -> Workplace:

@@ -13,7 +13,7 @@ from pathlib import Path
 from codelens.indexing.changes import RepositoryUpdate, ensure_repositories, plan_update, rename_records
 from codelens.indexing.embedding import open_chosen_embedder, update_vectors
 from codelens.indexing.link import link_update
-from codelens.indexing.look import note_run
+from codelens.indexing.look import OuterRules, note_run
 from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, Tally, apply_walk_rules
 from codelens.indexing.workers import KeptWorkers, derive_all
 from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SkipReason
@@ -110,6 +110,7 @@ def update_repository(
     """Bring the index of one repository up to date with its tree. The caller holds the writer lock."""
     root, writes, clock = repository.root, transaction.writes, PhaseClock()
     run = apply_walk_rules(store, repository, run, transaction)
+    outer = OuterRules.read(root)  # before the walk, so that no later change is missed
     started, folders = time.perf_counter(), dict[str, int]()
     tree = walk_tree(root, run.settings, list_own_files(run.index), folders)
     plan = plan_update(tree, store, repository, run.is_current, run.verify)
@@ -134,6 +135,7 @@ def update_repository(
     update_line_authors(update)
     clock.end("history")
 
+    update.tally.outer = outer
     update.tally.folders, update.tally.walk_seconds = folders, walk_seconds
     update.tally.cpu_seconds = clock.seconds
     update.tally.wrote = transaction.writes > writes

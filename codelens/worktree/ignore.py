@@ -19,11 +19,11 @@ from codelens.model.fast_dataclass import dataclass, replace
 from codelens.worktree.files import escape_path
 from codelens.worktree.patterns import Rule, read_rule
 from codelens.worktree.repository import (
+    RULE_FILES,
     GitError,
     Repository,
-    expand_home,
     find_enclosing_repository,
-    locate_user_folder,
+    locate_exclude_files,
     open_repository,
     read_configuration,
     read_regular,
@@ -106,8 +106,7 @@ def _locate_root(root: Path, folder: str) -> tuple[bytes, int]:
     return (os.fsencode("/".join(above) + "/"), 0) if above else (b"", len(os.fsencode(folder)))
 
 
-OWN = ".codelensignore"
-GIT = ".gitignore"
+OWN, GIT = RULE_FILES
 
 
 class TrackedFiles:
@@ -212,10 +211,7 @@ def _enter_repository(scope: IgnoreScope, repository: Repository | None, folder:
     .git/info/exclude and in the user's excludes file; without a repository, only the latter."""
     configuration = read_configuration(repository)
     fold_case = configuration.get("core.ignorecase", "false").lower() in ("true", "yes", "on", "1")
-    chosen = configuration.get("core.excludesfile")
-    user = expand_home(chosen) if chosen is not None else locate_user_folder() / "ignore"
-    places = [repository.common / "info" / "exclude"] if repository else []
-    places.append(scope.root / user)
+    places = locate_exclude_files(scope.root, repository, configuration)
     files = (read_rule_file(place, scope.root, folder, fold_case, follow=True) for place in places)
     scope = replace(scope, git=tuple(file for file in files if file))
     if repository is None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
 
+RULE_FILES = (".codelensignore", ".gitignore")  # Names of the files with ignore rules in each folder
+NESTED_FILES = (".git", ".git/config", ".git/index", ".git/info/exclude")
 LONGEST_RULES = 4_000_000  # Bytes of a configuration or ignore file. The largest ordinary one seen has 30 kB.
 LONGEST_INDEX = 200_000_000  # Bytes of git's list of tracked files; a file takes about a hundred
 
@@ -120,6 +122,21 @@ def read_configuration(repository: Repository | None) -> dict[str, str]:
 
 def locate_user_folder() -> Path:
     return expand_home(os.environ.get("XDG_CONFIG_HOME") or "~/.config") / "git"
+
+
+def locate_exclude_files(root: Path, repository: Repository | None, configuration: Mapping[str, str]) -> list[Path]:
+    """Locate the ignore files of the repository and the user, which need not exist, the strongest first."""
+    own = [repository.common / "info" / "exclude"] if repository else []
+    chosen = configuration.get("core.excludesfile")
+    users = locate_user_folder() / "ignore" if chosen is None else expand_home(chosen)
+    return [*own, root / users]
+
+
+def list_rule_files(root: Path, folder: str) -> list[str]:
+    """List the files that decide about the entries of a folder, relative to the root as the folder is: with ignore rules, and
+    those of a repository that begins here, below the root."""
+    names = RULE_FILES + NESTED_FILES if folder else RULE_FILES
+    return [folder + name for name in names if os.path.lexists(f"{root}/{folder}{name}")]
 
 
 def expand_home(written: str) -> Path:
