@@ -24,6 +24,7 @@ from codelens.store.documents import DocumentRow, RepositoryRow
 from codelens.store.store import INDEXED_AT, Store
 from codelens.worktree.files import check_freshness, escape_path, read_change_time, unescape_path
 from codelens.worktree.history import read_head_commit
+from codelens.worktree.place import INDEX_FOLDER, NOTES_FOLDER, list_own_files
 from codelens.worktree.repository import (
     RULE_FILES,
     find_enclosing_repository,
@@ -49,6 +50,7 @@ ENOUGH_FILES = 100  # With fewer files, a build mostly waits for its processes t
 _PACE = "pace"  # Key of `meta`: the speed of the last run that wrote
 _ROOT = "/"  # The root's path in the list. Other folders are relative to it, and end in a slash like all folders.
 _OTHER = "/"  # What the path of a skipped file begins with
+_ABSENT = "-1"  # The time of a folder that does not exist, and would be entered
 _RULES = "//"  # What the path of a file with rules of the walk begins with, one of `list_rule_files`
 
 
@@ -91,6 +93,7 @@ def format_times(store: Store, repository: RepositoryRow, tally: Tally) -> str:
         times[noted] = at
         if noted.startswith(_RULES):
             rules.append(noted)
+    times.setdefault(f"{INDEX_FOLDER}/{NOTES_FOLDER}/", int(_ABSENT))  # the folder around it changes with each run
     times |= {_OTHER + path: at for path, at in store.documents.read_times(repository.id, "skips").items()}
     # Files modified last and committed last, taken in turn, each after its folder; then other folders
     pairs = zip_longest(files, store.history.list_newest_paths(repository.id, MOST_TIMES))
@@ -199,7 +202,7 @@ class _TreeCheck:
                 now = stat.st_mtime_ns if is_windows else stat.st_ctime_ns  # as `read_change_time`, which takes longer
                 is_same = now == int(noted)
             except (OSError, ValueError):
-                is_same = False
+                is_same = noted == _ABSENT
             is_document = not path.startswith(_OTHER) and not path.endswith("/")
             if not is_same:
                 (differing if is_document else others).append(path)
@@ -255,7 +258,6 @@ class _TreeCheck:
     def _compare_walk(self, places: Sequence[str] | None) -> None:
         """Compare the index with what a run would find: in these folders, in those around these files, and in new ones; in the
         whole tree if `places` is None."""
-        from codelens.worktree.place import list_own_files
         from codelens.worktree.walk import TreeWalker, WalkedFolder
 
         ways = {"", *(folder for place in places or () for folder in _list_folders(place))}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Callable
 from pathlib import Path
 
 from codelens.errors import build_write_error
@@ -28,15 +29,23 @@ _IGNORE_ALL = "*\n"  # The .gitignore that older versions wrote, before there we
 TRACES = "traces.db"  # File of run-time traces, named like that of the memory
 
 
-def find_index(start: Path) -> Path | None:
-    """Find the absolute path of the nearest .codelens/index.db in `start` or above; None without one. The search stops at the
-    top of a linked worktree: above it may be the index of another checkout of the same files."""
+Covers = Callable[[Path, Path], bool]  # (index, folder): whether the index is about this folder, too
+
+
+def find_index(start: Path, covers: Covers) -> Path | None:
+    """Find the absolute path of the nearest .codelens/index.db in `start` or above; None without one. An index around the
+    repository of `start` is passed over unless it covers that. The search stops at the top of a linked worktree: above it may be
+    the index of another checkout of the same files."""
     start = start.resolve()
+    top = None
     for folder in (start, *start.parents):
-        if (index := folder / INDEX_FOLDER / INDEX_NAME).is_file():
+        index = folder / INDEX_FOLDER / INDEX_NAME
+        if index.is_file() and (top is None or covers(index, top)):
             return index
-        if (repository := open_repository(folder)) and repository.common.resolve() != repository.git_folder.resolve():
+        repository = open_repository(folder)
+        if repository and repository.is_linked:
             return None
+        top = top or (repository and folder)
     return None
 
 
@@ -52,10 +61,10 @@ def find_git_top(start: Path) -> Path | None:
     return repository.top if repository else None
 
 
-def choose_index_place(start: Path) -> Path:
+def choose_index_place(start: Path, covers: Covers) -> Path:
     """Choose the path to which `codelens index` writes in `start`: an existing index, or the place for a new one."""
     start = start.resolve()
-    return find_index(start) or (find_git_top(start) or start) / INDEX_FOLDER / INDEX_NAME
+    return find_index(start, covers) or (find_git_top(start) or start) / INDEX_FOLDER / INDEX_NAME
 
 
 def prepare_index_folder(index: Path) -> None:

@@ -35,6 +35,11 @@ class Repository:
     git_folder: Path
     common: Path
 
+    @property
+    def is_linked(self) -> bool:
+        """True for a linked worktree: `git worktree add` made it."""
+        return self.common.resolve() != self.git_folder.resolve()
+
 
 def open_repository(folder: Path) -> Repository | None:
     """Open the repository whose work tree starts at this folder. Like git, ignores an empty or broken `.git`."""
@@ -68,7 +73,8 @@ def list_other_checkouts(repository: Repository) -> list[Path]:
     common = repository.common.resolve()
     entries = sorted((common / "worktrees").glob("*/gitdir"))
     linked = [(entry.parent / os.fsdecode(named.strip())).parent for entry in entries if (named := read_regular(entry))]
-    tops = [common.parent, *linked]
+    is_bare = read_configuration(repository).get("core.bare") == "true"
+    tops = linked if is_bare else [common.parent, *linked]
     others = [other for top in tops if (other := open_repository(top)) and other.common.resolve() == common]
     return [other.top for other in others if other.git_folder.resolve() != repository.git_folder.resolve()]
 

@@ -21,7 +21,7 @@ from codelens.worktree.classify import classify_folder, classify_name
 from codelens.worktree.files import build_stamp, escape_path, read_change_time
 from codelens.worktree.ignore import GIT, IgnoreScope, build_outermost_scope
 from codelens.worktree.place import INDEX_FOLDER, NOTES_FOLDER
-from codelens.worktree.repository import RULE_FILES, list_rule_files
+from codelens.worktree.repository import RULE_FILES, list_other_checkouts, list_rule_files, open_repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,19 @@ class TreeWalker:
         is_judged = folder.path and not folder.wanted and not self._settings.include_vendored
         if is_judged and (reason := classify_folder(folder.path.split("/")[-2], names)):
             return Skip(escape_path(folder.path), *reason)
+        if ".git" in names and folder.path and not folder.wanted and self._is_second_checkout(folder.path):
+            return Skip(escape_path(folder.path), SkipReason.WORKTREE, "a second checkout of a repository in the tree")
         known = names - {GIT} if folder.is_own else names  # notes are read even if git ignores the index
         return replace(folder, scope=folder.scope.enter_folder(folder.path, known, folder.inherited)), entries
+
+    def _is_second_checkout(self, folder: str) -> bool:
+        """True for a linked worktree if the root lies in another checkout of its repository, or the main one in the root."""
+        repository = open_repository(self.root / folder)
+        if repository is None or not repository.is_linked:
+            return False
+        others = list_other_checkouts(repository)
+        has_main = any(top.is_relative_to(self.root) and (top / ".git").is_dir() for top in others)
+        return has_main or any(self.root.is_relative_to(top) for top in others)
 
     def _judge_entry(
         self, entry: os.DirEntry[str], name: bytes, is_folder: bool, here: WalkedFolder
