@@ -70,16 +70,17 @@ class OuterRules(NamedTuple):
         if repository:
             above = [folder for folder in root.parents if folder.is_relative_to(repository.top)]
             files += [folder / name for folder in above for name in RULE_FILES]
-        parts = [repository and repository.top, configuration.get("core.ignorecase"), *map(read_regular, files)]
+        parts = [repository is None, configuration.get("core.ignorecase"), *map(read_regular, files)]
         rules = xxhash.xxh3_64_hexdigest(repr(parts).encode())
 
-        time = 0
+        changed_at = 0
         with suppress(OSError):
-            time = read_change_time((repository.git_folder / "index").stat()) if repository else 0
-        if known and known.tracked_time == time:
-            return cls(time, rules, known.tracked)
+            changed_at = read_change_time((repository.git_folder / "index").stat()) if repository else 0
+        if known and known.tracked_time == changed_at:
+            return cls(changed_at, rules, known.tracked)
         paths = read_tracked_paths(repository) if repository else []
-        return cls(time, rules, str(time) if paths is None else xxhash.xxh3_64_hexdigest(b"\0".join(paths)))
+        tracked = str(changed_at) if paths is None else xxhash.xxh3_64_hexdigest(b"\0".join(paths))
+        return cls(changed_at, rules, tracked)
 
 
 def format_times(store: Store, repository: RepositoryRow, tally: Tally) -> str:
@@ -241,7 +242,9 @@ class _TreeCheck:
             self._settings_changed = rules.values != stored.values
             # This setting decides about the content of each document, too
             self._all_examined = rules.values["include_vendored"] == stored.values["include_vendored"]
-        self._rules_changed = self._settings_changed or OuterRules.read(self._row.root, outer) != outer
+        now = OuterRules.read(self._row.root, outer)
+        is_same = (now.rules, now.tracked) == (outer.rules, outer.tracked)
+        self._rules_changed = self._settings_changed or not is_same
 
     def _compare_content(self, document: DocumentRow) -> bool:
         """Compare a document with its file. Returns False if that would read too many bytes."""
