@@ -1,8 +1,9 @@
 """Checks cheaply before an answer whether a tree has changed since it was indexed. `codelens status` checks in full.
 
-A run notes the times of the folders and files that are most likely to change (`format_times`). A look reads the same times again:
-a new, deleted, renamed or replaced file changes its folder's time; an edit in place changes its own. All steps are bounded by
-number, never by time, so that the same state gives the same answer."""
+A run notes the times of the folders and files that are most likely to change, of skipped files, and of files with rules of the
+walk (`format_times`). A look reads the same times again: a new, deleted, renamed or replaced file changes its folder's time; an
+edit in place changes its own. Folders that changed are walked again, and the whole tree where rules changed. All steps are
+bounded by number, never by time, so that the same state gives the same answer."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ _RULES = "//"  # What the path of a file with rules of the walk begins with, one
 
 
 class OuterRules(NamedTuple):
-    """What decides about the files of a tree, and is not in its folders, to be compared with a later state."""
+    """The rules for a tree that do not lie in its folders, to be compared with a later state."""
 
     tracked_time: int  # Change time of git's list of tracked files
     rules: str  # Hash of git's configuration and of the ignore files of the user, the repository and the folders above

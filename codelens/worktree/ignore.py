@@ -126,7 +126,7 @@ class TrackedFiles:
         return self._find_first_from(wanted).startswith(wanted)
 
     def _find_first_from(self, wanted: bytes) -> bytes:
-        """Find the first tracked path that does not sort before `wanted`; empty if there is none."""
+        """Find the first tracked path that does not sort before `wanted`; empty without one."""
         place = bisect_left(self._paths, wanted)
         return self._paths[place] if place < len(self._paths) else b""
 

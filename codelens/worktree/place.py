@@ -1,4 +1,5 @@
-"""The paths of an index and of the files around it. An index is the nearest one upwards, or a new one at the repository's top."""
+"""The paths of an index and of the files around it. An index is the nearest one upwards that covers the
+place, or a new one at the repository's top."""
 
 from __future__ import annotations
 
@@ -37,15 +38,15 @@ def find_index(start: Path, covers: Covers) -> Path | None:
     repository of `start` is passed over unless it covers that. The search stops at the top of a linked worktree: above it may be
     the index of another checkout of the same files."""
     start = start.resolve()
-    top = None
+    top: Path | None = None
     for folder in (start, *start.parents):
         index = folder / INDEX_FOLDER / INDEX_NAME
         if index.is_file() and (top is None or covers(index, top)):
             return index
-        repository = open_repository(folder)
-        if repository and repository.is_linked:
-            return None
-        top = top or (repository and folder)
+        if repository := open_repository(folder):
+            if repository.is_linked:
+                return None
+            top = top or folder
     return None
 
 

@@ -53,7 +53,7 @@ class EditedTree:
         self.index.parent.mkdir()
 
     def git(self, *arguments: str, cwd: Path | None = None) -> None:
-        """Run git. What it refuses is no edit."""
+        """Run git. An edit that it refuses changes nothing."""
         identity = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "protocol.file.allow=always")
         subprocess.run(["git", *identity, *arguments], cwd=cwd or self.root, capture_output=True, check=False)
 
