@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from codelens.cli.declare import make_default_flags
+from codelens.cli.stdio import McpFlags, _prepare_folder
 from tests.commands import Run
 from tests.worktree.conftest import git, git_tree, write_tree
 
@@ -60,11 +62,16 @@ def test_the_hook_of_an_ignored_repository_leaves_the_index_around_alone(outer: 
     assert (outer / ".codelens/index.db").read_bytes() == before
 
 
-def test_a_named_index_is_used_wherever_one_is(outer: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_servers_resolve_a_folder_as_commands_do(outer: Path) -> None:
+    for folder, index in (("deps/lib/deep", "deps/lib/.codelens/index.db"), (".", ".codelens/index.db")):
+        served, _ = _prepare_folder(outer / folder, make_default_flags(McpFlags), "mcp")
+        assert served.index == outer / index
+
+
+def test_a_named_index_is_used_wherever_one_is(outer: Path, run: Run) -> None:
     index = str(outer / ".codelens/index.db")
-    assert find_files(run, outer, "outer_word") == ["outer.py"]
-    ran = run("search", "outer_word", "--json", "--root-scope", "--db", index, cwd=outer / "deps/lib")
-    assert [hit["path"] for hit in json.loads(ran.out)["results"]] == ["outer.py"]
+    asked = ["search", "outer_word", "--json", "--root-scope"]
+    assert [hit["path"] for hit in json.loads(run(*asked, "--db", index, cwd=outer / "deps/lib").out)["results"]]
 
 
 @pytest.mark.parametrize(
