@@ -95,7 +95,7 @@ tour: $(VENV)/ready-to-check  ## what indexing many real trees costs, beside bar
 
 CAMPAIGN = $(if $(ONLY),--only $(ONLY)) $(if $(COUNT),--count $(COUNT)) $(if $(SEED),--seed $(SEED)) $(if $(OUT),--out "$(OUT)")
 
-faults: $(VENV)/ready-to-check  ## kills, bad disks, damage, hostile trees, planted files: make faults [ONLY="git planted"] [COUNT=n] [SEED=n] [OUT=file.json]
+faults: $(VENV)/ready-to-check  ## kills, bad disks, damage, hostile trees, edits, planted files: make faults [ONLY="git planted"] [COUNT=n] [SEED=n] [OUT=file.json]
 	$(BIN)/python -m tools.faults $(CAMPAIGN)
 
 fuzz: $(VENV)/ready-to-check  ## queries, source, file formats, HTTP, MCP: make fuzz [ONLY="queries derive"] [COUNT=n] [SEED=n] [OUT=file.json]

@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from codelens.config import Settings, find_user_place
+from codelens.config import LoadedSettings, Settings, find_user_place
 from codelens.errors import IndexCorrupt, NoIndex, TargetError, UsageError
 from codelens.model.budget import pause_collector
 from codelens.model.code import IndexedFile, IndexInfo, RepositoryId, RepositoryInfo, Skip, SourceFile, UnitId, UnitRow
@@ -36,10 +36,13 @@ if TYPE_CHECKING:
     from codelens.traces.ingestion import IndexTraces
 
 
+Look = bool | Callable[[Path], LoadedSettings]
+
+
 class Index:
     """An index opened for reading. Close it, or use it as a context manager."""
 
-    def __init__(self, store: Store, settings: Settings, look: bool = False, keep: bool = False) -> None:
+    def __init__(self, store: Store, settings: Settings, look: Look = False, keep: bool = False) -> None:
         self._store = store
         self._settings = settings
         self._look = look
@@ -47,8 +50,9 @@ class Index:
         self._info: IndexInfo | None = None
 
     @classmethod
-    def open(cls, path: Path, settings: Settings | None = None, look: bool = False) -> Index:
-        """Open the index read-only, without waiting for a writer. With `look`, `info` tells whether the trees have changed.
+    def open(cls, path: Path, settings: Settings | None = None, look: Look = False) -> Index:
+        """Open the index read-only, without waiting for a writer. With `look`, `info` tells whether the trees have changed; it may
+        be what loads the settings of a root, which decide about its files.
 
         Raises NoIndex, IndexCorrupt, IndexNotTrusted or SchemaTooNew.
         """
@@ -56,7 +60,7 @@ class Index:
         return cls(Store.read(path, settings.trust_indexes), settings, look)
 
     @classmethod
-    def reopen(cls, path: Path, settings: Settings | None = None, look: bool = False) -> Index:
+    def reopen(cls, path: Path, settings: Settings | None = None, look: Look = False) -> Index:
         """Open the index as `open` does, but reuse a recently closed reader if the file is unchanged; for long-lived processes."""
         settings = settings or Settings()
         accepted = settings.trust_indexes
@@ -188,7 +192,8 @@ class Index:
         from codelens.indexing.look import look_at_trees
 
         store = self._store
-        trees = look_at_trees(store, self._settings) if self._look else {}
+        settings_of = self._look if callable(self._look) else None
+        trees = look_at_trees(store, self._settings, settings_of) if self._look else {}
         repositories = tuple(
             RepositoryInfo(row.name, str(row.root), *store.documents.read_totals(row.id), trees.get(row.name))
             for row in store.documents.list_repositories()

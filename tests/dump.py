@@ -34,7 +34,7 @@ FULL_TEXT = ("unit_terms", "text_trigrams", "name_trigrams", "ref_names", "link_
 _TABLES = {
     "meta": (
         "SELECT key, value FROM meta "
-        "WHERE key NOT IN ('identity', 'mark', 'place', 'folder', 'indexed_at', 'pace') "
+        "WHERE key NOT IN ('identity', 'mark', 'place', 'folder', 'home', 'indexed_at', 'pace') "
         "AND key NOT LIKE 'times:%' AND key NOT LIKE 'kinds:%'"
     ),
     "repositories": "SELECT name FROM repositories",

@@ -21,14 +21,13 @@ from typing import Any
 from codelens.cli.flags import CommonFlags
 from codelens.cli.main import main
 from codelens.cli.warm import BEAT, COMMANDS, OBJECTS, PAGED, describe_program, is_private, locate_socket, receive, send
-from codelens.cli.workplace import load_settings_at
+from codelens.cli.workplace import load_settings_at, locate_index
 from codelens.config import Settings
 from codelens.errors import CodelensError
 from codelens.index import Index
 from codelens.model.request import SearchOptions
 from codelens.processes.child import end_at_eof
 from codelens.processes.python import start
-from codelens.worktree.place import find_index
 
 CODES = (0, 1)  # Exit codes that are sent. An error may concern this process alone, such as a lack of memory.
 LONGEST_OUTPUT = 1_000_000  # Most bytes of a stream. For longer output the client runs the search itself.
@@ -173,7 +172,7 @@ def _may_answer(arguments: Sequence[str]) -> bool:
     flags = CommonFlags()
     flags.no_config, flags.quiet = "--no-config" in arguments, True
     try:
-        settings = load_settings_at(Path.cwd(), find_index(Path.cwd()), flags).values
+        settings = load_settings_at(Path.cwd(), locate_index(Path.cwd()), flags).values
     except (CodelensError, OSError):
         return False
     return settings.warm and not settings.memory and settings.refresh == "never"

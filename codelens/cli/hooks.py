@@ -5,12 +5,12 @@ import time
 from codelens.cli.declare import CommandGroup, command, option
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import inform, say, write
-from codelens.cli.workplace import find_working_folder, load_settings_at, resolve_named_index
+from codelens.cli.workplace import find_working_folder, load_settings_at, locate_index, resolve_named_index
 from codelens.errors import IndexBusy, UsageError
 from codelens.index import Index
 from codelens.processes.python import build_codelens_command
 from codelens.worktree.hooks import NAMES, Hooks, add_blocks, cut_block, find_hooks, has_block
-from codelens.worktree.place import find_git_top, find_index
+from codelens.worktree.place import find_git_top
 
 
 class HookFolderFlags(CommonFlags):
@@ -28,7 +28,7 @@ def install_hooks(flags: HookFolderFlags) -> int:
         say(f"{', '.join(NAMES)} installed in {hooks.folder}")
         if hooks.folder.is_relative_to(hooks.repository.top) and hooks.folder.parts[-2:] != (".git", "hooks"):
             say("note: the hooks are in the work tree and name a program on this machine: do not commit them")
-        if not (index or find_index(cwd)):
+        if not (index or locate_index(cwd)):
             say("note: there is no index here yet: `codelens index` creates it")
     return 0
 
@@ -61,7 +61,7 @@ def run(flags: CommonFlags) -> int:
     """Update this repository in the index. Waits for another writer; does nothing without an index."""
     cwd = find_working_folder()
     top = (find_git_top(cwd) or cwd).resolve()
-    index = resolve_named_index(flags) or find_index(cwd)
+    index = resolve_named_index(flags) or locate_index(cwd)
     if index is None or not index.is_file():
         return 0
     settings = load_settings_at(cwd, index, flags).values

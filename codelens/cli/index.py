@@ -11,7 +11,14 @@ from codelens.cli.flags import ALLOW_NETWORK, CommonFlags, JsonFlags, Paths, Pro
 from codelens.cli.options import find_only_flag
 from codelens.cli.progress import show_progress
 from codelens.cli.streams import inform, say, say_without_prefix, user_agrees, write, write_record
-from codelens.cli.workplace import Trees, choose_trees, find_working_folder, find_workplace, resolve_named_index
+from codelens.cli.workplace import (
+    Trees,
+    choose_index,
+    choose_trees,
+    find_working_folder,
+    find_workplace,
+    resolve_named_index,
+)
 from codelens.config import find_user_place
 from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, UsageError
 from codelens.index import Index
@@ -21,7 +28,6 @@ from codelens.store.connection import is_index
 from codelens.text.counts import quantity
 from codelens.worktree.place import (
     INDEX_FOLDER,
-    choose_index_place,
     find_unfinished_index,
     locate_memory,
     locate_traces,
@@ -124,7 +130,7 @@ def _remove_index(flags: IndexFlags) -> int:
     from codelens.indexing.build import remove_index
 
     cwd = find_working_folder()
-    index = resolve_named_index(flags) or choose_index_place(cwd)
+    index = resolve_named_index(flags) or choose_index(cwd)
     if index.is_file():
         try:
             Index.open(index).close()

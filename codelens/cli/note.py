@@ -13,11 +13,18 @@ from codelens.cli.declare import CommandGroup, command, option, required_argumen
 from codelens.cli.editor import has_editor, open_editor
 from codelens.cli.flags import CommonFlags, JsonFlags, Texts
 from codelens.cli.streams import inform, read_stdin, say, write_answer
-from codelens.cli.workplace import Workplace, find_working_folder, load_settings_at, resolve_named_index, resolve_scope
+from codelens.cli.workplace import (
+    Workplace,
+    find_working_folder,
+    load_settings_at,
+    locate_index,
+    resolve_named_index,
+    resolve_scope,
+)
 from codelens.errors import IndexBusy, TargetError, UsageError
 from codelens.notes.note import OPEN, Anchor, NoteFile, NoteFolder, split_line_number
 from codelens.text.frontmatter import Value, replace_fields
-from codelens.worktree.place import INDEX_FOLDER, find_git_top, find_index
+from codelens.worktree.place import INDEX_FOLDER, find_git_top
 
 if TYPE_CHECKING:
     from codelens.notes.finder import AnchorFinder, AnchorPlace
@@ -46,7 +53,7 @@ def find_tree_with_notes(flags: CommonFlags) -> TreeWithNotes:
     Raises UsageError if the index holds several trees and none contains the working directory.
     """
     cwd = find_working_folder()
-    path = resolve_named_index(flags) or find_index(cwd)
+    path = resolve_named_index(flags) or locate_index(cwd)
     if path is None or not path.is_file():
         root = find_git_top(cwd) or cwd.resolve()
         return TreeWithNotes(root, NoteFolder(root), None)

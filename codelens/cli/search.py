@@ -86,7 +86,7 @@ def search(flags: SearchFlags) -> int:
             if flags.stats:
                 say(_format_seconds({"total": time.perf_counter() - started}))
             if code == 1 and not flags.quiet:
-                _explain_unindexed(index, paths, place, flags)
+                _explain_unindexed(index, paths or [place.cwd], place, flags)
             return code
         result = (index.search_lines if lines else index.search)(query, options)
         if screen and result.weak and flags.limit is None:
@@ -106,7 +106,7 @@ def search(flags: SearchFlags) -> int:
     if stats and not (flags.json or flags.jsonl):
         say(_format_seconds(stats))
     if not is_found and not flags.quiet:
-        _explain_unindexed(index, paths, place, flags)
+        _explain_unindexed(index, paths or [place.cwd], place, flags)
     return 2 if result.failed else 0 if is_found else 1
 
 
@@ -237,7 +237,7 @@ def _resolve_path(path: Path, index: Index, place: Workplace, flags: SearchFlags
 
 
 def _explain_unindexed(index: Index, paths: Sequence[Path], place: Workplace, flags: SearchFlags) -> None:
-    """Explain why nothing is found below a PATH that the index leaves out."""
+    """Explain why nothing is found below a folder that the index leaves out."""
     if place.fleet:
         return
     from codelens.indexing.status import explain_file

@@ -94,11 +94,11 @@ def lsp(flags: LspFlags) -> int:
 
 def _prepare_folder(folder: Path, flags: McpFlags | LspFlags, command: str) -> tuple[ServedIndex, Upkeep]:
     """Make the index of a folder ready to serve, with its upkeep, which writes nothing if that is not allowed."""
-    from codelens.cli.workplace import load_settings_at, resolve_named_index
+    from codelens.cli.workplace import choose_index, load_settings_at, resolve_named_index
     from codelens.server.upkeep import ServedIndex, Upkeep, WatchedUpkeep
-    from codelens.worktree.place import choose_index_place, find_git_top, is_home
+    from codelens.worktree.place import find_git_top, is_home
 
-    index = resolve_named_index(flags) or choose_index_place(folder)
+    index = resolve_named_index(flags) or choose_index(folder)
     settings = load_settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
     served = ServedIndex(find_git_top(folder) or folder, index, settings)
     refusal = ""

@@ -38,6 +38,7 @@ class Workplace(NamedTuple):
     index_path: Path  # Absolute; the file may not exist yet
     loaded: LoadedSettings
     fleet: FleetPlace | None = None  # The store of a fleet, instead of the index file
+    settings_of: Callable[[Path], LoadedSettings] | None = None  # Loads the settings of a root
 
     @property
     def settings(self) -> Settings:
@@ -64,7 +65,7 @@ class Workplace(NamedTuple):
         """Open the index for reading; its `info` tells if the trees have changed. Raises NoIndex, IndexCorrupt or SchemaTooNew."""
         if self.fleet:
             return self.fleet.open(self.settings)
-        return Index.reopen(self.index_path, self.settings, look=True)
+        return Index.reopen(self.index_path, self.settings, look=self.settings_of or True)
 
 
 def find_working_folder() -> Path:
@@ -73,6 +74,22 @@ def find_working_folder() -> Path:
         return Path.cwd()
     except FileNotFoundError:
         raise UsageError("the working directory no longer exists", "change to a folder that exists") from None
+
+
+def locate_index(start: Path) -> Path | None:
+    """Find the nearest index upwards that covers a folder; None without one."""
+    return find_index(start, _covers)
+
+
+def choose_index(start: Path) -> Path:
+    """Choose the path to which `codelens index` writes in a folder: that of `locate_index`, or the place for a new one."""
+    return choose_index_place(start, _covers)
+
+
+def _covers(index: Path, folder: Path) -> bool:
+    from codelens.indexing.walk_rules import covers_folder  # only where repositories lie within others
+
+    return covers_folder(index, folder)
 
 
 def resolve_named_index(flags: CommonFlags) -> Path | None:
@@ -104,12 +121,18 @@ def find_workplace(flags: CommonFlags, paths: Sequence[Path] = ()) -> Workplace:
         fleet = place.fleet._replace(seconds=flags.timeout, require_complete=flags.require_complete)
         return place._replace(fleet=fleet)
     cwd = find_working_folder()
-    index = resolve_named_index(flags) or find_index(cwd) or (find_index(cwd / paths[0]) if paths else None)
-    if (index is None or not index.is_file()) and (building := find_unfinished_index(index or choose_index_place(cwd))):
+    index = resolve_named_index(flags) or locate_index(cwd) or (locate_index(cwd / paths[0]) if paths else None)
+    if (index is None or not index.is_file()) and (building := find_unfinished_index(index or choose_index(cwd))):
         raise NoIndex(f"{building} was started but never finished", "`codelens index` finishes it")
     if index is None:
-        raise NoIndex(f"no index in {cwd} or above it")
-    return Workplace(cwd, index, load_settings_at(cwd, index, flags, overrides))
+        around = find_index(cwd, lambda *_: True)
+        raise NoIndex(f"{around} leaves {cwd} out" if around else f"no index in {cwd} or above it")
+    loaded = load_settings_at(cwd, index, flags, overrides)
+
+    def load_root_settings(root: Path) -> LoadedSettings:
+        return loaded if root == cwd else load_settings_at(root, index, flags, overrides)
+
+    return Workplace(cwd, index, loaded, settings_of=load_root_settings)
 
 
 def find_fleet_workplace(flags: CommonFlags, overrides: Mapping[str, Any] | None = None) -> Workplace:
@@ -151,7 +174,7 @@ def load_settings_at(
 def load_settings_here(flags: CommonFlags) -> LoadedSettings:
     """Load the settings that apply in the working directory, with their origins."""
     cwd = find_working_folder()
-    return load_settings_at(cwd, resolve_named_index(flags) or find_index(cwd), flags)
+    return load_settings_at(cwd, resolve_named_index(flags) or locate_index(cwd), flags)
 
 
 def _check_file(key: str, value: Any, source: str) -> None:
@@ -277,7 +300,7 @@ def choose_trees(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[s
         if not root.is_dir():
             raise UsageError(f"not a folder: {root}")
         resolve_below(root)
-    index = resolve_named_index(flags) or choose_index_place(named[0] if len(named) == 1 else cwd)
+    index = resolve_named_index(flags) or choose_index(named[0] if len(named) == 1 else cwd)
     place = Workplace(cwd, index, load_settings_at(named[0] if named else cwd, index, flags, overrides))
     roots = named
     try:

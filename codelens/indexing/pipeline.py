@@ -6,14 +6,14 @@ commits in batches, so that a killed build loses only the last one."""
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 from codelens.indexing.changes import RepositoryUpdate, ensure_repositories, plan_update, rename_records
 from codelens.indexing.embedding import open_chosen_embedder, update_vectors
 from codelens.indexing.link import link_update
-from codelens.indexing.look import note_run
+from codelens.indexing.look import OuterRules, note_run
 from codelens.indexing.run import IndexRun, LazyTransaction, PhaseClock, Tally, apply_walk_rules
 from codelens.indexing.workers import KeptWorkers, derive_all
 from codelens.model.code import CHUNK_KINDS, NOTE_KINDS, TODO, SkipReason
@@ -25,6 +25,7 @@ from codelens.snapshots.facts import record_snapshot
 from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.blame import LinesRead, hash_line_terms, read_lines
+from codelens.worktree.files import escape_path
 from codelens.worktree.history import collect_histories, find_head, read_changes
 from codelens.worktree.ignore import find_git_fault
 from codelens.worktree.place import list_own_files
@@ -44,12 +45,10 @@ def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resu
         closing(KeptWorkers(len(roots))) as workers,
     ):
         repositories = ensure_repositories(store, roots, transaction)
-        nested = [(inner, outer) for inner in repositories for outer in inner.parents if outer in repositories]
         for root in roots:
             started = time.perf_counter()
             tallies[root] = tally = update_repository(store, repositories[root], run, transaction, workers)
-            texts = (f"{pair[0]} lies within {pair[1]}: its files are indexed twice" for pair in nested if root in pair)
-            tally.notices = (*(Notice("nested", text) for text in texts), *tally.notices)
+            tally.notices = (*_find_nested_trees(store, repositories, root), *tally.notices)
             tally.wrote |= before.get(root) != repositories[root].name
             report = _build_report(store, repositories[root], run, tally)
             reports.append(replace(report, resumed=resumed, seconds=time.perf_counter() - started))
@@ -65,6 +64,15 @@ def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resu
         notice = Notice("embedded-anew", f"{again} documents were embedded again, with {store.read_meta('embedder')}")
         reports = [replace(report, wrote=True, notices=(*report.notices, notice)) for report in reports]
     return reports
+
+
+def _find_nested_trees(store: Store, repositories: Mapping[Path, RepositoryRow], root: Path) -> Iterator[Notice]:
+    """Yield a notice for each two trees of which one is `root`, and one lies within the other and is indexed with it, too."""
+    nested = [(inner, outer) for inner in repositories for outer in inner.parents if outer in repositories]
+    for inner, outer in nested:
+        below = escape_path(inner.relative_to(outer).as_posix()) + "/"
+        if root in (inner, outer) and store.documents.has_below(repositories[outer].id, below):
+            yield Notice("nested", f"{inner} lies within {outer}: its files are indexed twice")
 
 
 def add_finish_time(report: IndexReport, clock: PhaseClock) -> IndexReport:
@@ -110,6 +118,7 @@ def update_repository(
     """Bring the index of one repository up to date with its tree. The caller holds the writer lock."""
     root, writes, clock = repository.root, transaction.writes, PhaseClock()
     run = apply_walk_rules(store, repository, run, transaction)
+    outer = OuterRules.read(root)  # before the walk, so that no later change is missed
     started, folders = time.perf_counter(), dict[str, int]()
     tree = walk_tree(root, run.settings, list_own_files(run.index), folders)
     plan = plan_update(tree, store, repository, run.is_current, run.verify)
@@ -134,6 +143,7 @@ def update_repository(
     update_line_authors(update)
     clock.end("history")
 
+    update.tally.outer = outer
     update.tally.folders, update.tally.walk_seconds = folders, walk_seconds
     update.tally.cpu_seconds = clock.seconds
     update.tally.wrote = transaction.writes > writes

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import xxhash
 
@@ -22,6 +22,9 @@ from codelens.model.search import Notice
 from codelens.store.documents import DocumentState, RepositoryRow
 from codelens.store.store import Store
 from codelens.worktree.decode import read_encoding_rules
+
+if TYPE_CHECKING:
+    from codelens.indexing.look import OuterRules
 
 RULES = "decode 1, roles 1, extract 7, chunks 2, terms 1, postings 5"  # Increase a number when the result changes
 CLASSIFYING = "classify 2"  # Increase the number when the rules that skip files by content change: all files are then judged again
@@ -67,7 +70,9 @@ class Tally:
     notices: tuple[Notice, ...] = ()
     cpu_seconds: dict[str, float] = field(default_factory=dict)  # Phase → CPU seconds of all processes
     kinds: dict[str, int] = field(default_factory=dict)  # Kind → number of units, at the end of the run
-    folders: dict[str, int] = field(default_factory=dict)  # Folders that the walk entered → modification time in ns
+    folders: dict[str, int] = field(default_factory=dict)
+    """Folders that the walk entered, and files with rules for them → change time in ns."""
+    outer: OuterRules | None = None  # What else decided about the tree's files
     walk_seconds: float = 0.0
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from codelens.config import LoadedSettings, Settings
+from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
+from codelens.model.code import Skip
 from codelens.model.fast_dataclass import replace
 from codelens.store.store import Store
 
@@ -36,6 +40,21 @@ def read_walk_rules(store: Store, repository: str) -> WalkRules | None:
 def apply_stored_rules(store: Store, repository: str, settings: Settings) -> Settings:
     rules = read_walk_rules(store, repository)
     return rules.apply_to(settings) if rules else settings
+
+
+def covers_folder(index: Path, folder: Path) -> bool:
+    """True if an index holds a tree around this folder, and a run would not leave the folder out; also if the index cannot be
+    read, which is reported where it is opened."""
+    from codelens.worktree.walk import explain_path
+
+    with suppress(IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew), Store.read(index) as store, store.reading():
+        around = [row for row in store.documents.list_repositories() if folder.is_relative_to(row.root)]
+        if not around:
+            return False
+        row = max(around, key=lambda row: len(row.root.parts))
+        settings = apply_stored_rules(store, row.name, Settings())
+        return row.root == folder or not isinstance(explain_path(row.root, str(folder), settings), Skip)
+    return True
 
 
 def choose_walk_rules(stored: WalkRules | None, loaded: LoadedSettings) -> WalkRules:

@@ -28,6 +28,7 @@ class SkipReason(StrEnum):
     BROKEN_LINK = "broken link"
     LINK = "link"  # A symbolic link. Its target is indexed under its own path, or lies outside the root.
     SPECIAL = "not a regular file"
+    WORKTREE = "linked worktree"  # A second checkout of a repository whose files are in the tree
     NESTED_INDEX = "index"  # codelens' own index files
 
 

@@ -232,16 +232,16 @@ class Documents(Tables):
         """Find the document with this path in a repository."""
         return next(iter(self._find("repository_id = ? AND path = ?", repository, path)), None)
 
-    def has_below(self, repository: RepositoryId, folder: str) -> bool:
-        """True if a document or skipped file lies below a folder, which is given with a final slash."""
-        below = "WHERE repository_id = ?1 AND path > ?2 AND path < ?3"
-        sql = f"SELECT EXISTS (SELECT 1 FROM documents {below}) OR EXISTS (SELECT 1 FROM skips {below})"
-        return bool(self._number(sql, repository, folder, folder[:-1] + "0"))
+    def has_below(self, repository: RepositoryId, folder: str, table: str = "documents") -> bool:
+        """True if a document lies below a folder, which is given with a final slash; with the table `skips`, a skipped file."""
+        sql = f"SELECT 1 FROM {table} WHERE repository_id = ? AND path > ? AND path < ?"
+        return self._row(sql, repository, folder, folder[:-1] + "0") is not None
 
-    def read_times(self, repository: RepositoryId) -> dict[str, int]:
-        """Map paths to change times, or to modification times if unknown, in ns; the files modified last come first."""
-        sql = """SELECT path, coalesce(nullif(ctime_ns, 0), mtime_ns) FROM documents WHERE repository_id = ?
-            ORDER BY mtime_ns DESC, path"""
+    def read_times(self, repository: RepositoryId, table: str = "documents") -> dict[str, int]:
+        """Map paths to change times, or to modification times if unknown, in ns; the files modified last come first. With the
+        table `skips`, those of the skipped files whose times are known."""
+        sql = f"""SELECT path, coalesce(nullif(ctime_ns, 0), mtime_ns) FROM {table}
+            WHERE repository_id = ? AND mtime_ns IS NOT NULL ORDER BY mtime_ns DESC, path"""
         return dict(self._rows(sql, repository))
 
     @set_merge_rule(order_by(lambda document: (len(document.path), document.path, document.repository), limit=1))
@@ -313,18 +313,16 @@ class Documents(Tables):
 
     def list_skips(self, repository: RepositoryId) -> Iterator[Skip]:
         """List the files that the last run skipped, by path."""
-        sql = "SELECT path, reason, detail, size, mtime_ns, inode, ctime_ns FROM skips WHERE repository_id = ? ORDER BY path"
-        for path, reason, detail, *stamp in self._rows(sql, repository):
+        return self._read_skips("ORDER BY path", repository)
+
+    def find_skip(self, repository: RepositoryId, path: str) -> Skip | None:
+        """Find the last run's skip of exactly this path; the path of a folder ends in a slash."""
+        return next(self._read_skips("AND path = ?", repository, path), None)
+
+    def _read_skips(self, rest: str, *values: Any) -> Iterator[Skip]:
+        sql = f"SELECT path, reason, detail, size, mtime_ns, inode, ctime_ns FROM skips WHERE repository_id = ? {rest}"
+        for path, reason, detail, *stamp in self._rows(sql, *values):
             yield Skip(path, SkipReason(reason), detail, None if stamp[0] is None else FileStamp(*stamp))
-
-    def list_skipped_folders(self, repository: RepositoryId) -> set[str]:
-        """List the folders that the last run skipped as a whole; their paths end in a slash."""
-        sql = "SELECT path FROM skips WHERE repository_id = ? AND path LIKE '%/'"
-        return {path for (path,) in self._rows(sql, repository)}
-
-    def is_skipped(self, repository: RepositoryId, path: str) -> bool:
-        """True if the last run skipped exactly this path; the path of a folder ends in a slash."""
-        return self._row("SELECT 1 FROM skips WHERE repository_id = ? AND path = ?", repository, path) is not None
 
     def replace_skips(self, repository: RepositoryId, gone: Sequence[str], new: Iterable[Skip]) -> None:
         """Delete the skips of the paths in `gone`, and store the `new` ones, which replace skips of the same path."""

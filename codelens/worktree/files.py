@@ -29,6 +29,11 @@ def build_stamp(stats: os.stat_result) -> FileStamp:
     return FileStamp(stats.st_size, stats.st_mtime_ns, stats.st_ino, changed)
 
 
+def read_change_time(stats: os.stat_result) -> int:
+    """Read the time in ns that shows best whether a file or folder changed, as `build_stamp` does."""
+    return stats.st_mtime_ns if os.name == "nt" else stats.st_ctime_ns
+
+
 def hash_file(path: Path) -> bytes:
     """Hash a file on disk like `hash_content`, read in blocks. Raises OSError."""
     digest = xxhash.xxh3_128()

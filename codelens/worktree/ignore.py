@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -18,14 +19,15 @@ from codelens.model.fast_dataclass import dataclass, replace
 from codelens.worktree.files import escape_path
 from codelens.worktree.patterns import Rule, read_rule
 from codelens.worktree.repository import (
+    RULE_FILES,
     GitError,
     Repository,
-    expand_home,
     find_enclosing_repository,
-    locate_user_folder,
+    locate_exclude_files,
     open_repository,
     read_configuration,
     read_regular,
+    read_tracked_paths,
     run_git,
 )
 
@@ -104,12 +106,11 @@ def _locate_root(root: Path, folder: str) -> tuple[bytes, int]:
     return (os.fsencode("/".join(above) + "/"), 0) if above else (b"", len(os.fsencode(folder)))
 
 
-OWN = ".codelensignore"
-GIT = ".gitignore"
+OWN, GIT = RULE_FILES
 
 
 class TrackedFiles:
-    """A repository's tracked files. git is asked once, at the first path that matches an ignore pattern."""
+    """The files that git tracks. They are read at the first ignored path."""
 
     def __init__(self, repository: Repository, lead: bytes, cut: int) -> None:
         """`lead` is the root's path below the repository's top; `cut` the length of the top's path below the root."""
@@ -117,26 +118,26 @@ class TrackedFiles:
 
     def holds(self, path: bytes) -> bool:
         """True if git tracks exactly this path: a file or a submodule."""
-        return self._lead + path[self._cut :] in self._tracked_paths[0]
+        wanted = self._lead + path[self._cut :]
+        return self._find_first_from(wanted) == wanted
 
     def holds_below(self, path: bytes) -> bool:
-        return self._lead + path[self._cut :] in self._tracked_paths[1]
+        wanted = self._lead + path[self._cut :] + b"/"
+        return self._find_first_from(wanted).startswith(wanted)
+
+    def _find_first_from(self, wanted: bytes) -> bytes:
+        """Find the first tracked path that does not sort before `wanted`; empty without one."""
+        place = bisect_left(self._paths, wanted)
+        return self._paths[place] if place < len(self._paths) else b""
 
     @cached_property
-    def _tracked_paths(self) -> tuple[frozenset[bytes], frozenset[bytes]]:
-        """The files, and all folders around them."""
-        output = b""
-        if (self._repository.git_folder / "index").exists():
+    def _paths(self) -> list[bytes]:
+        paths = read_tracked_paths(self._repository)
+        if paths is None:
+            paths = []
             with suppress(GitError):  # `find_git_fault` reports it
-                output = run_git(self._repository, "ls-files", "-z", "--cached")
-        files = frozenset(output.split(b"\0")[:-1])
-        folders: set[bytes] = set()
-        for path in files:
-            folder = path.rpartition(b"/")[0]
-            while folder not in folders:
-                folders.add(folder)
-                folder = folder.rpartition(b"/")[0]
-        return files, frozenset(folders)
+                paths = run_git(self._repository, "ls-files", "-z", "--cached").split(b"\0")[:-1]
+        return paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,10 +211,7 @@ def _enter_repository(scope: IgnoreScope, repository: Repository | None, folder:
     .git/info/exclude and in the user's excludes file; without a repository, only the latter."""
     configuration = read_configuration(repository)
     fold_case = configuration.get("core.ignorecase", "false").lower() in ("true", "yes", "on", "1")
-    chosen = configuration.get("core.excludesfile")
-    user = expand_home(chosen) if chosen is not None else locate_user_folder() / "ignore"
-    places = [repository.common / "info" / "exclude"] if repository else []
-    places.append(scope.root / user)
+    places = locate_exclude_files(scope.root, repository, configuration)
     files = (read_rule_file(place, scope.root, folder, fold_case, follow=True) for place in places)
     scope = replace(scope, git=tuple(file for file in files if file))
     if repository is None:
@@ -231,7 +229,7 @@ def find_git_fault(root: Path, asks: bool = True) -> str:
     try:
         if repository:
             share_time(repository)
-        if repository and asks:
+        if repository and asks and read_tracked_paths(repository) is None:
             run_git(repository, "rev-parse", "--git-dir")
     except GitError as fault:
         return str(fault)

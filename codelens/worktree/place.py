@@ -1,13 +1,21 @@
-"""The paths of an index and of the files around it. An index is the nearest one upwards, or a new one at the repository's top."""
+"""The paths of an index and of the files around it. An index is the nearest one upwards that covers the
+place, or a new one at the repository's top."""
 
 from __future__ import annotations
 
 import mmap
+from collections.abc import Callable
 from pathlib import Path
 
 from codelens.errors import UnsafePath, build_write_error
 from codelens.files import is_link, make_folder, refuse_special, resolve_below, write_new
-from codelens.worktree.repository import GitError, find_enclosing_repository, open_repository, run_git
+from codelens.worktree.repository import (
+    PATHS_ARE_WHOLE,
+    GitError,
+    find_enclosing_repository,
+    open_repository,
+    run_git,
+)
 
 INDEX_FOLDER = ".codelens"
 INDEX_NAME = "index.db"
@@ -23,15 +31,23 @@ _IGNORE_ALL = "*\n"  # The .gitignore that older versions wrote, before there we
 TRACES = "traces.db"  # File of run-time traces, named like that of the memory
 
 
-def find_index(start: Path) -> Path | None:
-    """Find the absolute path of the nearest .codelens/index.db in `start` or above; None without one. The search stops at the
-    top of a linked worktree: above it may be the index of another checkout of the same files."""
+Covers = Callable[[Path, Path], bool]  # (index, folder): whether the index is about this folder, too
+
+
+def find_index(start: Path, covers: Covers) -> Path | None:
+    """Find the absolute path of the nearest .codelens/index.db in `start` or above; None without one. An index around the
+    repository of `start` is passed over unless it covers that. The search stops at the top of a linked worktree: above it may be
+    the index of another checkout of the same files."""
     start = start.resolve()
+    top: Path | None = None
     for folder in (start, *start.parents):
-        if (index := folder / INDEX_FOLDER / INDEX_NAME).is_file():
+        index = folder / INDEX_FOLDER / INDEX_NAME
+        if index.is_file() and (top is None or covers(index, top)):
             return index
-        if (repository := open_repository(folder)) and repository.common.resolve() != repository.git_folder.resolve():
-            return None
+        if repository := open_repository(folder):
+            if repository.is_linked:
+                return None
+            top = top or folder
     return None
 
 
@@ -47,10 +63,10 @@ def find_git_top(start: Path) -> Path | None:
     return repository.top if repository else None
 
 
-def choose_index_place(start: Path) -> Path:
+def choose_index_place(start: Path, covers: Covers) -> Path:
     """Choose the path to which `codelens index` writes in `start`: an existing index, or the place for a new one."""
     start = start.resolve()
-    return find_index(start) or (find_git_top(start) or start) / INDEX_FOLDER / INDEX_NAME
+    return find_index(start, covers) or (find_git_top(start) or start) / INDEX_FOLDER / INDEX_NAME
 
 
 def prepare_index_folder(index: Path) -> None:
@@ -115,9 +131,6 @@ def find_unfinished_index(index: Path) -> Path | None:
     return building if building.is_file() else None
 
 
-_PATHS_ARE_WHOLE = (2, 3)  # Versions of git's index file that store whole paths; version 4 omits common prefixes
-
-
 def is_tracked(index: Path) -> bool:
     """True if git tracks this file, or one that SQLite would read with it (-wal, -journal): then others can change it. git runs
     only if its index file may contain the path. If git cannot tell, such a path counts as tracked."""
@@ -129,7 +142,7 @@ def is_tracked(index: Path) -> bool:
     if not any(repository.git_folder.glob("sharedindex.*")):
         try:
             with (repository.git_folder / "index").open("rb") as file:
-                is_readable = int.from_bytes(file.read(8)[4:], "big") in _PATHS_ARE_WHOLE
+                is_readable = int.from_bytes(file.read(8)[4:], "big") in PATHS_ARE_WHOLE
                 with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as entries:
                     if is_readable and entries.find(below.encode("utf-8", "surrogateescape")) < 0:
                         return False

@@ -10,12 +10,22 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from codelens.model.fast_dataclass import dataclass
 
+RULE_FILES = (".codelensignore", ".gitignore")  # Names of the files with ignore rules in each folder
+NESTED_FILES = (".git", ".git/config", ".git/index", ".git/info/exclude")
 LONGEST_RULES = 4_000_000  # Bytes of a configuration or ignore file. The largest ordinary one seen has 30 kB.
+LONGEST_INDEX = 200_000_000  # Bytes of git's list of tracked files; a file takes about a hundred
+
+# The format of that list: Documentation/gitformat-index.txt of git
+PATHS_ARE_WHOLE = (2, 3)  # Versions that store whole paths; version 4 omits common prefixes
+_HEADER = 12
+_FLAGS = 60  # Offset of an entry's flags, which its path follows
+_IS_EXTENDED = 0x4000  # Two more bytes of flags
+_MAX_LENGTH = 0xFFF  # The flags' bits for the path's length; longer paths have this one, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,11 @@ class Repository:
     top: Path
     git_folder: Path
     common: Path
+
+    @property
+    def is_linked(self) -> bool:
+        """True for a linked worktree: `git worktree add` made it."""
+        return self.common.resolve() != self.git_folder.resolve()
 
 
 def open_repository(folder: Path) -> Repository | None:
@@ -59,15 +74,16 @@ def list_other_checkouts(repository: Repository) -> list[Path]:
     common = repository.common.resolve()
     entries = sorted((common / "worktrees").glob("*/gitdir"))
     linked = [(entry.parent / os.fsdecode(named.strip())).parent for entry in entries if (named := read_regular(entry))]
-    tops = [common.parent, *linked]
+    is_bare = read_configuration(repository).get("core.bare") == "true"
+    tops = linked if is_bare else [common.parent, *linked]
     others = [other for top in tops if (other := open_repository(top)) and other.common.resolve() == common]
     return [other.top for other in others if other.git_folder.resolve() != repository.git_folder.resolve()]
 
 
-def read_regular(path: Path, follow: bool = True) -> bytes | None:
+def read_regular(path: Path, follow: bool = True, limit: int = LONGEST_RULES) -> bytes | None:
     """Read a file; None unless it is a readable regular file (reading a pipe or device might never end)."""
     try:
-        if not path.is_file() or (not follow and path.is_symlink()) or path.stat().st_size > LONGEST_RULES:
+        if not path.is_file() or (not follow and path.is_symlink()) or path.stat().st_size > limit:
             return None
         return path.read_bytes()
     except OSError:
@@ -86,6 +102,31 @@ def is_special(path: Path) -> bool:
     return kind in (stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK) or (is_foreign and path.name != "HEAD")
 
 
+def read_tracked_paths(repository: Repository) -> list[bytes] | None:
+    """Read the paths in git's index, sorted by their bytes. None if only git can read it: another format, or a split or sparse
+    index."""
+    place = repository.git_folder / "index"
+    raw = read_regular(place, limit=LONGEST_INDEX)
+    if raw is None:
+        return None if os.path.lexists(place) else []
+    if raw[:4] != b"DIRC" or len(raw) < _HEADER or int.from_bytes(raw[4:8], "big") not in PATHS_ARE_WHOLE:
+        return None
+
+    paths = []
+    start = _HEADER
+    for _ in range(int.from_bytes(raw[8:12], "big")):
+        flags = int.from_bytes(raw[start + _FLAGS : start + _FLAGS + 2], "big")
+        name = start + _FLAGS + (4 if flags & _IS_EXTENDED else 2)
+        end = raw.find(b"\0", name)
+        if min(end - name, _MAX_LENGTH) != flags & _MAX_LENGTH:  # hashes of another length, or damage
+            return None
+        paths.append(raw[name:end])
+        start += (end - start) // 8 * 8 + 8  # one to eight zeros fill an entry up
+
+    needs_git = any(raw.find(mark, start) >= 0 for mark in (b"link", b"sdir"))
+    return None if needs_git else paths
+
+
 def read_configuration(repository: Repository | None) -> dict[str, str]:
     """Read git's configuration of system, user and repository with includes: 'section.key' (lower case) → last value. Sections
     with a subsection are ignored, except includes and remotes: 'remote.NAME.key'."""
@@ -100,6 +141,21 @@ def read_configuration(repository: Repository | None) -> dict[str, str]:
 
 def locate_user_folder() -> Path:
     return expand_home(os.environ.get("XDG_CONFIG_HOME") or "~/.config") / "git"
+
+
+def locate_exclude_files(root: Path, repository: Repository | None, configuration: Mapping[str, str]) -> list[Path]:
+    """Locate the ignore files of the repository and the user, which need not exist, the strongest first."""
+    own = [repository.common / "info" / "exclude"] if repository else []
+    chosen = configuration.get("core.excludesfile")
+    users = locate_user_folder() / "ignore" if chosen is None else expand_home(chosen)
+    return [*own, root / users]
+
+
+def list_rule_files(root: Path, folder: str) -> list[str]:
+    """List the files that decide about the entries of a folder, relative to the root as the folder is: with ignore rules, and
+    those of a repository that begins here, below the root."""
+    names = RULE_FILES + NESTED_FILES if folder else RULE_FILES
+    return [folder + name for name in names if os.path.lexists(f"{root}/{folder}{name}")]
 
 
 def expand_home(written: str) -> Path:

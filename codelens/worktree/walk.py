@@ -19,13 +19,14 @@ from codelens.files import is_link
 from codelens.model.code import SeenFile, Skip, SkipReason
 from codelens.model.fast_dataclass import dataclass, replace
 from codelens.worktree.classify import classify_folder, classify_name
-from codelens.worktree.files import build_stamp, escape_path
-from codelens.worktree.ignore import GIT, OWN, IgnoreScope, build_outermost_scope
+from codelens.worktree.files import build_stamp, escape_path, read_change_time
+from codelens.worktree.ignore import GIT, IgnoreScope, build_outermost_scope
 from codelens.worktree.place import INDEX_FOLDER, NOTES_FOLDER
+from codelens.worktree.repository import RULE_FILES, list_other_checkouts, list_rule_files, open_repository
 
 
 @dataclass(frozen=True, slots=True)
-class _Folder:
+class WalkedFolder:
     """A folder of the tree; `path` is relative to the root and ends in a slash, empty for the root."""
 
     path: str
@@ -39,7 +40,6 @@ class _Folder:
         return f"/{self.path}".endswith(f"/{INDEX_FOLDER}/")
 
 
-RULE_FILES = frozenset({GIT, OWN})
 _KINDS = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a device", stat.S_IFCHR: "a device"}
 
 
@@ -49,17 +49,20 @@ def walk_tree(
     """Walk everything below `root`, except .git and the absolute paths in `own`, which codelens writes. Asks git once for
     tracked files if there are ignored paths.
 
-    Adds each folder that it lists to `entered`: its path with a final slash, '/' for the root, and the modification time in ns
-    that it had before. Raises UsageError if the root is not a readable folder; other failures are skips."""
-    walker = _Walker(root, settings, own)
+    Adds each folder that it lists to `entered`, and the files with rules for it, with the change times in ns that they had before.
+    A folder's path ends in a slash; '/' is the root. Raises UsageError if the root is not a readable folder; other failures are
+    skips."""
+    walker = TreeWalker(root, settings, own)
 
-    def note_time(folder: _Folder) -> bool:
-        if entered is not None:
+    def note_times(folder: WalkedFolder) -> bool:
+        if entered is None:
+            return True
+        for place in (folder.path, *list_rule_files(walker.root, folder.path)):
             with suppress(OSError):
-                entered[folder.path or "/"] = os.lstat(f"{walker.root}/{folder.path[:-1]}").st_mtime_ns
+                entered[place or "/"] = read_change_time(os.lstat(f"{walker.root}/{place}"))
         return True
 
-    return walker.walk_folders(note_time)
+    return walker.walk_folders(note_times)
 
 
 def explain_path(
@@ -67,7 +70,7 @@ def explain_path(
 ) -> SeenFile | Skip | None:
     """Explain the walk's decision about a path below the root, relative or absolute, or the Skip of a folder around it; None
     for a folder that is walked. Raises UsageError if the path does not exist or lies outside the root."""
-    walker = _Walker(root, settings, own)
+    walker = TreeWalker(root, settings, own)
     root = walker.root
     below = os.path.relpath(root / path, root).replace(os.sep, "/")
     if below == ".." or below.startswith("../"):
@@ -85,16 +88,16 @@ def explain_path(
     return None
 
 
-class _Walker:
+class TreeWalker:
     """Decides which entries of a tree are entered, read or skipped. Raises UsageError if the root is not a folder."""
 
     def __init__(self, root: Path, settings: Settings, own: frozenset[str]) -> None:
         if not root.is_dir():
             raise UsageError(f"not a folder: {root}")
         self.root, self._settings, self._own = root.resolve(), settings, own
-        self._top = _Folder("", b"", build_outermost_scope(self.root, settings.no_ignore))
+        self._top = WalkedFolder("", b"", build_outermost_scope(self.root, settings.no_ignore))
 
-    def walk_folders(self, enters: Callable[[_Folder], bool]) -> Iterator[SeenFile | Skip]:
+    def walk_folders(self, enters: Callable[[WalkedFolder], bool]) -> Iterator[SeenFile | Skip]:
         """Walk depth first into the folders for which `enters` is true. An explicit stack, so that no tree is too deep."""
         enters(self._top)
         stack = [self._decide_entries(self._top)]
@@ -102,12 +105,12 @@ class _Walker:
             step = next(stack[-1], None)
             if step is None:
                 stack.pop()
-            elif not isinstance(step, _Folder):
+            elif not isinstance(step, WalkedFolder):
                 yield step
             elif enters(step):
                 stack.append(self._decide_entries(step))
 
-    def _decide_entries(self, folder: _Folder) -> Iterator[SeenFile | Skip | _Folder]:
+    def _decide_entries(self, folder: WalkedFolder) -> Iterator[SeenFile | Skip | WalkedFolder]:
         """Yield the decisions about a folder's entries, in order; one Skip if the folder as a whole is left out."""
         entered = self._enter_folder(folder)
         if isinstance(entered, Skip):
@@ -118,7 +121,7 @@ class _Walker:
             if entry.name != ".git" and entry.path not in self._own:
                 yield self._judge_entry(entry, key[:-1] if is_folder else key, is_folder, here)
 
-    def _enter_folder(self, folder: _Folder) -> tuple[_Folder, list[os.DirEntry[str]]] | Skip:
+    def _enter_folder(self, folder: WalkedFolder) -> tuple[WalkedFolder, list[os.DirEntry[str]]] | Skip:
         """Enter a folder. Returns (the folder with its entries' rules, the entries in no order), or the Skip of the whole
         folder."""
         try:
@@ -132,15 +135,26 @@ class _Walker:
         is_judged = folder.path and not folder.wanted and not self._settings.include_vendored
         if is_judged and (reason := classify_folder(folder.path.split("/")[-2], names)):
             return Skip(escape_path(folder.path), *reason)
+        if ".git" in names and folder.path and not folder.wanted and self._is_second_checkout(folder.path):
+            return Skip(escape_path(folder.path), SkipReason.WORKTREE, "a second checkout of a repository in the tree")
         known = names - {GIT} if folder.is_own else names  # notes are read even if git ignores the index
         return replace(folder, scope=folder.scope.enter_folder(folder.path, known, folder.inherited)), entries
 
+    def _is_second_checkout(self, folder: str) -> bool:
+        """True for a linked worktree if the root lies in another checkout of its repository, or the main one in the root."""
+        repository = open_repository(self.root / folder)
+        if repository is None or not repository.is_linked:
+            return False
+        others = list_other_checkouts(repository)
+        has_main = any(top.is_relative_to(self.root) and (top / ".git").is_dir() for top in others)
+        return has_main or any(self.root.is_relative_to(top) for top in others)
+
     def _judge_entry(
-        self, entry: os.DirEntry[str], name: bytes, is_folder: bool, here: _Folder
-    ) -> SeenFile | Skip | _Folder:
+        self, entry: os.DirEntry[str], name: bytes, is_folder: bool, here: WalkedFolder
+    ) -> SeenFile | Skip | WalkedFolder:
         """Decide about an entry, checking the causes in the order in which a person would name them."""
         wanted = self._judge_name(entry.name, name, is_folder, here)
-        if isinstance(wanted, (Skip, _Folder)):
+        if isinstance(wanted, (Skip, WalkedFolder)):
             return wanted
         path = here.path + entry.name
         text = escape_path(path)
@@ -160,7 +174,7 @@ class _Walker:
             return Skip(text, SkipReason.TOO_LARGE, detail, stamp)
         return SeenFile(text, path, stamp)
 
-    def _judge_name(self, name: str, raw: bytes, is_folder: bool, here: _Folder) -> Skip | _Folder | bool:
+    def _judge_name(self, name: str, raw: bytes, is_folder: bool, here: WalkedFolder) -> Skip | WalkedFolder | bool:
         """Decide by the name alone: a Skip, a folder to enter, or for a file, whether a rule includes it by name."""
         path = here.path + name + "/" if is_folder else here.path + name
         is_index_folder = is_folder and name == INDEX_FOLDER
@@ -168,7 +182,7 @@ class _Walker:
             scope = replace(here.scope, git=(), inherited="")
             verdict = scope.judge_entry(here.raw + raw, raw, True)
             if _is_real_folder(f"{self.root}/{path}{NOTES_FOLDER}") and not (verdict and verdict.ignored):
-                return _Folder(path, os.fsencode(path), replace(scope, tracked=None), wanted=True)
+                return WalkedFolder(path, os.fsencode(path), replace(scope, tracked=None), wanted=True)
         if is_index_folder or (here.is_own and not (is_folder and name == NOTES_FOLDER)):
             return Skip(escape_path(path), SkipReason.NESTED_INDEX, "codelens' own files")
         verdict = here.scope.judge_entry(here.raw + raw, raw, is_folder)
@@ -182,17 +196,15 @@ class _Walker:
         if not (wanted or self._settings.include_vendored) and (reason := classify_folder(name)):
             return Skip(escape_path(path), *reason)
         inherited = verdict.source if verdict and verdict.holds_tracked else ""
-        return _Folder(path, os.fsencode(path), here.scope, inherited, wanted)
+        return WalkedFolder(path, os.fsencode(path), here.scope, inherited, wanted)
 
 
-class WalkFilter(_Walker):
+class WalkFilter(TreeWalker):
     """A filter of paths that the walk would visit. Reads each folder once, when first needed, and no file."""
 
-    def __init__(self, root: Path, settings: Settings, own: frozenset[str] = frozenset(), ask_git: bool = True) -> None:
-        """Without `ask_git` no process is started, and files that git tracks although a rule ignores them are not visited."""
+    def __init__(self, root: Path, settings: Settings, own: frozenset[str] = frozenset()) -> None:
         super().__init__(root, settings, own)
-        self._ask_git = ask_git
-        self._folders: dict[str, _Folder | None] = {}
+        self._folders: dict[str, WalkedFolder | None] = {}
 
     def accepts(self, path: str) -> bool:
         """True if the walk visits `path`, relative to the root with slashes, judged by its name alone. Files that hold rules of
@@ -206,32 +218,24 @@ class WalkFilter(_Walker):
         is_folder = _is_real_folder(f"{self.root}/{path}")
         return not isinstance(self._judge_name(name, os.fsencode(name), is_folder, here), Skip)
 
-    def accepts_entry(self, folder: str, entry: os.DirEntry[str]) -> bool:
-        """True if the walk reads this file, or enters this folder. `folder` is relative to the root, empty for it."""
-        if entry.name == ".git" or entry.path in self._own or (here := self._find_folder(folder)) is None:
-            return False
-        return not isinstance(self._judge_entry(entry, os.fsencode(entry.name), _build_sort_key(entry)[1], here), Skip)
-
-    def _find_folder(self, path: str) -> _Folder | None:
+    def _find_folder(self, path: str) -> WalkedFolder | None:
         """Find a folder with the rules for its entries; None if it is left out. An unreadable folder adds no rules of its own."""
         here, known = None, ""
         for name in f"/{path}".rstrip("/").split("/"):
             known += name + "/"
             if known not in self._folders:
                 folder = self._judge_name(name, os.fsencode(name), True, here) if here else self._top
-                self._folders[known] = self._read_folder(folder) if isinstance(folder, _Folder) else None
+                self._folders[known] = self._read_folder(folder) if isinstance(folder, WalkedFolder) else None
             if (here := self._folders[known]) is None:
                 return None
         return here
 
-    def _read_folder(self, folder: _Folder) -> _Folder | None:
+    def _read_folder(self, folder: WalkedFolder) -> WalkedFolder | None:
         """Read the rules for a folder's entries; None if the walk leaves the folder out."""
         entered = self._enter_folder(folder)
         if not isinstance(entered, Skip):
-            folder = entered[0]
-        elif entered.reason != SkipReason.UNREADABLE:
-            return None
-        return folder if self._ask_git else replace(folder, scope=replace(folder.scope, tracked=None))
+            return entered[0]
+        return folder if entered.reason is SkipReason.UNREADABLE else None
 
 
 def _is_real_folder(path: str) -> bool:

@@ -625,6 +625,8 @@ def test_a_git_without_an_answer_is_a_notice(tree: Tree, monkeypatch: pytest.Mon
     tree.write(".gitignore", "*.log\n")
     subprocess.run(["git", "init", "-q", str(tree.root)], check=True)
     tree.write("a.log", "")
+    subprocess.run(["git", "add", ".gitignore"], cwd=tree.root, check=True)
+    subprocess.run(["git", "update-index", "--index-version", "4"], cwd=tree.root, check=True)  # which only git reads
     assert tree.run().notices == ()
     monkeypatch.setenv("PATH", str(tree.root))
     (notice,) = tree.run().notices

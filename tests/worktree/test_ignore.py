@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from codelens.config import Settings
 from codelens.model.code import SeenFile, Skip, SkipReason
 from codelens.worktree.ignore import find_git_fault
+from codelens.worktree.repository import open_repository, read_tracked_paths
 from codelens.worktree.walk import explain_path, walk_tree
 from tests.tiers import examples
 from tests.worktree.conftest import git, git_tree, write_tree
@@ -222,7 +223,44 @@ def test_case_folding_follows_core_ignorecase(tmp_path: Path) -> None:
 def test_works_where_git_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = git_tree(tmp_path / "r", {".gitignore": "*.o\n", "a.o": "", "a.py": ""})
     git(root, "add", "--force", "a.o")
-    assert find_git_fault(root) == ""
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert seen(root, Settings()) == ["a.py"]
-    assert find_git_fault(root) == "git is not installed"
+    assert seen(root, Settings()) == ["a.o", "a.py"]
+    assert find_git_fault(root) == ""
+
+
+FORMS = {  # Form of git's index → the command that writes it, and whether only git can read it
+    "version 2": (("update-index", "--index-version", "2"), False),
+    "version 3": (("add", "--intent-to-add", "--force", "new.o"), False),
+    "version 4": (("update-index", "--index-version", "4"), True),
+    "split": (("update-index", "--split-index"), True),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_tracked_files_are_those_of_git_in_every_form_of_its_index(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {f"{'d/' * depth}{'x' * depth}{name}.o": "" for depth in range(9) for name in "ab"}
+    root = git_tree(tmp_path / "r", {".gitignore": "*.o\n", **files, "new.o": ""})
+    git(root, "add", "--force", *[path for path in files if path.endswith("a.o")], ".gitignore")
+    command, needs_git = FORMS[form]
+    git(root, *command)
+    assert seen(root) == shown_by_git(root)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert bool(find_git_fault(root)) is needs_git
+    assert ("xa.o" in skips(root)) is False
+    assert ("d/xa.o" in skips(root)) is needs_git
+
+
+def test_a_damaged_index_of_git_is_left_to_git(tmp_path: Path) -> None:
+    root = git_tree(tmp_path, {"a.o": "", "b.o": ""})
+    git(root, "add", "a.o", "b.o")
+    repository = open_repository(root)
+    assert repository and read_tracked_paths(repository) == [b"a.o", b"b.o"]
+    place = root / ".git/index"
+    whole = place.read_bytes()
+    for length in range(len(whole)):
+        place.write_bytes(whole[:length])
+        assert read_tracked_paths(repository) in (None, [b"a.o", b"b.o"])
+    place.write_bytes(whole[:72] + bytes([7]) + whole[73:])
+    assert read_tracked_paths(repository) is None

@@ -4,8 +4,34 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from codelens.worktree.place import choose_index_place, find_git_top, find_index, prepare_index_folder
+from codelens.worktree import place
+from codelens.worktree.place import find_git_top, prepare_index_folder
 from tests.worktree.conftest import git, git_tree, write_tree
+
+
+def find_index(start: Path) -> Path | None:
+    return place.find_index(start, lambda index, folder: True)
+
+
+def choose_index_place(start: Path) -> Path:
+    return place.choose_index_place(start, lambda index, folder: True)
+
+
+def test_an_index_that_does_not_cover_a_repository_is_passed_over(tmp_path: Path) -> None:
+    write_tree(tmp_path, {".codelens/index.db": "", "a/.codelens/index.db": "", "a/plain/": ""})
+    git_tree(tmp_path / "a/b/c", {"d/": ""})
+    outermost, nearest, start = tmp_path / ".codelens/index.db", tmp_path / "a/.codelens/index.db", tmp_path / "a/b/c/d"
+    asked = []
+
+    def covers(index: Path, folder: Path) -> bool:
+        asked.append((index, folder))
+        return index == outermost
+
+    assert place.find_index(start, covers) == outermost
+    assert asked == [(nearest, tmp_path / "a/b/c"), (outermost, tmp_path / "a/b/c")]
+    assert place.find_index(start, lambda index, folder: False) is None
+    assert place.choose_index_place(start, lambda index, folder: False) == tmp_path / "a/b/c/.codelens/index.db"
+    assert place.find_index(tmp_path / "a/plain", lambda index, folder: False) == nearest
 
 
 def test_nearest_index_upwards_wins(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from tools.campaign import by_name, main
-from tools.faults import beside, disk, fleet, gitconfig, gitfolder, kills, links, planted, trees
+from tools.faults import beside, disk, edits, fleet, gitconfig, gitfolder, kills, links, planted, trees
 
 CAMPAIGNS = (
     *kills.campaigns(),
@@ -13,6 +13,7 @@ CAMPAIGNS = (
     *disk.CAMPAIGNS,
     by_name("damage", "tools.faults.damage", 5000, "index files with bytes altered, cut or exchanged"),
     *trees.CAMPAIGNS,
+    *edits.CAMPAIGNS,
     *gitconfig.CAMPAIGNS,
     *gitfolder.CAMPAIGNS,
     *planted.CAMPAIGNS,
