@@ -71,7 +71,7 @@ def index(flags: IndexFlags) -> int:
     instead = {"trust": _trust_index, "remove": _remove_index, "clear_cache": _clear_cache}
     if chosen := find_only_flag(flags, tuple(instead)):
         return instead[chosen](flags)
-    overrides = {name: getattr(flags, name) or None for name in ("hidden", "no_ignore", "allow_network")}
+    overrides = {name: getattr(flags, name) or None for name in ("hidden", "no_ignore")}
     overrides |= {"detect_encoding": flags.detect_encoding, "jobs": flags.jobs}
     overrides |= {name: False for name in ("fuzzy", "vector") if getattr(flags, f"no_{name}")}
     trees = place, roots, settings_of = choose_trees(flags, flags.roots or (), overrides)

@@ -90,7 +90,6 @@ OVERRIDING = ("color", "path_style", "memory", "metadata")
 def find_workplace(flags: CommonFlags, paths: Sequence[Path] = ()) -> Workplace:
     """Find the index that a command reads: --db, else the nearest upwards, else the first path's. Raises NoIndex."""
     overrides = {name: getattr(flags, name, None) for name in OVERRIDING}
-    overrides["allow_network"] = getattr(flags, "allow_network", None) or None
     if isinstance(flags, FleetFlags):
         for name in ("refresh", "require_fresh"):
             if getattr(flags, name, None):
@@ -132,12 +131,13 @@ def load_settings_at(
 ) -> LoadedSettings:
     """Load the settings. Their files are searched for upwards to the folder of the index, else to the top of the work tree.
 
-    If the index belongs to another tree, only `cwd` itself is searched.
+    If the index belongs to another tree, only `cwd` itself is searched. --allow-network counts for every command that has it.
     """
     folder = index.parent if index else None
     here = cwd.resolve()
     stop = folder.parent if folder and folder.name == INDEX_FOLDER else find_git_top(cwd)
     above = stop if stop in (here, *here.parents) else here
+    overrides = {"allow_network": getattr(flags, "allow_network", None) or None, **(overrides or {})}
     loaded = load_settings(here, above, overrides, use_files=not flags.no_config, check=_check_file)
     warned: set[str] = vars(flags).setdefault("_warned", set())  # each warning once, however many roots
     for text in loaded.ignored:
