@@ -349,7 +349,7 @@ def test_the_hint_helps_where_the_home_folder_cannot_be_written(own: Path, tmp_p
             [sys.executable, "-m", "codelens", *arguments],
             cwd=own,
             env={"PATH": os.environ["PATH"], "HOME": str(home)} | variables,
-            preexec_fn=_obey_modes_of_files if os.geteuid() == 0 else None,  # noqa: PLW1509 - the tests use no threads here
+            preexec_fn=_obey_modes_of_files if os.geteuid() == 0 else None,
             capture_output=True,
             text=True,
             check=False,
