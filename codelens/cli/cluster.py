@@ -81,7 +81,7 @@ def status(flags: FleetStatusFlags) -> int:
     status = read_fleet_status(place.fleet.store, place.settings, looking=not flags.no_check)
     if flags.json:
         write_record(build_fleet_record(status, 0))
-    elif not flags.quiet:
+    else:
         write(format_fleet(status))
     return 0
 

@@ -67,7 +67,7 @@ def _check_index(flags: DoctorFlags) -> int:
 def _show_checks(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
     if flags.json:
         write_fields(exit_code, checks=[check._asdict() for check in checks])
-    elif not flags.quiet:
+    else:
         write(f"{c.state:6}  {c.what}: {c.text}\n" for c in checks)
     return exit_code
 

@@ -76,8 +76,7 @@ def show_hooks(flags: CommonFlags) -> int:
     """Show which hooks are installed, and where."""
     folder = find_hooks(find_working_folder()).folder
     missing = [name for name in NAMES if not has_block(folder / name)]
-    if not flags.quiet:
-        write(f"{name}\t{'not ' * (name in missing)}installed\t{folder / name}\n" for name in NAMES)
+    write(f"{name}\t{'not ' * (name in missing)}installed\t{folder / name}\n" for name in NAMES)
     return 1 if missing else 0
 
 

@@ -180,7 +180,7 @@ def _show_plan(trees: Trees, flags: IndexFlags) -> int:
             yield entry
 
     write(format_plan(count_skipped()))
-    say(f"would index {quantity(counts[False], 'file')} and skip {counts[True]}; nothing was written")
+    inform(flags, f"would index {quantity(counts[False], 'file')} and skip {counts[True]}; nothing was written")
     return 0
 
 

@@ -158,8 +158,7 @@ def export(flags: CommonFlags) -> int:
     """Write all that is recorded as one JSON object to stdout. Times are unix seconds."""
     with open_notebook(flags) as (notebook, _, _find):
         records = notebook.export_records()
-    if not flags.quiet:
-        write_json([json.dumps({"schema": SCHEMA, **records}, ensure_ascii=False, indent=2) + "\n"])
+    write_json([json.dumps({"schema": SCHEMA, **records}, ensure_ascii=False, indent=2) + "\n"])
     return 0
 
 
@@ -242,8 +241,7 @@ def used(flags: UsedFlags) -> int:
             places = notebook.record_use_in_diff(read_diff(flags.diff, workplace.cwd).decode("utf-8", "replace"))
         else:
             places = notebook.record_use([find_target(target) for target in flags.targets or ()])
-    if not flags.quiet:
-        write(f"{place.format_label()}\n" for place in places)
+    write(f"{place.format_label()}\n" for place in places)
     if not places:
         inform(flags, "the last answer has no hit there")
     return 0 if places else 1

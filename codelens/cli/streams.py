@@ -22,12 +22,23 @@ USUAL_ROWS = 24  # Rows of a terminal whose size is unknown
 PAGER_OPTIONS = {"LESS": "FRX", "LV": "-c"}  # Default options of less and lv, as git sets them
 
 
+_is_silent = False
+
+
+def silence_output(is_silent: bool) -> None:
+    """Choose whether results are written to stdout, in any format: with --quiet the exit code alone gives the answer."""
+    global _is_silent
+    _is_silent = is_silent
+
+
 def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> None:
     """Write results to stdout. Paths keep their bytes; characters that cannot be encoded are escaped.
 
     On a terminal control characters become visible, unless the text is `styled`: its renderer did that. If `paged`,
     output that does not fit on the screen goes through the user's pager.
     """
+    if _is_silent:
+        return
     encoding = sys.stdout.encoding or "utf-8"
     terminal = sys.stdout.isatty()
     safe = terminal and not styled
@@ -97,6 +108,8 @@ def _run_pager(chunks: Iterable[bytes]) -> bool:
 
 def write_json(texts: Iterable[str]) -> None:
     """Write JSON in UTF-8, whatever the terminal's encoding is. A lone surrogate is escaped as \\udcNN, which JSON reads back."""
+    if _is_silent:
+        return
     for text in texts:
         sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
     sys.stdout.buffer.flush()
@@ -117,9 +130,7 @@ def write_fields(exit_code: int = 0, **fields: Any) -> None:
 
 
 def write_answer(flags: Any, record: Callable[[], Mapping[str, Any]], lines: Callable[[], Iterable[str]]) -> None:
-    """Write an answer as an object with --json, nothing with --quiet, else as text."""
-    if flags.quiet:
-        return
+    """Write an answer as an object with --json, else as text."""
     if flags.json:
         write_record(record())
     else:

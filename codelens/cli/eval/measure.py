@@ -233,8 +233,6 @@ def write_result(flags: EvalFlags, record: dict[str, Any], table: Columns, color
     """Write the record with --json, else the table: styled on a terminal, else aligned text. `color` is the setting."""
     if flags.json:
         write_record(record)
-    elif flags.quiet:
-        return
     elif flags.markdown:
         write(format_markdown_columns(table))
     elif sys.stdout.isatty():
