@@ -36,7 +36,7 @@ def test_quiet_prints_no_result_in_any_format(own: Path, run: Run, monkeypatch: 
             ran = run(*arguments, *form, "-q")
             shown = ran.out if name != "serve keys add" else ""  # a key is shown only once
             assert shown == "", (name, form)
-            assert "note: " not in ran.err and "hint: " not in ran.err or ran.code > 1, (name, form, ran.err)
+            assert ("note: " not in ran.err and "hint: " not in ran.err) or ran.code > 1, (name, form, ran.err)
     assert run("serve", "keys", "add", "once", "-q").out
 
 
