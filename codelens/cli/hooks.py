@@ -9,6 +9,7 @@ from codelens.cli.workplace import find_working_folder, load_settings_at, resolv
 from codelens.errors import IndexBusy, UsageError
 from codelens.index import Index
 from codelens.processes.python import build_codelens_command
+from codelens.render.paths import quote_path
 from codelens.worktree.hooks import NAMES, add_blocks, cut_block, find_hooks, has_block
 from codelens.worktree.place import find_git_top, find_index
 
@@ -76,7 +77,7 @@ def show_hooks(flags: CommonFlags) -> int:
     """Show which hooks are installed, and where."""
     folder = find_hooks(find_working_folder()).folder
     missing = [name for name in NAMES if not has_block(folder / name)]
-    write(f"{name}\t{'not ' * (name in missing)}installed\t{folder / name}\n" for name in NAMES)
+    write(f"{name}\t{'not ' * (name in missing)}installed\t{quote_path(str(folder / name))}\n" for name in NAMES)
     return 1 if missing else 0
 
 

@@ -17,6 +17,7 @@ from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex,
 from codelens.index import Index
 from codelens.model.code import PARTLY, SeenFile, Skip, SkipReason
 from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport
+from codelens.render.visible import escape_text
 from codelens.store.connection import is_index
 from codelens.text.counts import quantity
 from codelens.worktree.place import (
@@ -196,5 +197,5 @@ def _explain_path(named: Path, trees: Trees) -> int:
     if isinstance(verdict, Skip):
         through = f" (by {verdict.path})" if verdict.path.endswith("/") else ""
         what = f"skipped: {format_skip(verdict)}{through}"
-    write([f"{named}: {what}\n"])
+    write([f"{escape_text(str(named))}: {what}\n"])
     return 0

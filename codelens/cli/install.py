@@ -19,6 +19,7 @@ from codelens.cli.streams import inform, say, user_agrees, write
 from codelens.config import USER_PLACES
 from codelens.errors import UsageError, require_packages
 from codelens.processes.python import build_codelens_command
+from codelens.render.paths import quote_path
 from codelens.text.entries import add_block, add_entry, find_entry, remove_block, remove_entry
 from codelens.text.notation import parse_toml
 from codelens.worktree.files import write_in_one_step
@@ -118,8 +119,8 @@ def install(flags: InstallFlags) -> int:
     entry, block = _make_entry(site.row, flags), table["block"]
     if flags.show:
         settings = site.list_settings_files()[0]
-        write([f"# {settings}\n{add_entry('', site.row['key'], entry, settings.suffix == '.toml')}"])
-        write(f"\n# {path}\n{add_block('', block)}" for path in site.list_instruction_files()[:1])
+        write([f"# {quote_path(str(settings))}\n{add_entry('', site.row['key'], entry, settings.suffix == '.toml')}"])
+        write(f"\n# {quote_path(str(path))}\n{add_block('', block)}" for path in site.list_instruction_files()[:1])
         return 0
     if not flags.remove:
         require_packages("mcp", "mcp")

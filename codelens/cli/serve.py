@@ -69,7 +69,8 @@ def serve_index(flags: ServeFlags) -> int:
     mounted = None if find_spec("mcp") is None else _build_tools_app(place)
     workers = count_default_workers() if flags.workers is None else flags.workers
     desk = QueryDesk(place.fleet or place.index_path, place.settings, workers)
-    write([f"{format_address(listener)}\n"])  # also with -q: for --port 0 nothing else tells the port
+    silence_output(False)  # even with --quiet: for --port 0 nothing else tells the port
+    write([f"{format_address(listener)}\n"])
     need_key = "requests need a key; " if rules.keys_needed else ""
     inform(flags, f"serving {place.index_path}; {need_key}Ctrl-C stops it")
 

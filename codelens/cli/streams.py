@@ -14,7 +14,7 @@ from typing import Any
 from codelens.errors import CodelensError, QueryError, TargetError, UsageError
 from codelens.model.search import Notice
 from codelens.render.lines import MATCH, PATH, PLACE
-from codelens.render.visible import escape_line, escape_text
+from codelens.render.visible import escape_text
 
 _COLOR = re.compile("(\x1b\\[[0-9;]*m)")
 OWN_COLORS = {f"\x1b[{code}m" for code in (PATH, PLACE, MATCH, "0")}
@@ -160,7 +160,7 @@ def user_agrees(question: str, what: str) -> bool:
     """Ask on the terminal whether to do something. Raises UsageError if nobody can answer."""
     if not sys.stdin.isatty():
         raise UsageError(f"this would {what}", "add --yes to run without a question")
-    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.write(f"{_make_visible(question)} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -174,13 +174,13 @@ def say_without_prefix(texts: Iterable[str]) -> None:
 
 def report_error(fault: CodelensError) -> None:
     """Print an error and its hint, and for an error in a query a caret under its position."""
-    say(f"error: {escape_line(str(fault))}")
+    say(f"error: {escape_text(str(fault))}")
     if isinstance(fault, QueryError):
         say_without_prefix(f"  {escape_text(line)}\n" for line in fault.format_pointer().split("\n"))
     if isinstance(fault, TargetError):
         say_without_prefix(f"  {escape_text(line)}\n" for line in fault.candidates)
     if fault.hint:
-        say_without_prefix([f"hint: {escape_text(escape_line(fault.hint))}\n"])
+        say_without_prefix([f"hint: {escape_text(escape_text(fault.hint))}\n"])
 
 
 def read_stdin(hint: str) -> bytes:

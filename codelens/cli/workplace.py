@@ -21,7 +21,7 @@ from codelens.model.code import RepositoryInfo
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import Notice
 from codelens.render.paths import PathStyle
-from codelens.render.visible import escape_line
+from codelens.render.visible import escape_text
 from codelens.worktree.place import INDEX_FOLDER, choose_index_place, find_git_top, find_index, find_unfinished_index
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def load_settings_at(
     warned: set[str] = vars(flags).setdefault("_warned", set())  # each warning once, however many roots
     for text in loaded.ignored:
         if text not in warned:
-            inform(flags, f"warning: {escape_line(text)}")
+            inform(flags, f"warning: {escape_text(text)}")
         warned.add(text)
     return loaded
 
