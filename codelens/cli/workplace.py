@@ -22,6 +22,7 @@ from codelens.model.fast_dataclass import replace
 from codelens.model.search import Notice
 from codelens.render.paths import PathStyle
 from codelens.render.visible import escape_text
+from codelens.worktree.files import escape_path
 from codelens.worktree.place import INDEX_FOLDER, choose_index_place, find_git_top, find_index, find_unfinished_index
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def _find_path_below(path: str, root: str) -> str | None:
     if path == root:
         return ""
     prefix = root.rstrip(os.sep) + os.sep
-    return path.removeprefix(prefix).replace(os.sep, "/") if path.startswith(prefix) else None
+    return escape_path(path.removeprefix(prefix).replace(os.sep, "/")) if path.startswith(prefix) else None
 
 
 def locate_target(text: str, place: Workplace, index: Index) -> str:
@@ -236,6 +237,7 @@ def locate_target(text: str, place: Workplace, index: Index) -> str:
     path, colon, line = text.rpartition(":")
     if not (colon and line.isdigit()):
         path, colon, line = text, "", ""
+    text = escape_path(text)  # as the index has names that are not UTF-8
     repositories = index.info().repositories
     absolute = os.path.normpath(place.cwd / path)
     if os.path.isdir(absolute) and os.sep not in path:  # noqa: PTH112 - a name of a thing may be no path at all
@@ -247,7 +249,7 @@ def locate_target(text: str, place: Workplace, index: Index) -> str:
         root = os.path.realpath(repository.root) + os.sep
         if real.startswith(root):
             below = real.removeprefix(root).replace(os.sep, "/")
-            return (real if len(repositories) > 1 else below) + colon + line
+            return escape_path(real if len(repositories) > 1 else below) + colon + line
     return text
 
 
@@ -255,7 +257,7 @@ def _has_file(index: Index, root: str, path: str) -> bool:
     """True if the index contains the file, though the disk may not."""
     below = path.removeprefix(root.rstrip(os.sep) + os.sep)
     try:
-        return below != path and bool(index.symbols(below.replace(os.sep, "/")))
+        return below != path and bool(index.symbols(escape_path(below.replace(os.sep, "/"))))
     except TargetError:
         return False
 
