@@ -20,7 +20,7 @@ from codelens.cli.declare import COMPLETION_VARIABLE, Command, bind_flags, impor
 from codelens.cli.help import ENTRY_POINTS, find_entry_point, find_unlisted
 from codelens.cli.streams import page_long_output, report_error, say, say_without_prefix
 from codelens.cli.warm import Answer
-from codelens.errors import CodelensError, UsageError
+from codelens.errors import CodelensError
 
 INTERRUPTED = 130
 TERMINATED = 143
@@ -134,10 +134,9 @@ def _report_unexpected(fault: Exception, arguments: Sequence[str]) -> int:
         what = f"{type(fault).__name__}: {fault}"
         if isinstance(fault, OSError) and fault.strerror:
             what = f"{fault.filename}: {fault.strerror}" if fault.filename else fault.strerror
-        odd = [text for text in arguments if text.encode(errors="ignore").decode() != text]
-        if odd and isinstance(fault, UnicodeEncodeError):
-            report_error(UsageError(f"the argument '{odd[0]}' is not UTF-8", "this command takes text only"))
-            return UsageError.exit_code
+        if isinstance(fault, UnicodeEncodeError):
+            odd = (text for text in arguments if text.encode(errors="ignore").decode() != text)
+            what = f"this is not UTF-8: {next(odd, fault.object)}"
         say(f"error: {what}")
         say_without_prefix(["hint: use --debug to see where it happened\n"])
         return 2

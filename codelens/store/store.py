@@ -213,9 +213,9 @@ class Store(Tables):
             return None
         moved_from = before if self.ours and before != place else None
         if not self.ours:
+            self.check_types()
             roots = (row.root for row in self.documents.list_repositories())
             refuse_roots_outside(place, [root for root in roots if root not in named])
-            self.check_types()
         with self.writing():
             sign(self._connection, place)
             self.remember_home()

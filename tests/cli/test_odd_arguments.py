@@ -128,7 +128,9 @@ def test_it_is_taken_or_refused(line: str, place: Path, run: Run, monkeypatch: p
         ran = run(*arguments)
         case = (arguments, ran.code, ran.err)
         assert ran.code in (0, 1, 2, 3, 5, 7), case
-        assert "see where it happened" not in ran.err and "Traceback" not in ran.err, case
+        if "this is not UTF-8" not in ran.err:
+            assert "see where it happened" not in ran.err, case
+        assert "Traceback" not in ran.err, case
         if ran.code > 1 and not line.startswith("doctor"):
             assert ran.err.startswith("codelens: error: ") or "codelens: error: " in ran.err, case
 
