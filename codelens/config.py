@@ -300,12 +300,24 @@ USER_PLACES: Mapping[str, tuple[str, str, str]] = {
 
 def find_user_place(name: str) -> Path | None:
     """Find the path of a name in USER_PLACES, whether it exists or not; None without a home directory."""
+    return next(iter(list_user_places(name)), None)
+
+
+def list_user_places(name: str) -> list[Path]:
+    """List the paths at which processes of the user find a name: below the folder of the XDG variable, and by default.
+
+    A process that an editor or an agent starts may lack the variable. A relative folder is ignored, as the XDG
+    specification says: it would lead into the tree that is indexed.
+    """
     variable, windows, below_home = USER_PLACES[name]
-    base = os.environ.get(variable) or (os.environ.get(windows) if os.name == "nt" else None)
-    try:
-        return (Path(base) if base else Path.home() / below_home) / "codelens" / name
-    except RuntimeError:  # no home directory
-        return None
+    bases = [os.environ.get(variable, "")]
+    default = os.environ.get(windows, "") if os.name == "nt" else ""
+    if not default:
+        with suppress(RuntimeError):  # no home directory
+            default = str(Path.home() / below_home)
+    bases.append(default)
+    places = [Path(base, "codelens", name) for base in bases if Path(base).is_absolute()]
+    return list(dict.fromkeys(places))
 
 
 def _find_project_file(start: Path, stop: Path | None) -> Path | None:

@@ -6,7 +6,7 @@ Methods import the pipeline that they need, so that a search does not load the i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
@@ -57,14 +57,14 @@ class Index:
         Raises NoIndex, IndexCorrupt, IndexNotTrusted or SchemaTooNew.
         """
         settings = settings or Settings()
-        return cls(Store.read(path, settings.trust_indexes), settings, look)
+        return cls(_read_store(path, settings.trust_indexes), settings, look)
 
     @classmethod
     def reopen(cls, path: Path, settings: Settings | None = None, look: Look = False) -> Index:
         """Open the index as `open` does, but reuse a recently closed reader if the file is unchanged; for long-lived processes."""
         settings = settings or Settings()
         accepted = settings.trust_indexes
-        store = _resume_store(path.absolute(), accepted) or Store.read(path.absolute(), accepted)
+        store = _resume_store(path.absolute(), accepted) or _read_store(path.absolute(), accepted)
         return cls(store, settings, look, keep=True)
 
     @staticmethod
@@ -90,7 +90,8 @@ class Index:
         """
         from codelens.store.trust import accept
 
-        Store.read(path, accepted=True).close()
+        with Store.read(path, accepted=True) as store:
+            store.check_types()
         return accept(path.resolve())
 
     @staticmethod
@@ -417,6 +418,16 @@ def _take_from_rest(store: Store) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _read_store(path: Path, accepted: bool) -> Store:
+    """Open the index. One that `accept` has not checked before is checked now."""
+    with ExitStack() as unopened:
+        store = unopened.enter_context(Store.read(path, accepted))
+        if accepted and not store.ours:
+            store.check_types()
+        unopened.pop_all()
+    return store
 
 
 def _resume_store(path: Path, accepted: bool) -> Store | None:

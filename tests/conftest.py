@@ -30,9 +30,13 @@ settings.register_profile("all", settings.get_profile("codelens"), max_examples=
 settings.register_profile("many", settings.get_profile("all"), derandomize=False)
 settings.load_profile("codelens")
 
-# The key that marks indexes, and the list of accepted ones, are not those of the person who runs the tests.
-os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="codelens-tests-")
-atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
+# The keys that mark indexes, and the lists of accepted ones, are not those of the person who runs the tests.
+_home = Path(tempfile.mkdtemp(prefix="codelens-tests-"))
+atexit.register(shutil.rmtree, _home, ignore_errors=True)
+os.environ.setdefault("PLAYWRIGHT_BROWSERS_PATH", str(Path.home() / ".cache/ms-playwright"))
+if (_git := Path.home() / ".gitconfig").is_file():  # the author of the commits that tests make
+    shutil.copy(_git, _home)
+os.environ.update({"HOME": str(_home), "LOCALAPPDATA": str(_home), "XDG_DATA_HOME": str(_home / "data")})
 # What a test starts answers by itself; test_warm.py asks others.
 os.environ["CODELENS_WARM"] = "false"
 

@@ -31,7 +31,7 @@ class FleetIndexFlags(CommonFlags, JsonFlags):
     workers: int | None = option(
         "--workers N", "Processes on this machine, without --scheduler [default: one per core]", least=1, most=256
     )
-    allow_network: bool = option("--allow-network", "Let git fetch the repositories that have a URL")
+    may_fetch: bool = option("--allow-network", "Let git fetch the repositories that have a URL")
     db: Path | None = option("--db", "Not for fleets", is_hidden=True)
 
 
@@ -51,7 +51,7 @@ def index(flags: FleetIndexFlags) -> int:
     assert place.fleet
     fleet = read_fleet(place.cwd / flags.fleet, besides=place.index_path)
     report = (lambda line: None) if flags.quiet or flags.json else say
-    store, network = place.fleet.store, flags.allow_network
+    store, network = place.fleet.store, flags.may_fetch
     with open_client(flags.scheduler or "", flags.workers or os.cpu_count() or 1) as client:
         manifest = index_fleet(client, fleet, store, place.settings, allow_network=network, report=report)
     exit_code = FilesFailed.exit_code if manifest.failures else 0
@@ -81,7 +81,7 @@ def status(flags: FleetStatusFlags) -> int:
     status = read_fleet_status(place.fleet.store, place.settings, looking=not flags.no_check)
     if flags.json:
         write_record(build_fleet_record(status, 0))
-    elif not flags.quiet:
+    else:
         write(format_fleet(status))
     return 0
 

@@ -15,6 +15,7 @@ from codelens.cli.workplace import load_settings_here
 from codelens.config import Settings
 from codelens.errors import SettingsError, UsageError
 from codelens.files import make_folder, write_in_one_step
+from codelens.render.visible import INVISIBLE, escape_text
 from codelens.text.identifiers import find_nearest_word
 from codelens.text.notation import parse_toml
 
@@ -41,12 +42,12 @@ def config(flags: ConfigFlags) -> int:
     if flags.json:
         write_fields(settings={name: {"value": v, "origin": loaded.origin[name]} for name, v in chosen.items()})
     elif flags.setting is not None and not flags.show_origin:
-        write(f"{value if isinstance(value, str) else _format_toml(value)}\n" for value in chosen.values())
+        write(f"{escape_text(value) if isinstance(value, str) else _format_toml(value)}\n" for value in chosen.values())
     else:  # TOML that can be pasted into .codelens.toml, the origin as a comment
         lines = {key: f"{key} = {_format_toml(value)}" for key, value in chosen.items()}
         width = max(map(len, lines.values()))
         for key, line in lines.items():
-            write([f"{line:{width}}  # {loaded.origin[key]}\n" if flags.show_origin else f"{line}\n"])
+            write([f"{line:{width}}  # {escape_text(loaded.origin[key])}\n" if flags.show_origin else f"{line}\n"])
     return 0
 
 
@@ -87,4 +88,5 @@ def set_toml_key(text: str, key: str, value: str) -> str:
 
 def _format_toml(value: bool | float | str) -> str:
     """Format a value for TOML, which writes strings, numbers and booleans as JSON does."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    text = json.dumps(value, ensure_ascii=False)
+    return re.sub(f"[{INVISIBLE}]", lambda found: f"\\U{ord(found[0]):08x}", text)

@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
+from codelens.cli.streams import silence_output
 from codelens.errors import UsageError
 
 F = TypeVar("F")
@@ -160,6 +161,7 @@ def bind_flags(command: Command, values: Mapping[str, Any]) -> Callable[[], int]
             return list(map(remove_mark, value))
         return type(value)(str(value)[1:]) if isinstance(value, str | Path) and str(value)[:1] == MARK else value
 
+    silence_output(bool(values.get("quiet")))
     filled = command.flags()
     for name, value in values.items():
         setattr(filled, name, remove_mark(value))

@@ -13,6 +13,7 @@ from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags, JsonFlags
 from codelens.cli.streams import inform, wants_color, write, write_fields
 from codelens.errors import CodelensError, IndexCorrupt, UsageError, format_install_command
+from codelens.render.visible import escape_text
 
 OLDEST_PYTHON = (3, 11)
 CODECS = ("utf-16", "cp1252", "gb18030", "gbk", "big5", "shift_jis", "euc_jp", "euc_kr", "koi8_r")
@@ -67,8 +68,8 @@ def _check_index(flags: DoctorFlags) -> int:
 def _show_checks(checks: Sequence[Check], exit_code: int, flags: DoctorFlags) -> int:
     if flags.json:
         write_fields(exit_code, checks=[check._asdict() for check in checks])
-    elif not flags.quiet:
-        write(f"{c.state:6}  {c.what}: {c.text}\n" for c in checks)
+    else:
+        write(f"{c.state:6}  {escape_text(f'{c.what}: {c.text}')}\n" for c in checks)
     return exit_code
 
 

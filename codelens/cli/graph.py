@@ -12,6 +12,7 @@ from codelens.cli.workplace import find_workplace
 from codelens.errors import UsageError
 from codelens.model.graph import RelationOptions
 from codelens.render.relations import GRAPH_FORMATS
+from codelens.render.visible import escape_text
 from codelens.text.counts import quantity
 
 
@@ -89,7 +90,7 @@ def import_traces(flags: TracesFlags) -> int:
     def format_lines() -> Iterator[str]:
         for place, seen in runs.items():
             last = datetime.fromtimestamp(seen.last, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            yield f"{place.format_label()} ({place.kind}): ran {quantity(seen.times, 'time')}, last {last}\n"
+            yield f"{escape_text(place.format_label())} ({place.kind}): ran {quantity(seen.times, 'time')}, last {last}\n"
 
     rows = ({**place._asdict(), **seen._asdict()} for place, seen in runs.items())
     write_answer(flags, lambda: {"symbols": list(rows)}, format_lines)

@@ -9,6 +9,7 @@ from codelens.cli.workplace import find_working_folder, load_settings_at, locate
 from codelens.errors import IndexBusy, UsageError
 from codelens.index import Index
 from codelens.processes.python import build_codelens_command
+from codelens.render.paths import quote_path
 from codelens.worktree.hooks import NAMES, Hooks, add_blocks, cut_block, find_hooks, has_block
 from codelens.worktree.place import find_git_top
 
@@ -84,8 +85,9 @@ def show_hooks(flags: CommonFlags) -> int:
     """Show which hooks are installed, and where."""
     hooks = find_hooks(find_working_folder())
     missing = [name for name in NAMES if not has_block(hooks.locate(name))]
-    if not flags.quiet:
-        write(f"{name}\t{'not ' * (name in missing)}installed\t{hooks.folder / name}\n" for name in NAMES)
+    for name in NAMES:
+        state = "not installed" if name in missing else "installed"
+        write([f"{name}\t{state}\t{quote_path(str(hooks.folder / name))}\n"])
     return 1 if missing else 0
 
 

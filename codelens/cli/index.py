@@ -24,6 +24,7 @@ from codelens.errors import FilesFailed, IndexCorrupt, IndexNotTrusted, NoIndex,
 from codelens.index import Index
 from codelens.model.code import PARTLY, SeenFile, Skip, SkipReason
 from codelens.model.runs import UNFINISHED, WRITTEN, IndexReport
+from codelens.render.visible import escape_text
 from codelens.store.connection import is_index
 from codelens.text.counts import quantity
 from codelens.worktree.place import (
@@ -77,7 +78,7 @@ def index(flags: IndexFlags) -> int:
     instead = {"trust": _trust_index, "remove": _remove_index, "clear_cache": _clear_cache}
     if chosen := find_only_flag(flags, tuple(instead)):
         return instead[chosen](flags)
-    overrides = {name: getattr(flags, name) or None for name in ("hidden", "no_ignore", "allow_network")}
+    overrides = {name: getattr(flags, name) or None for name in ("hidden", "no_ignore")}
     overrides |= {"detect_encoding": flags.detect_encoding, "jobs": flags.jobs}
     overrides |= {name: False for name in ("fuzzy", "vector") if getattr(flags, f"no_{name}")}
     trees = place, roots, settings_of = choose_trees(flags, flags.roots or (), overrides)
@@ -186,7 +187,7 @@ def _show_plan(trees: Trees, flags: IndexFlags) -> int:
             yield entry
 
     write(format_plan(count_skipped()))
-    say(f"would index {quantity(counts[False], 'file')} and skip {counts[True]}; nothing was written")
+    inform(flags, f"would index {quantity(counts[False], 'file')} and skip {counts[True]}; nothing was written")
     return 0
 
 
@@ -202,5 +203,5 @@ def _explain_path(named: Path, trees: Trees) -> int:
     if isinstance(verdict, Skip):
         through = f" (by {verdict.path})" if verdict.path.endswith("/") else ""
         what = f"skipped: {format_skip(verdict)}{through}"
-    write([f"{named}: {what}\n"])
+    write([f"{escape_text(str(named))}: {what}\n"])
     return 0

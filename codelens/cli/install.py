@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 from codelens.cli.declare import argument, command, option
 from codelens.cli.flags import CommonFlags
 from codelens.cli.streams import inform, say, user_agrees, write
+from codelens.config import USER_PLACES
 from codelens.errors import UsageError, require_packages
 from codelens.files import make_folder, read_file, write_in_one_step, write_private_file
 from codelens.processes.python import build_codelens_command
+from codelens.render.paths import quote_path
 from codelens.text.entries import add_block, add_entry, find_entry, remove_block, remove_entry
 from codelens.text.notation import parse_toml
 from codelens.worktree.place import find_git_top
@@ -123,8 +125,8 @@ def install(flags: InstallFlags) -> int:
     entry, block = _make_entry(site.row, flags), table["block"]
     if flags.show:
         settings = site.list_settings_files()[0]
-        write([f"# {settings}\n{add_entry('', site.row['key'], entry, settings.suffix == '.toml')}"])
-        write(f"\n# {path}\n{add_block('', block)}" for path in site.list_instruction_files()[:1])
+        write([f"# {quote_path(str(settings))}\n{add_entry('', site.row['key'], entry, settings.suffix == '.toml')}"])
+        write(f"\n# {quote_path(str(path))}\n{add_block('', block)}" for path in site.list_instruction_files()[:1])
         return 0
     if not flags.remove:
         require_packages("mcp", "mcp")
@@ -170,13 +172,27 @@ def _write_edit(edit: Edit) -> None:
 
 
 def _make_entry(row: Row, flags: InstallFlags) -> dict[str, Any]:
-    """Make the entry with the server's command line. A project's entry omits the program's path on this machine."""
+    """Make the entry with the server's command line. A project's entry omits what belongs to this machine and user."""
     program_path = shutil.which("codelens")
     named = "codelens" if flags.project else str(Path(program_path or "").absolute())
     program, *rest = [named] if program_path else build_codelens_command()
     arguments = [*rest, *row.get("arguments", ["mcp"]), *(["--db", str(flags.db.absolute())] if flags.db else [])]
-    values = {"{program}": program, "{arguments}": arguments, "{command}": [program, *arguments]}
-    return {name: values.get(value, value) if isinstance(value, str) else value for name, value in row["entry"].items()}
+    values: dict[str, Any] = {
+        "{program}": program,
+        "{arguments}": arguments,
+        "{command}": [program, *arguments],
+        "{environment}": {} if flags.project else _find_own_folders(),
+    }
+    entry = {
+        name: values.get(value, value) if isinstance(value, str) else value for name, value in row["entry"].items()
+    }
+    return {name: value for name, value in entry.items() if value != {}}
+
+
+def _find_own_folders() -> dict[str, str]:
+    """Find the variables that name the user's folders, since agents start servers without the variables of a shell."""
+    variables = {variable for variable, *_ in USER_PLACES.values()}
+    return {name: os.environ[name] for name in sorted(variables) if Path(os.environ.get(name, "")).is_absolute()}
 
 
 def _plan_edits(site: Site, entry: dict[str, Any], block: str, others: list[Site] | None) -> Iterator[Edit]:

@@ -134,6 +134,9 @@ def _report_unexpected(fault: Exception, arguments: Sequence[str]) -> int:
         what = f"{type(fault).__name__}: {fault}"
         if isinstance(fault, OSError) and fault.strerror:
             what = f"{fault.filename}: {fault.strerror}" if fault.filename else fault.strerror
+        if isinstance(fault, UnicodeEncodeError):
+            odd = (text for text in arguments if text.encode(errors="ignore").decode() != text)
+            what = f"this is not UTF-8: {next(odd, fault.object)}"
         say(f"error: {what}")
         say_without_prefix(["hint: use --debug to see where it happened\n"])
         return 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,8 @@ from codelens.index import Index, select_learnable_words
 from codelens.model.code import UnitRow
 from codelens.model.memory import Place, PlaceRecord
 from codelens.model.search import MEMORY_UNUSED, Notice
+from codelens.render.records import to_json
+from codelens.render.visible import escape_text
 from codelens.text.counts import quantity
 
 if TYPE_CHECKING:
@@ -74,7 +75,10 @@ def show(flags: MemoryShowFlags) -> int:
     write_answer(
         flags,
         lambda: {"memory": is_on, "path": str(notebook.path), "places": [_build_record(*row) for row in rows]},
-        lambda: (f"{row[0].format_label()} ({row[0].kind}): {', '.join(_describe_place(*row[1:]))}\n" for row in rows),
+        lambda: (
+            f"{escape_text(row[0].format_label())} ({row[0].kind}): {', '.join(_describe_place(*row[1:]))}\n"
+            for row in rows
+        ),
     )
     if not (known or flags.json):
         inform(flags, "nothing is recorded" + (f" about {flags.target}" if flags.target else ""))
@@ -158,8 +162,7 @@ def export(flags: CommonFlags) -> int:
     """Write all that is recorded as one JSON object to stdout. Times are unix seconds."""
     with open_notebook(flags) as (notebook, _, _find):
         records = notebook.export_records()
-    if not flags.quiet:
-        write_json([json.dumps({"schema": SCHEMA, **records}, ensure_ascii=False, indent=2) + "\n"])
+    write_json([to_json({"schema": SCHEMA, **records}, indent=2)])
     return 0
 
 
@@ -242,8 +245,7 @@ def used(flags: UsedFlags) -> int:
             places = notebook.record_use_in_diff(read_diff(flags.diff, workplace.cwd).decode("utf-8", "replace"))
         else:
             places = notebook.record_use([find_target(target) for target in flags.targets or ()])
-    if not flags.quiet:
-        write(f"{place.format_label()}\n" for place in places)
+    write(f"{escape_text(place.format_label())}\n" for place in places)
     if not places:
         inform(flags, "the last answer has no hit there")
     return 0 if places else 1

@@ -64,11 +64,10 @@ def symbols(flags: SymbolsFlags) -> int:
 
     find_only_flag(flags, ("changes", "ctags"))
     with open_current_index(flags) as (place, index):
-        path = flags.file.as_posix()
+        path = escape_path(flags.file.as_posix())
         with suppress(UsageError):  # a path outside all roots stays as it was given
             scope = resolve_scope(index.info().repositories, place.cwd, [flags.file])
             path = scope.paths[0] if scope.paths and (place.cwd / flags.file).exists() else path
-        path = escape_path(path)
         units = index.symbols(path)
         last = index.find_last_changes(units) if flags.changes else None
     exit_code = 0 if outline.select_symbols(units) else 1

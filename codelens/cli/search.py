@@ -169,7 +169,7 @@ def _list_commits(index: Index, query: Query, options: SearchOptions, flags: Sea
     several = len(index.info().repositories) > 1
     if flags.json:
         write_record(build_commits_record(commits, total, index.info()))
-    elif not flags.quiet:
+    else:
         texts = [format_commit(commit, name if several else "") for _, name, commit in commits]
         write(texts, paged=not flags.no_pager)
     if not query.text.strip() and not flags.quiet:
@@ -193,8 +193,7 @@ def _list_files(index: Index, options: SearchOptions, flags: SearchFlags, place:
         return 0 if shown else 1
     paths = PathStyle(place.settings.path_style, str(place.cwd), index.info().repositories, quoted=not flags.null)
     lines = [paths.format_path(*file) + ("\0" if flags.null else "\n") for file in index.files(options)]
-    if not flags.quiet:
-        write(lines if flags.limit is None else lines[: options.limit], paged=not flags.no_pager)
+    write(lines if flags.limit is None else lines[: options.limit], paged=not flags.no_pager)
     return 0 if lines else 1
 
 
@@ -292,9 +291,9 @@ def _render_result(
 
 
 def _write_texts(texts: Iterator[str], form: str, flags: SearchFlags) -> None:
-    if not flags.quiet and form in ("json", "jsonl", "sarif"):
+    if form in ("json", "jsonl", "sarif"):
         write_json(texts)
-    elif not flags.quiet:
+    else:
         write(texts, styled=form == "screen", paged=not flags.no_pager)
 
 

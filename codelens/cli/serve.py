@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from codelens.cli.answerer import answer_searches
 from codelens.cli.declare import CommandGroup, command, option, required_argument
 from codelens.cli.flags import SCHEDULER, STORE, CommonFlags, JsonFlags, ListFlags, Texts
-from codelens.cli.streams import inform, say_without_prefix, write, write_fields
+from codelens.cli.streams import inform, say_without_prefix, silence_output, write, write_fields
 from codelens.cli.workplace import Workplace, find_fleet_workplace, find_workplace
 from codelens.config import find_user_place
 from codelens.errors import UsageError, require_packages
@@ -69,7 +69,8 @@ def serve_index(flags: ServeFlags) -> int:
     mounted = None if find_spec("mcp") is None else _build_tools_app(place)
     workers = count_default_workers() if flags.workers is None else flags.workers
     desk = QueryDesk(place.fleet or place.index_path, place.settings, workers)
-    write([f"{format_address(listener)}\n"])  # also with -q: for --port 0 nothing else tells the port
+    silence_output(False)  # even with --quiet: for --port 0 nothing else tells the port
+    write([f"{format_address(listener)}\n"])
     need_key = "requests need a key; " if rules.keys_needed else ""
     inform(flags, f"serving {place.index_path}; {need_key}Ctrl-C stops it")
 
@@ -115,6 +116,7 @@ def add(flags: KeyAddFlags) -> int:
 
     path = _find_keys_file()
     key = add_key(path, flags.name, flags.repositories or EVERY)
+    silence_output(False)  # even with --quiet: it is not shown again
     if flags.json:
         write_fields(name=flags.name, key=key)
     else:
@@ -131,7 +133,7 @@ def list_keys(flags: ListFlags) -> int:
     rows = read_keys(_find_keys_file())
     if flags.json:
         write_fields(keys=[{"name": r.name, "sha256": r.sha256, "repositories": list(r.repositories)} for r in rows])
-    elif not flags.quiet:
+    else:
         width = max((len(row.name) for row in rows), default=0)
         write([f"{row.name:{width}}  {row.sha256[:12]}  {' '.join(row.repositories)}\n" for row in rows])
     return 0 if rows else 1

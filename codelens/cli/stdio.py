@@ -99,7 +99,7 @@ def _prepare_folder(folder: Path, flags: McpFlags | LspFlags, command: str) -> t
     from codelens.worktree.place import find_git_top, is_home
 
     index = resolve_named_index(flags) or choose_index(folder)
-    settings = load_settings_at(folder, index, flags, {"allow_network": flags.allow_network or None}).values
+    settings = load_settings_at(folder, index, flags).values
     served = ServedIndex(find_git_top(folder) or folder, index, settings)
     refusal = ""
     if flags.no_index:

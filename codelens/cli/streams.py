@@ -14,12 +14,21 @@ from typing import Any
 from codelens.errors import CodelensError, QueryError, TargetError, UsageError
 from codelens.model.search import Notice
 from codelens.render.lines import MATCH, PATH, PLACE
-from codelens.render.visible import escape_line, escape_text
+from codelens.render.visible import escape_text
 
 _COLOR = re.compile("(\x1b\\[[0-9;]*m)")
 OWN_COLORS = {f"\x1b[{code}m" for code in (PATH, PLACE, MATCH, "0")}
 USUAL_ROWS = 24  # Rows of a terminal whose size is unknown
 PAGER_OPTIONS = {"LESS": "FRX", "LV": "-c"}  # Default options of less and lv, as git sets them
+
+
+_is_silent = False
+
+
+def silence_output(is_silent: bool) -> None:
+    """Choose whether results are written to stdout, in any format: with --quiet the exit code alone gives the answer."""
+    global _is_silent
+    _is_silent = is_silent
 
 
 def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> None:
@@ -28,6 +37,8 @@ def write(texts: Iterable[str], styled: bool = False, paged: bool = False) -> No
     On a terminal control characters become visible, unless the text is `styled`: its renderer did that. If `paged`,
     output that does not fit on the screen goes through the user's pager.
     """
+    if _is_silent:
+        return
     encoding = sys.stdout.encoding or "utf-8"
     terminal = sys.stdout.isatty()
     safe = terminal and not styled
@@ -97,6 +108,8 @@ def _run_pager(chunks: Iterable[bytes]) -> bool:
 
 def write_json(texts: Iterable[str]) -> None:
     """Write JSON in UTF-8, whatever the terminal's encoding is. A lone surrogate is escaped as \\udcNN, which JSON reads back."""
+    if _is_silent:
+        return
     for text in texts:
         sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
     sys.stdout.buffer.flush()
@@ -117,9 +130,7 @@ def write_fields(exit_code: int = 0, **fields: Any) -> None:
 
 
 def write_answer(flags: Any, record: Callable[[], Mapping[str, Any]], lines: Callable[[], Iterable[str]]) -> None:
-    """Write an answer as an object with --json, nothing with --quiet, else as text."""
-    if flags.quiet:
-        return
+    """Write an answer as an object with --json, else as text."""
     if flags.json:
         write_record(record())
     else:
@@ -149,7 +160,7 @@ def user_agrees(question: str, what: str) -> bool:
     """Ask on the terminal whether to do something. Raises UsageError if nobody can answer."""
     if not sys.stdin.isatty():
         raise UsageError(f"this would {what}", "add --yes to run without a question")
-    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.write(f"{_make_visible(question)} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -163,13 +174,13 @@ def say_without_prefix(texts: Iterable[str]) -> None:
 
 def report_error(fault: CodelensError) -> None:
     """Print an error and its hint, and for an error in a query a caret under its position."""
-    say(f"error: {escape_line(str(fault))}")
+    say(f"error: {escape_text(str(fault))}")
     if isinstance(fault, QueryError):
         say_without_prefix(f"  {escape_text(line)}\n" for line in fault.format_pointer().split("\n"))
     if isinstance(fault, TargetError):
         say_without_prefix(f"  {escape_text(line)}\n" for line in fault.candidates)
     if fault.hint:
-        say_without_prefix([f"hint: {escape_text(escape_line(fault.hint))}\n"])
+        say_without_prefix([f"hint: {escape_text(escape_text(fault.hint))}\n"])
 
 
 def read_stdin(hint: str) -> bytes:

@@ -40,7 +40,7 @@ class WatchFlags(ProgressFlags, CommonFlags):
 @command(epilog="Exit: 0 ended by SIGTERM, 2 error, 3 the index was removed or cannot be used, 130 ended by Ctrl-C.")
 def watch(flags: WatchFlags) -> int:
     """Keep the index fresh. Updates it now and after each change, until Ctrl-C."""
-    place, roots, settings_of = choose_trees(flags, flags.roots or (), {"allow_network": flags.allow_network or None})
+    place, roots, settings_of = choose_trees(flags, flags.roots or ())
     prepare_index_folder(place.index_path)
     options = WatchOptions(flags.debounce / 1000, flags.poll, settings_of)
     is_stopped = False

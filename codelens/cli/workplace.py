@@ -22,7 +22,8 @@ from codelens.model.code import RepositoryInfo
 from codelens.model.fast_dataclass import replace
 from codelens.model.search import Notice
 from codelens.render.paths import PathStyle
-from codelens.render.visible import escape_line
+from codelens.render.visible import escape_text
+from codelens.worktree.files import escape_path
 from codelens.worktree.place import INDEX_FOLDER, choose_index_place, find_git_top, find_index, find_unfinished_index
 
 if TYPE_CHECKING:
@@ -108,7 +109,6 @@ OVERRIDING = ("color", "path_style", "memory", "metadata")
 def find_workplace(flags: CommonFlags, paths: Sequence[Path] = ()) -> Workplace:
     """Find the index that a command reads: --db, else the nearest upwards, else the first path's. Raises NoIndex."""
     overrides = {name: getattr(flags, name, None) for name in OVERRIDING}
-    overrides["allow_network"] = getattr(flags, "allow_network", None) or None
     if isinstance(flags, FleetFlags):
         for name in ("refresh", "require_fresh"):
             if getattr(flags, name, None):
@@ -156,17 +156,18 @@ def load_settings_at(
 ) -> LoadedSettings:
     """Load the settings. Their files are searched for upwards to the folder of the index, else to the top of the work tree.
 
-    If the index belongs to another tree, only `cwd` itself is searched.
+    If the index belongs to another tree, only `cwd` itself is searched. --allow-network counts for every command that has it.
     """
     folder = index.parent if index else None
     here = cwd.resolve()
     stop = folder.parent if folder and folder.name == INDEX_FOLDER else find_git_top(cwd)
     above = stop if stop in (here, *here.parents) else here
+    overrides = {"allow_network": getattr(flags, "allow_network", None) or None, **(overrides or {})}
     loaded = load_settings(here, above, overrides, use_files=not flags.no_config, check=_check_file)
     warned: set[str] = vars(flags).setdefault("_warned", set())  # each warning once, however many roots
     for text in loaded.ignored:
         if text not in warned:
-            inform(flags, f"warning: {escape_line(text)}")
+            inform(flags, f"warning: {escape_text(text)}")
         warned.add(text)
     return loaded
 
@@ -249,7 +250,7 @@ def _find_path_below(path: str, root: str) -> str | None:
     if path == root:
         return ""
     prefix = root.rstrip(os.sep) + os.sep
-    return path.removeprefix(prefix).replace(os.sep, "/") if path.startswith(prefix) else None
+    return escape_path(path.removeprefix(prefix).replace(os.sep, "/")) if path.startswith(prefix) else None
 
 
 def locate_target(text: str, place: Workplace, index: Index) -> str:
@@ -260,6 +261,7 @@ def locate_target(text: str, place: Workplace, index: Index) -> str:
     path, colon, line = text.rpartition(":")
     if not (colon and line.isdigit()):
         path, colon, line = text, "", ""
+    text = escape_path(text)  # as the index has names that are not UTF-8
     repositories = index.info().repositories
     absolute = os.path.normpath(place.cwd / path)
     if os.path.isdir(absolute) and os.sep not in path:  # noqa: PTH112 - a name of a thing may be no path at all
@@ -271,7 +273,7 @@ def locate_target(text: str, place: Workplace, index: Index) -> str:
         root = os.path.realpath(repository.root) + os.sep
         if real.startswith(root):
             below = real.removeprefix(root).replace(os.sep, "/")
-            return (real if len(repositories) > 1 else below) + colon + line
+            return escape_path(real if len(repositories) > 1 else below) + colon + line
     return text
 
 
@@ -279,7 +281,7 @@ def _has_file(index: Index, root: str, path: str) -> bool:
     """True if the index contains the file, though the disk may not."""
     below = path.removeprefix(root.rstrip(os.sep) + os.sep)
     try:
-        return below != path and bool(index.symbols(below.replace(os.sep, "/")))
+        return below != path and bool(index.symbols(escape_path(below.replace(os.sep, "/"))))
     except TargetError:
         return False
 

@@ -14,7 +14,7 @@ from codelens.model.code import UnitRow
 from codelens.model.context import Entry, Form, Pack, PackLayout
 from codelens.render.paths import PathStyle
 from codelens.render.records import SCHEMA, Record, build_ending, build_unit_record, pick_fields, to_json
-from codelens.render.visible import choose_fence, escape_line, escape_text, format_code_span
+from codelens.render.visible import choose_fence, escape_text, format_code_span
 from codelens.text.counts import quantity
 
 FORMATS = ("markdown", "xml", "json", "compact")
@@ -35,7 +35,7 @@ def escape_lines(text: str) -> str:
 
 def join_lines(text: str) -> str:
     """Write a text on one escaped line, with runs of blanks as one space."""
-    return escape_line(escape_text(" ".join(text.split())))
+    return escape_text(" ".join(text.split()))
 
 
 class _Layout:

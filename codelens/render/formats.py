@@ -17,8 +17,8 @@ from codelens import __version__
 from codelens.errors import UsageError
 from codelens.model.search import Hit, SearchResult, SnippetLine
 from codelens.render.lines import OMITTED, PATH, PLACE, OutputOptions, color_ranges, color_text, is_short_enough
-from codelens.render.paths import PathStyle, restore_path
-from codelens.render.visible import choose_fence, escape_line, escape_text, format_code_span
+from codelens.render.paths import PathStyle, quote_path, restore_path
+from codelens.render.visible import choose_fence, escape_breaks, escape_text, format_code_span
 from codelens.text.lines import count_utf8_column
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def find_line_text(hit: Hit) -> str:
     text = next((line.text for line in hit.snippet if line.number == hit.line), None)
     if text is None:
         text = next(iter(hit.unit.signature.splitlines()), hit.unit.qualified_name)
-    return escape_line(text.rstrip("\r\n"))
+    return escape_breaks(text.rstrip("\r\n"))
 
 
 def _format_text(line: SnippetLine, output: OutputOptions) -> str:
@@ -77,7 +77,7 @@ def _format_text(line: SnippetLine, output: OutputOptions) -> str:
     text = line.text.rstrip("\r\n")
     if not is_short_enough(text, output.longest):
         return OMITTED.format("matching")
-    shown = escape_line(text)
+    shown = escape_breaks(text)
     return color_ranges(text, line.matches) if output.color and shown == text else shown
 
 
@@ -110,7 +110,8 @@ def parse_template(template: str, fields: Mapping[str, Field[T]]) -> Callable[[T
         elif match[2]:
             pieces.append(_ESCAPES[match[2]])
         elif match[1] in fields:
-            pieces.append(fields[match[1]])
+            field = fields[match[1]]
+            pieces.append(field if match[1] in _WRITTEN_FIELDS else partial(_escape_field, field))
         else:
             what = f"unknown field {match[0]}" if match[1] is not None else f"a single '{match[0]}'"
             raise UsageError(f"--format: {what}", f"fields: {', '.join(fields)}; write {{{{ and }}}} for braces")
@@ -122,6 +123,14 @@ def parse_template(template: str, fields: Mapping[str, Field[T]]) -> Callable[[T
         return "".join(p if isinstance(p, str) else str(p(item, paths)) for p in pieces)
 
     return fill
+
+
+_WRITTEN_FIELDS = frozenset({"path", "root", "pytest", "text"})
+"""Fields that are already as they must be: paths are quoted, or keep their bytes before a NUL byte; lines are as in the file."""
+
+
+def _escape_field(field: Field[T], item: T, paths: PathStyle) -> str:
+    return escape_text(str(field(item, paths)))
 
 
 def read_attributes(names: str) -> dict[str, Field[Any]]:
@@ -146,7 +155,8 @@ COLUMNS = (
 FIELDS: Mapping[str, Field[Hit]] = {
     **read_attributes("rank score"),
     "path": lambda hit, paths: paths.format_hit_path(hit),
-    **read_attributes("root unit.repository line column column_utf16 unit.start_line unit.end_line"),
+    "root": lambda hit, paths: quote_path(hit.root) if paths.quoted else hit.root,
+    **read_attributes("unit.repository line column column_utf16 unit.start_line unit.end_line"),
     "start_byte": lambda hit, _: hit.unit.span.start,
     "end_byte": lambda hit, _: hit.unit.span.end,
     **read_attributes("unit.kind unit.language unit.name unit.qualified_name freshness"),
@@ -176,7 +186,7 @@ def _list_table_rows(result: SearchResult, paths: PathStyle) -> Iterator[list[st
     yield list(COLUMNS)
     for hit in result.hits:
         cells = [(name, str(FIELDS[name](hit, paths))) for name in COLUMNS]
-        yield [text if name == "path" else escape_line(text) for name, text in cells]
+        yield [text if name == "path" else escape_text(text) for name, text in cells]
 
 
 def render_format(result: SearchResult, output: OutputOptions) -> Iterator[str]:

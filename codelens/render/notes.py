@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from codelens.notes.finder import AnchorPlace, AnchorState
 from codelens.notes.note import NoteFile
+from codelens.render.context import escape_lines
 from codelens.render.records import Record, pick_fields
+from codelens.render.visible import escape_text
 
 Places = Mapping[str, Sequence[AnchorPlace]]
 
@@ -16,8 +18,8 @@ def format_note_list(notes: Sequence[NoteFile], places: Places) -> Iterator[str]
     for note in notes:
         status = f" [{note.note.status}]" if note.note.status else ""
         tags = "".join(f" #{tag}" for tag in note.note.tags)
-        yield f"{note.note.id}: {note.note.title}{status}{tags}\n"
-        yield from (f"  {place}\n" for place in _describe_places(note, places.get(note.path)))
+        yield f"{escape_text(f'{note.note.id}: {note.note.title}{status}{tags}')}\n"
+        yield from (f"  {escape_text(place)}\n" for place in _describe_places(note, places.get(note.path)))
 
 
 def _describe_places(note: NoteFile, found: Sequence[AnchorPlace] | None) -> list[str]:
@@ -29,12 +31,12 @@ def format_note(note: NoteFile, found: Sequence[AnchorPlace] | None) -> Iterator
     fields = note.note
     shown = {"id": fields.id, "file": note.path} | pick_fields(fields, "title kind status tags created")
     shown["tags"] = ", ".join(fields.tags)
-    yield from (f"{key + ':':9}{value}\n" for key, value in shown.items() if value)
+    yield from (f"{key + ':':9}{escape_text(str(value))}\n" for key, value in shown.items() if value)
     for place, link in zip(_describe_places(note, found), fields.links, strict=True):
         symbol = f"  {link.symbol}" if link.symbol and link.symbol != place else ""
-        yield f"{'at:':9}{place}{symbol}\n"
+        yield f"{'at:':9}{escape_text(f'{place}{symbol}')}\n"
     if note.body:
-        yield f"\n{note.body}\n"
+        yield f"\n{escape_lines(note.body)}\n"
 
 
 def build_note_list_record(notes: Sequence[NoteFile], places: Places, exit_code: int) -> Record:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from codelens.model.code import SYMBOL_KINDS, IndexedFile, IndexInfo, SourceFile, UnitId, UnitRow
 from codelens.model.history import LastChange, PastCommit
 from codelens.render.records import SCHEMA, Record, build_index_record, build_unit_record, encode_path, pick_fields
-from codelens.render.visible import escape_line
+from codelens.render.visible import escape_text
 from codelens.text.counts import format_day
 
 Changes = Mapping[UnitId, LastChange]
@@ -38,9 +38,9 @@ def format_outline_with_changes(units: Sequence[UnitRow], last: Changes) -> Iter
         change = last.get(unit.id)
         day = format_day(change.time) if change else "-"
         sign = "~" if change and not change.exact else " "
-        author = escape_line(change.author.partition(" <")[0]) if change else ""
+        author = escape_text(change.author.partition(" <")[0]) if change else ""
         commits = change.commits if change else 0
-        yield f"{sign}{day:<10} {commits:>4}  {author:<24}  {unit.name_line:>5}  {unit.kind} {escape_line(unit.qualified_name)}\n"
+        yield f"{sign}{day:<10} {commits:>4}  {author:<24}  {unit.name_line:>5}  {unit.kind} {escape_text(unit.qualified_name)}\n"
 
 
 def format_outline(units: Sequence[UnitRow]) -> Iterator[str]:
@@ -49,7 +49,7 @@ def format_outline(units: Sequence[UnitRow]) -> Iterator[str]:
     for unit in select_symbols(units):
         depth = sum(".".join(unit.container.split(".")[:i]) in known for i in range(1, unit.container.count(".") + 2))
         head = " ".join(unit.signature.split()) or unit.name
-        yield f"{unit.name_line:>5}  {'  ' * (depth if unit.container else 0)}{unit.kind} {escape_line(head)}\n"
+        yield f"{unit.name_line:>5}  {'  ' * (depth if unit.container else 0)}{unit.kind} {escape_text(head)}\n"
 
 
 def format_ctags(units: Sequence[UnitRow], path: str) -> Iterator[str]:
@@ -57,8 +57,8 @@ def format_ctags(units: Sequence[UnitRow], path: str) -> Iterator[str]:
     yield "!_TAG_FILE_FORMAT\t2\t/extended format/\n"
     yield "!_TAG_FILE_SORTED\t1\t/0=unsorted, 1=sorted, 2=foldcase/\n"
     for unit in sorted(select_symbols(units), key=lambda u: (u.name.encode("utf-8", "surrogatepass"), u.name_line)):
-        scope = f"\tscope:{escape_line(unit.container)}" if unit.container else ""
-        name, file = (escape_line(text).replace("\t", "\\t") for text in (unit.name, path))
+        scope = f"\tscope:{escape_text(unit.container)}" if unit.container else ""
+        name, file = (escape_text(text).replace("\t", "\\t") for text in (unit.name, path))
         fields = f"kind:{unit.kind}\tline:{unit.name_line}{scope}\tend:{unit.end_line}\tlanguage:{unit.language}"
         yield f'{name}\t{file}\t{unit.name_line};"\t{fields}\n'
 
@@ -72,7 +72,7 @@ def build_files_record(files: Sequence[IndexedFile], total: int, index: IndexInf
 def format_commit(commit: PastCommit, repository: str = "") -> str:
     """Write a commit's short id, its day (UTC), the repository's name if one is given, and its subject."""
     parts = (commit.name[:12], format_day(commit.time), repository, commit.subject)
-    return escape_line(" ".join(filter(None, parts))) + "\n"
+    return escape_text(" ".join(filter(None, parts))) + "\n"
 
 
 def build_commits_record(commits: Sequence[tuple[float, str, PastCommit]], total: int, index: IndexInfo) -> Record:

@@ -1,7 +1,7 @@
 """Writes a hit's path in text: relative to the working directory, to the repository's root, or absolute.
 
 Text for a pipe keeps the path's own bytes (surrogates of os.fsdecode), so that `xargs` finds the file. A name with control
-characters is quoted as git does with core.quotePath=false, except where NUL bytes separate the names.
+or invisible characters is quoted as git does with core.quotePath=false, except where NUL bytes separate the names.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from typing import NamedTuple
 
 from codelens.model.code import RepositoryInfo, UnitRow
 from codelens.model.search import Hit
+from codelens.render.visible import INVISIBLE
 
-_QUOTED = re.compile(r'[\x00-\x1f\x7f"]' if os.sep == "\\" else r'[\x00-\x1f\x7f"\\]')
-"""Characters for which git quotes a name (quote.c). On Windows a backslash separates folders and is not part of a name."""
+_SPECIAL = f'\x00-\x1f"{INVISIBLE}'
+_QUOTED = re.compile(f"[{_SPECIAL}]" if os.sep == "\\" else rf"[{_SPECIAL}\\]")
+"""Characters for which git quotes a name (quote.c), and those that mislead a reader. On Windows a backslash separates folders
+and is not part of a name."""
 _ESCAPES = {**dict(zip("\a\b\t\n\v\f\r", "abtnvfr", strict=True)), '"': '"', "\\": "\\"}
 
 
@@ -24,7 +27,14 @@ def quote_path(path: str) -> str:
     """Quote a path as git does, in double quotes with C's escapes and octal numbers; ordinary paths stay as they are."""
     if not _QUOTED.search(path):
         return path
-    return '"' + re.sub(r'[\x00-\x1f\x7f"\\]', lambda m: "\\" + _ESCAPES.get(m[0], f"{ord(m[0]):03o}"), path) + '"'
+    quoted = re.sub(rf"[{_SPECIAL}\\]", _quote_character, path)
+    return f'"{quoted}"'
+
+
+def _quote_character(found: re.Match[str]) -> str:
+    if escape := _ESCAPES.get(found[0]):
+        return f"\\{escape}"
+    return "".join(f"\\{byte:03o}" for byte in found[0].encode())
 
 
 class PathStyle(NamedTuple):

@@ -14,6 +14,7 @@ from typing import Any
 
 from codelens.model.code import IndexInfo, UnitRow
 from codelens.model.search import Candidate, Hit, Notice, SearchResult, Trace
+from codelens.render.visible import INVISIBLE
 from codelens.worktree.files import encode_escaped_path
 
 SCHEMA = 2
@@ -22,7 +23,7 @@ MOST_REPOSITORIES = 100  # If an index has more, an answer lists only those it n
 
 Record = dict[str, Any]
 
-_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNSAFE = re.compile(f"[{INVISIBLE}\ud800-\udfff]")
 """Characters that could trick a terminal or cannot be encoded; json.dumps itself escapes those below a space."""
 
 
@@ -30,7 +31,7 @@ def to_json(record: Mapping[str, Any], indent: int | None = None) -> str:
     """Write a record as JSON with a line break at its end. Surrogates and control characters are escaped."""
     separators = (",", ":") if indent is None else None
     text = json.dumps(record, ensure_ascii=False, allow_nan=False, indent=indent, separators=separators)
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+    return _UNSAFE.sub(lambda found: json.dumps(found[0])[1:-1], text) + "\n"
 
 
 def pick_fields(item: object, names: str) -> Record:

@@ -26,7 +26,7 @@ from codelens.model.graph import (
 from codelens.render.formats import Field, end_with_break, parse_template, read_attributes
 from codelens.render.paths import PathStyle
 from codelens.render.records import SCHEMA, Record, build_ending, build_index_record, encode_path, pick_fields, to_json
-from codelens.render.visible import escape_line, escape_text
+from codelens.render.visible import INVISIBLE, escape_breaks, escape_text
 
 PLACES = ("refs", "callers", "callees")  # Questions that are answered with places in the text
 
@@ -82,12 +82,12 @@ def format_relations(result: RelationAnswer, paths: PathStyle) -> Iterator[str]:
     for relation in result.relations:
         place = relation.place
         head = f"{paths.format_path(place.root, place.os_path)}:{place.line}:{place.column}:" if place.line else ""
-        text = place.text.rstrip("\r\n")
+        text = escape_breaks(place.text.rstrip("\r\n"))
         if relation.provenance == UNRESOLVED or result.question in ("callers", "callees"):
-            text = f"{relation.listed.qualified_name}: {text.strip()}"
+            text = f"{escape_text(relation.listed.qualified_name)}: {text.strip()}"
         elif result.question not in PLACES:
-            text = format_step(relation, result.question)
-        line = f"{head}{escape_line(text)}\n"
+            text = escape_text(format_step(relation, result.question))
+        line = f"{head}{text}\n"
         if result.question not in PLACES or line not in known:  # one line may call several things
             known.add(line)
             yield line
@@ -96,7 +96,7 @@ def format_relations(result: RelationAnswer, paths: PathStyle) -> Iterator[str]:
 RELATION_FIELDS: Mapping[str, Field[Relation]] = {
     "path": lambda r, paths: paths.format_path(r.place.root, r.place.os_path),
     **read_attributes("place.line place.column"),
-    "text": lambda r, _: r.place.text.strip(),
+    "text": lambda r, _: escape_breaks(r.place.text.strip()),
     "kind": lambda r, _: r.kind,
     "source": lambda r, _: r.source.qualified_name,
     "target": lambda r, _: r.target.qualified_name,
@@ -135,8 +135,8 @@ def format_remark(relation: Relation) -> str:
 def format_map(result: RepositoryMap, paths: PathStyle) -> Iterator[str]:
     """Write each path, and below it the lines of its symbols."""
     for file in result.files:
-        yield f"{escape_line(paths.format_path(file[0].named.root, file[0].named.os_path))}\n"
-        yield from (f"{escape_line(central.text)}\n" for central in file)
+        yield f"{escape_text(paths.format_path(file[0].named.root, file[0].named.os_path))}\n"
+        yield from (f"{escape_text(central.text)}\n" for central in file)
 
 
 def format_dot(result: RelationAnswer) -> Iterator[str]:
@@ -231,6 +231,8 @@ _FIELDS = (
 _OF_LINKS = (("kind", "string"), ("line", "int"), ("provenance", "string"), ("confidence", "double"))
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot represent."""
+_MISLEADING = re.compile(f"[\r{INVISIBLE}]")
+"""Characters that are written as references: a parser would drop the first, and a terminal obeys or hides the others."""
 
 
 def format_graph_json(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
@@ -265,8 +267,9 @@ def _format_values(target: str, fields: Sequence[tuple[str, str]], item: object)
 
     values = ((name, getattr(item, name)) for name, _ in fields)
     texts = [(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in values]
-    safe = [(name, escape(_NOT_XML.sub("\ufffd", text)).replace("\r", "&#13;")) for name, text in texts if text]
-    return "".join(f'<data key="{target}_{name}">{text}</data>' for name, text in safe)
+    safe = [(name, escape(_NOT_XML.sub("\ufffd", text))) for name, text in texts if text]
+    shown = [(name, _MISLEADING.sub(lambda found: f"&#{ord(found[0])};", text)) for name, text in safe]
+    return "".join(f'<data key="{target}_{name}">{text}</data>' for name, text in shown)
 
 
 def format_graph_dot(graph: GraphStream, index: IndexInfo) -> Iterator[str]:

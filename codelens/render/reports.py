@@ -9,7 +9,7 @@ from codelens.model.code import SeenFile, Skip
 from codelens.model.history import EdgePlace, HistoryRead, SnapshotDifference, SymbolPlace
 from codelens.model.runs import FleetStatus, IndexReport, Status, WatchEvent, WatchStep
 from codelens.render.records import SCHEMA, Record, build_index_record, build_notice_record, encode_path, pick_fields
-from codelens.render.visible import escape_column, escape_line
+from codelens.render.visible import escape_column, escape_text
 from codelens.store.snapshots import LoggedSnapshot
 from codelens.text.counts import format_day, quantity
 
@@ -34,7 +34,7 @@ def format_summary(reports: Sequence[IndexReport]) -> Iterator[str]:
     for r in reports:
         moves = "; ".join(filter(None, (_format_moves(r), "went on with an unfinished build" * r.resumed)))
         yield (
-            f"{escape_line(r.root)}: {quantity(r.indexed, 'file')} indexed ({moves or 'nothing changed'}), "
+            f"{escape_text(r.root)}: {quantity(r.indexed, 'file')} indexed ({moves or 'nothing changed'}), "
             f"{quantity(r.symbols, 'symbol')}, {quantity(r.chunks, 'chunk')}, {r.seconds:.1f} s, "
             f"{format_size(r.index_bytes)}\n"
         )
@@ -52,7 +52,7 @@ def format_watch_event(event: WatchEvent) -> str:
     """Write an event of a watch as a line, without its line break."""
     seconds = f"{sum(r.seconds for r in event.reports):.1f} s"
     moves = {Path(r.root).name: _format_moves(r) for r in event.reports}
-    named = [f"{escape_line(name)} {text}" if len(moves) > 1 else text for name, text in moves.items() if text]
+    named = [f"{escape_text(name)} {text}" if len(moves) > 1 else text for name, text in moves.items() if text]
     changes = "; ".join(named) or "nothing changed in files"
     match event.step:
         case WatchStep.WATCHING:
@@ -111,7 +111,7 @@ def build_plan_record(entries: Iterable[tuple[Path, SeenFile | Skip]]) -> Record
 
 def format_skip(skip: Skip) -> str:
     """Write why a file is skipped: the reason and its detail, or only the detail if that begins with the reason."""
-    detail = escape_line(skip.detail)
+    detail = escape_text(skip.detail)
     return detail if detail.startswith(str(skip.reason)) else f"{skip.reason}: {detail}" if detail else str(skip.reason)
 
 
@@ -127,7 +127,7 @@ def format_faults(status: Status) -> Iterator[str]:
     for r in status.repositories:
         for path, fault in r.faults.items():
             name = f"{r.name}/{path}" if len(status.repositories) > 1 else path
-            yield f"{escape_column(name)}\tparsed in part: {escape_line(fault)}\n"
+            yield f"{escape_column(name)}\tparsed in part: {escape_text(fault)}\n"
 
 
 def build_status_record(status: Status, exit_code: int, skips: Iterable[tuple[str, Skip]] | None = None) -> Record:
@@ -154,13 +154,13 @@ def build_status_record(status: Status, exit_code: int, skips: Iterable[tuple[st
 
 def format_status(status: Status) -> Iterator[str]:
     """Write `status` for people: the index file, a paragraph for each repository, the largest tables."""
-    yield f"index       {escape_line(status.index.path)}\n"
+    yield f"index       {escape_text(status.index.path)}\n"
     yield f"            schema {status.index.schema}, {format_size(status.file_bytes)}, journal {status.journal_mode}\n"
     yield f"embedder    {status.index.embedder or 'none'}\n"
     if status.unfinished:
-        yield f"unfinished  {escape_line(status.unfinished)}: `codelens index` finishes it\n"
+        yield f"unfinished  {escape_text(status.unfinished)}: `codelens index` finishes it\n"
     for r in status.repositories:
-        yield f"\nrepository  {escape_line(r.name)}: {escape_line(r.root)}\n"
+        yield f"\nrepository  {escape_text(r.name)}: {escape_text(r.root)}\n"
         yield f"files       {r.documents}, {format_size(r.source_bytes)}\n"
         for label, counts in (("units", r.units), ("languages", r.languages), ("encodings", r.encodings)):
             yield f"{label:11} {_format_counts(counts) or 'none'}\n"
@@ -169,11 +169,11 @@ def format_status(status: Status) -> Iterator[str]:
         if r.faults:
             yield f"faults      {quantity(len(r.faults), 'file')} parsed only in part\n"
             first = list(r.faults.items())[:5]
-            yield from (f"            {escape_column(path)}: {escape_line(fault)}\n" for path, fault in first)
+            yield from (f"            {escape_column(path)}: {escape_text(fault)}\n" for path, fault in first)
         if r.stale:
             made = f"{quantity(r.stale, 'file')} made by another version"
             yield f"stale       {made}: the next index run derives them again\n"
-        yield f"history     {escape_line(format_history(r.history))}\n"
+        yield f"history     {escape_text(format_history(r.history))}\n"
         on_disk = "the folder is gone" if r.gone else "not checked"
         if r.changes is not None and not r.gone:
             moves = {kind: len(getattr(r.changes, kind)) for kind in ("new", "changed", "deleted")}
@@ -209,17 +209,17 @@ def format_difference(difference: SnapshotDifference, edges: bool) -> Iterator[s
         yield f"> {_format_symbol(change.old)} → {_format_symbol(change.new)}\n"
     for change in difference.changed:
         signatures = f"{change.old.symbol.signature} → {change.new.symbol.signature}"
-        yield f"~ {_format_symbol(change.new)}: {escape_line(signatures)}\n"
+        yield f"~ {_format_symbol(change.new)}: {escape_text(signatures)}\n"
     for sign, places in (("+", difference.edges_added), ("-", difference.edges_removed)) if edges else ():
         for place in places:
             edge = place.edge
             target = f"{edge.path}:{edge.target}" if edge.path and edge.path != place.path else edge.target or edge.path
             text = f"{escape_column(place.path)} {edge.source or place.path} {edge.kind} {target}"
-            yield f"{sign} {escape_line(text)}\n"
+            yield f"{sign} {escape_text(text)}\n"
 
 
 def _format_symbol(place: SymbolPlace) -> str:
-    return escape_line(f"{escape_column(place.path)}:{place.symbol.line} {place.symbol.kind} {place.symbol.name}")
+    return escape_text(f"{escape_column(place.path)}:{place.symbol.line} {place.symbol.kind} {place.symbol.name}")
 
 
 def build_difference_record(difference: SnapshotDifference, exit_code: int) -> Record:

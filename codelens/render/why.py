@@ -22,7 +22,7 @@ from codelens.model.search import (
     find_family,
 )
 from codelens.render.paths import PathStyle
-from codelens.render.visible import escape_line
+from codelens.render.visible import escape_text
 from codelens.text.counts import quantity
 
 BAR = 20  # Characters of the longest bar
@@ -158,21 +158,21 @@ def format_head(trace: Trace, view: WhyView) -> Iterator[str]:
             lines = f"{original.kind}, {original.language}"
         elif original.kind != "file":
             lines = f"{original.name}  {original.kind}  {lines}"
-        yield escape_line(f"like: {lines}")
+        yield escape_text(f"like: {lines}")
     if view.every_part:
         tiers: dict[str, list[str]] = {}
         for tier, term, origin in trace.terms:
             tiers.setdefault(tier, []).append(term if term == origin else f"{term} ({origin})")
         for tier, terms in tiers.items():
-            yield escape_line(f"{tier}: {', '.join(terms)}")
+            yield escape_text(f"{tier}: {', '.join(terms)}")
     if (intent := trace.intent) is not None:
         mixed = ", ".join(f"{share:.0%} {name}" for name, share in intent.shares.items())
         because = f", {intent.reason}" + (f"; weights: {mixed}" if len(intent.shares) > 1 else "")
-        yield escape_line(f"intent: {intent.name}{because if view.every_part else ''}")
+        yield escape_text(f"intent: {intent.name}{because if view.every_part else ''}")
     if trace.weights:
-        yield escape_line(f"weights from {trace.weights}")
+        yield escape_text(f"weights from {trace.weights}")
     if trace.common:
-        yield escape_line(f"too common to tell units apart: {', '.join(trace.common)}")
+        yield escape_text(f"too common to tell units apart: {', '.join(trace.common)}")
     if view.every_part:
         counts = [
             f"{name} {len(matches)}" + (f" (at most {trace.cuts[name]})" if name in trace.cuts else "")
@@ -184,7 +184,7 @@ def format_head(trace: Trace, view: WhyView) -> Iterator[str]:
 def format_title(candidate: Candidate, rank: int | None, paths: PathStyle) -> str:
     """Write rank (a dash if it has none), qualified name, kind and place of a candidate on one line."""
     unit = candidate.unit
-    return escape_line(f"#{rank or '–'} {unit.qualified_name}  {unit.kind}  {paths.format_unit_place(unit)}")
+    return escape_text(f"#{rank or '–'} {unit.qualified_name}  {unit.kind}  {paths.format_unit_place(unit)}")
 
 
 def list_account_rows(candidate: Candidate, view: WhyView) -> list[AccountRow]:
@@ -215,7 +215,7 @@ def find_largest_amount(why: WhyResult, view: WhyView) -> float:
 def _format_explanation(explanation: Explanation, why: WhyResult, view: WhyView, largest: float) -> Iterator[str]:
     candidate = explanation.candidate
     if candidate is None:
-        yield escape_line(f"{explanation.target}: not among the results") + "\n"
+        yield escape_text(f"{explanation.target}: not among the results") + "\n"
     else:
         yield f"{format_title(candidate, explanation.rank, view.paths)}\n"
         rows = list_account_rows(candidate, view)
@@ -224,7 +224,7 @@ def _format_explanation(explanation: Explanation, why: WhyResult, view: WhyView,
             cells = round(abs(row.amount) / largest * BAR) if largest else 0
             bar = ("#" if row.amount > 0 else "-") * cells
             drawn = "" if view.every_part else f"{bar:{BAR}}  "
-            yield f"  {row.label:{width}}  {row.figures}  {drawn}{escape_line(row.reason)}".rstrip() + "\n"
+            yield f"  {row.label:{width}}  {row.figures}  {drawn}{escape_text(row.reason)}".rstrip() + "\n"
         yield f"  {'score':{width}}   {format_score(candidate, view)}\n"
         yield from (f"  {line}\n" for line in format_position(explanation, why.search.trace, view))
     yield from (f"  {line}\n" for line in format_loss(explanation, why.search.options, view))
@@ -241,28 +241,28 @@ def format_position(explanation: Explanation, trace: Trace, view: WhyView) -> It
         yield f"ranks: {', '.join(parts)}"
     if (fused := trace.fused.get(mine.unit.id)) is not None:
         places = ", ".join(f"{place} ({match.reason})" if match else place for place, match in matches)
-        yield escape_line(f"found with a fused score of {fused:.6f}: {places}")
+        yield escape_text(f"found with a fused score of {fused:.6f}: {places}")
     for word, other in (("behind", explanation.above), ("ahead of", explanation.below)):
         if other is not None:
             rows = compare_scores(mine, other, view.every_part)
             if sum(1 for row in rows if row.gap) == 1:
                 rows = compare_scores(mine, other)
             gap, because = describe_gap({row.label: row.gap for row in rows}, 6 if view.every_part else 4)
-            yield escape_line(f"{gap} {word} {other.unit.qualified_name}: {because}")
+            yield escape_text(f"{gap} {word} {other.unit.qualified_name}: {because}")
 
 
 def format_loss(explanation: Explanation, options: SearchOptions, view: WhyView) -> Iterator[str]:
     """Write the stage that lost the target, a remedy and its command; nothing if the target is among the hits."""
     loss = explanation.loss
     if loss is not None:
-        yield escape_line(f"lost at: {loss.stage}: {loss.text}")
+        yield escape_text(f"lost at: {loss.stage}: {loss.text}")
         if loss.remedy:
-            yield escape_line(f"remedy: {loss.remedy}")
+            yield escape_text(f"remedy: {loss.remedy}")
         if loss.remedy_query:
             query = quote_for_shell(loss.remedy_query)
             positional = [f"-e {query}"] if options.like else ["--", query]
             parts = [*view.flags, *list_option_flags(loss.remedy_options or options), *positional, *view.below]
-            yield escape_line(f"try: codelens search {' '.join(parts)}")
+            yield escape_text(f"try: codelens search {' '.join(parts)}")
 
 
 def list_option_flags(options: SearchOptions) -> Iterator[str]:

@@ -113,8 +113,37 @@ def find_full_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
     yield from find_value_faults(connection)
 
 
+def find_type_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
+    """Find values of another type than their column declares, and text that is not UTF-8: SQLite stores any value anywhere.
+
+    Reads every row of the tables whose columns have types.
+    """
+    conditions: dict[str, list[str]] = {}
+    texts: dict[str, str] = {}
+    columns: Any = connection.execute("""SELECT m.name, p.name, lower(p.type), p."notnull"
+        FROM sqlite_schema m, pragma_table_info(m.name) p
+        WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND p.type <> ''""")
+    for table, column, kind, is_required in columns.fetchall():
+        others = f"typeof({column}) <> '{kind}'" + f" AND {column} IS NOT NULL" * (not is_required)
+        conditions.setdefault(table, []).append(others)
+        texts[table] = texts.get(table, "") + f", {column}" * (kind == "text")
+    for table, parts in conditions.items():
+        rows: Any = connection.execute(f"SELECT {' OR '.join(parts)}, concat_ws(' ', ''{texts[table]}) FROM {table}")
+        try:
+            faulty = sum(row[0] for row in rows)
+        except UnicodeDecodeError:
+            yield IndexFault(table, "text that is not UTF-8")
+            continue
+        if faulty:
+            yield IndexFault(table, f"{faulty} rows with values of another type than their column")
+
+
 def find_value_faults(connection: apsw.Connection) -> Iterator[IndexFault]:
-    """Find packed values that cannot be unpacked, and texts that do not match their digests."""
+    """Find values of other types, packed values that cannot be unpacked, and texts that do not match their digests."""
+    types = list(find_type_faults(connection))
+    yield from types
+    if types:  # the other checks expect the types
+        return
     sql = "SELECT d.id, s.bytes, d.size, d.content_hash, d.digest FROM documents d JOIN snapshots s ON s.document_id = d.id"
     texts = (_matches_hashes(connection, row) for row in connection.execute(sql))
     yield from _count_faulty("snapshots", "texts that are damaged", texts)

@@ -333,6 +333,7 @@ def hold_writer_lock(path: Path) -> Iterator[None]:
                 beside.unlink()
 
 
+_LOCKED_BY_OTHERS = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES}  # Errors of a lock that another process holds
 _LONGEST_LOCK = 32  # Bytes: a process id of 64 bits has 20 digits, plus a line end
 
 
@@ -351,10 +352,17 @@ def _open_locked_file(beside: Path) -> int:
             os.close(handle)
             hint = "move it, or name another file with --db"
             raise UsageError(f"{beside} is in the way and is not a lock file", hint)
-        if not _try_lock(handle):
+        try:
+            _lock(handle)
+        except OSError as fault:
             os.close(handle)
+            if fault.errno not in _LOCKED_BY_OTHERS:
+                text = f"{beside} cannot be locked: {fault.strerror}"
+                raise CannotWrite(
+                    text, "keep the index on another file system with `--db FILE`, in searches too"
+                ) from None
             process = f"pid {holder.decode().strip() or 'unknown'}"
-            raise IndexBusy(f"another process ({process}) is writing {beside.with_suffix('').name}")
+            raise IndexBusy(f"another process ({process}) is writing {beside.with_suffix('').name}") from None
         with suppress(OSError):
             if os.fstat(handle).st_ino == beside.stat().st_ino:
                 return handle
@@ -364,23 +372,15 @@ def _open_locked_file(beside: Path) -> int:
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(handle: int) -> bool:
-        try:
-            os.lseek(handle, 1 << 30, os.SEEK_SET)  # far behind the text, so that others can read it
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-            os.lseek(handle, 0, os.SEEK_SET)
-        except OSError:
-            return False
-        return True
+    def _lock(handle: int) -> None:
+        os.lseek(handle, 1 << 30, os.SEEK_SET)  # far behind the text, so that others can read it
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        os.lseek(handle, 0, os.SEEK_SET)
 else:
     import fcntl
 
-    def _try_lock(handle: int) -> bool:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
+    def _lock(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @dataclass(frozen=True, slots=True)

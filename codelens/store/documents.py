@@ -18,6 +18,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.store.connection import Tables
 from codelens.store.merging import DocumentNumber, order_by, set_merge_rule
 from codelens.store.trust import sign
+from codelens.worktree.files import escape_path, unescape_path
 
 T = TypeVar("T")
 
@@ -88,10 +89,13 @@ def name_by_roots(roots: Sequence[Path]) -> dict[Path, str]:
     """Name each root by the shortest end of its path, in whole parts, with which no other root ends."""
     ends: dict[Path, list[str]] = {}
     for root in roots:
-        parts = [part for part in root.parts if part != root.anchor] or ["root"]
+        parts = [escape_path(part) for part in root.parts if part != root.anchor] or ["root"]
         ends[root] = ["/".join(parts[-length:]) for length in range(1, len(parts) + 1)]
     counts = Counter(end for of_root in ends.values() for end in of_root)
-    return {root: next((end for end in of_root if counts[end] == 1), root.as_posix()) for root, of_root in ends.items()}
+    return {
+        root: next((end for end in of_root if counts[end] == 1), escape_path(root.as_posix()))
+        for root, of_root in ends.items()
+    }
 
 
 class RootNames(dict[Path, str]):
@@ -111,14 +115,16 @@ class Documents(Tables):
         """List all repositories, by name."""
         rows = self._rows("SELECT id, name, root FROM repositories ORDER BY name")
         folder = self.index.resolve().parent
-        return [RepositoryRow(RepositoryId(i), n, Path(os.path.normpath(folder / r))) for i, n, r in rows]
+        return [
+            RepositoryRow(RepositoryId(i), n, Path(os.path.normpath(folder / unescape_path(r)))) for i, n, r in rows
+        ]
 
     def _relate_root(self, root: Path) -> str:
         """Make a root's stored form: relative if the index lies inside the root, so that both can be moved together."""
         folder = self.index.resolve().parent
         if folder == root or root in folder.parents:
             return Path(os.path.relpath(root, folder)).as_posix()
-        return str(root)
+        return escape_path(str(root))
 
     def move(self, root: Path) -> RepositoryRow:
         """Change the root of the only repository, which may rename it."""

@@ -99,6 +99,7 @@ class Store(Tables):
         """`unchanging`: all queries see the same state, so results may be cached. `place`: the final path, if it differs."""
         self.path = path
         self.ours = ours  # False if the user accepted a foreign index, whose roots are not trusted
+        self._was_made_here = ours
         super().__init__(connection)
         self.walked, self.filters = ({}, TextFilters()) if unchanging else (None, None)
         self._value_of = cache(self._find_value) if unchanging else self._find_value
@@ -213,6 +214,7 @@ class Store(Tables):
             return None
         moved_from = before if self.ours and before != place else None
         if not self.ours:
+            self.check_types()
             roots = (row.root for row in self.documents.list_repositories())
             refuse_roots_outside(place, [root for root in roots if root not in named])
         with self.writing():
@@ -285,14 +287,16 @@ class Store(Tables):
                 raise
             except apsw.IOError as fault:
                 raise make_read_error(self.path, fault) from fault
-            except Exception:  # a damaged value can cause any error, so check all values
+            except Exception as fault:  # a damaged value can cause any error, so check all values
                 from codelens.store.checks import find_value_faults
 
                 with suppress(apsw.FullError, apsw.IOError, apsw.BusyError, apsw.InterruptError):
                     self.verify()
                     for finding in find_value_faults(self._connection):
                         raise IndexCorrupt(f"{self.path} is damaged: {finding.table}: {finding.text}") from None
-                raise
+                if self._was_made_here or isinstance(fault, MemoryError):
+                    raise
+                raise IndexCorrupt(f"{self.path} has values that codelens does not write: {fault!r}") from fault
 
     def find_faults(self, full: bool) -> Iterator[IndexFault]:
         """Find inconsistencies of this index; `full` reads everything. `checksums.find_file_faults` checks the pages."""
@@ -370,6 +374,13 @@ class Store(Tables):
             raise IndexCorrupt(f"{self.path} is damaged: {fault}") from fault
         if reports != [("ok",)]:
             raise IndexCorrupt(f"{self.path} is damaged: {reports[0][0]}")
+
+    def check_types(self) -> None:
+        """Raise IndexCorrupt if a value is of another type than its column. Reads every row."""
+        from codelens.store.checks import find_type_faults
+
+        for fault in find_type_faults(self._connection):
+            raise IndexCorrupt(f"{self.path} is damaged: {fault.table}: {fault.text}")
 
     @contextmanager
     def limit_time(self, seconds: float, apart: bool = False) -> Iterator[None]:

@@ -4,6 +4,9 @@ A repository may contain a foreign `.codelens/index.db`. So each index is signed
 and roots, by a key that only the user has. The MAC does not cover later changes, so an index that git tracks must also be
 on the user's list of accepted files. That list also holds accepted indexes from other machines.
 
+Key and list are in the folder below $XDG_DATA_HOME and in the default one: a shell may set the variable, and a process that
+an agent starts may lack it. Each folder has its own key, an index has a MAC by each, and one that fits is enough.
+
 A folder that the user moved or renamed keeps its device, its inode and the change times of its files, so its index is
 still trusted. A copy does not keep them.
 """
@@ -12,14 +15,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from codelens.config import find_user_place
+from codelens.config import list_user_places
 from codelens.errors import CannotWrite, IndexNotTrusted
 from codelens.files import write_private_file
 from codelens.model.code import FileStamp
@@ -35,8 +38,9 @@ except ImportError:
 KEY_BYTES = 32
 KEY_NAME, ACCEPTED_NAME = "index.key", "accepted-indexes.json"
 MARK, IDENTITY, PLACE, FOLDER = "mark", "identity", "place", "folder"
-"""Keys in the table `meta`: the MAC, a random identity of the index, and the path and folder for which the MAC was made."""
+"""Keys in the table `meta`: the MACs, a random identity of the index, and the path and folder for which they were made."""
 MOST_COMPARED = 100  # Limit on files whose stamps are compared to recognise a moved folder; one match is enough
+NO_KEY = "set XDG_DATA_HOME to a folder for a key, then `codelens index --rebuild`; or set CODELENS_TRUST_INDEXES=1"
 
 
 def _may_be_tracked(place: Path) -> bool:
@@ -59,43 +63,59 @@ def is_ours(connection: apsw.Connection, place: Path, accepted: bool = False) ->
     before = read_marked_place(connection)
     if before is not None and before != place and _has_mark(connection, before):
         raise IndexNotTrusted(f"{place} was made at {before} and moved or copied here")
-    raise IndexNotTrusted(f"{place} was not made here by codelens for you")
+    folders = list_user_places("")
+    where = " or ".join(map(str, folders)) or "any folder, since you have no home folder"
+    hint = "" if _read_keys() or any(map(_can_write, folders)) else NO_KEY
+    raise IndexNotTrusted(f"{place} was not made here by codelens for you: it fits no key in {where}", hint)
+
+
+def _can_write(folder: Path) -> bool:
+    """True if the folder can be written, or made."""
+    return os.access(next(each for each in (folder, *folder.parents) if each.exists()), os.W_OK)
 
 
 def sign(connection: apsw.Connection, place: Path) -> bool:
     """Sign the index for this user and path, in the caller's transaction. Returns False if no key can be stored."""
-    key = _read_key(create=True)
-    if key is None:
+    keys = _read_keys(create=True)
+    if not keys:
         return False
     identity = _read_meta(connection, IDENTITY) or os.urandom(16).hex()
     for name, value in ((IDENTITY, identity), (PLACE, os.fsencode(place).hex()), (FOLDER, _identify_folder(place))):
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value)).fetchall()
-    mark = _compute_mark(key, connection, place)
-    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK, mark)).fetchall()
+    marks = " ".join(_compute_mark(key, connection, place) for key in keys)
+    connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (MARK, marks)).fetchall()
     return True
 
 
 def is_settled(connection: apsw.Connection, place: Path) -> bool:
-    """True if the index is signed for this path and folder; False after a move."""
-    return read_marked_place(connection) == place and _read_meta(connection, FOLDER) == _identify_folder(place)
+    """True if the index is signed for this path and folder by each key; False after a move, or with a new key."""
+    if read_marked_place(connection) != place or _read_meta(connection, FOLDER) != _identify_folder(place):
+        return False
+    marks = _read_meta(connection, MARK).split()
+    return all(_compute_mark(key, connection, place) in marks for key in _read_keys(create=True))
 
 
 def accept(place: Path) -> str:
-    """Add the file with its current content to the user's list; returns its SHA-256. Raises IndexNotTrusted and CannotWrite."""
+    """Add the file with its current content to the user's lists; returns its SHA-256. Raises IndexNotTrusted and CannotWrite."""
     import json
 
     if left := _find_log_beside(place):
         raise IndexNotTrusted(f"{left.name} is next to {place}: the index was not finished where it was made")
-    folder = find_user_place("")
-    if folder is None:
-        raise CannotWrite("the list of accepted indexes cannot be stored without a home folder", "set XDG_DATA_HOME")
     entry = {**_read_stat(place), "sha256": _digest(place)}
-    listed = {**_read_accepted(), os.fspath(place): entry}
-    content = json.dumps(listed, indent=1, sort_keys=True)
-    try:
-        write_private_file(folder / ACCEPTED_NAME, content.encode())
-    except OSError as fault:
-        raise CannotWrite(f"{folder / ACCEPTED_NAME}: {fault.strerror or fault}", "set XDG_DATA_HOME") from None
+    fault = "there is no home folder"
+    is_stored = False
+    for folder in list_user_places(""):
+        file = folder / ACCEPTED_NAME
+        listed = {**_read_accepted(file), os.fspath(place): entry}
+        content = json.dumps(listed, indent=1, sort_keys=True)
+        try:
+            write_private_file(file, content.encode())
+            is_stored = True
+        except OSError as error:
+            fault = f"{file}: {error.strerror or error}"
+
+    if not is_stored:
+        raise CannotWrite(f"the list of accepted indexes cannot be stored: {fault}", "set XDG_DATA_HOME")
     return str(entry["sha256"])
 
 
@@ -117,15 +137,14 @@ def refuse_roots_outside(place: Path, roots: Sequence[Path]) -> None:
 
 def can_sign() -> bool:
     """True if the user has a key, or one can be created."""
-    return _read_key(create=True) is not None
+    return bool(_read_keys(create=True))
 
 
 def _has_mark(connection: apsw.Connection, place: Path) -> bool:
-    """True if the index holds the MAC of this user's key for this path."""
-    key, mark = _read_key(), _read_meta(connection, MARK)
-    if key is None or not mark:
-        return False
-    return _compute_mark(key, connection, place) == mark  # no timing attack: whoever can time this cannot forge files
+    """True if the index holds the MAC of one of this user's keys for this path."""
+    marks = _read_meta(connection, MARK).split()
+    # no timing attack: whoever can time this cannot forge files
+    return bool(marks) and any(_compute_mark(key, connection, place) in marks for key in _read_keys())
 
 
 def _has_moved(connection: apsw.Connection, place: Path) -> bool:
@@ -197,44 +216,52 @@ def read_marked_place(connection: apsw.Connection) -> Path | None:
     return None
 
 
-def _read_key(create: bool = False) -> bytes | None:
-    """Read the user's key, or create it with `create`; None if this fails or the file may be another user's."""
-    folder = find_user_place("")
-    if folder is None:
-        return None
+def _read_keys(create: bool = False) -> list[bytes]:
+    """Read the user's keys, one for each data folder that has one; with `create`, also make those that are missing.
+
+    A process whose environment lacks $XDG_DATA_HOME finds only the default folder, so an index is signed by both keys.
+    """
+    files = [folder / KEY_NAME for folder in list_user_places("")]
+    for file in files if create else ():
+        if not _read_key(file):
+            with suppress(OSError):
+                write_private_file(file, os.urandom(KEY_BYTES), keeps_existing=True)
+    return list(filter(None, map(_read_key, files)))
+
+
+def _read_key(file: Path) -> bytes:
+    """Read a key; empty if this fails or the file may be another user's."""
     key = b""
-    with suppress(OSError), (folder / KEY_NAME).open("rb") as file:
-        if sys.platform == "win32" or os.fstat(file.fileno()).st_uid == os.geteuid():
-            key = file.read(KEY_BYTES + 1)
-    if len(key) == KEY_BYTES:
-        return key
-    if not create:
-        return None
-    with suppress(OSError):
-        write_private_file(folder / KEY_NAME, os.urandom(KEY_BYTES), keeps_existing=True)
-    return _read_key()
+    with suppress(OSError), file.open("rb") as opened:
+        if sys.platform == "win32" or os.fstat(opened.fileno()).st_uid == os.geteuid():
+            key = opened.read(KEY_BYTES + 1)
+    return key if len(key) == KEY_BYTES else b""
 
 
 def _is_accepted(place: Path) -> bool:
-    """True if the file is on the user's list with the same times and size, or with the same content."""
-    entry = _read_accepted().get(os.fspath(place))
-    if not isinstance(entry, dict) or _find_log_beside(place):
+    """True if the file is on one of the user's lists with the same times and size, or with the same content."""
+    if _find_log_beside(place):
         return False
+    for folder in list_user_places(""):
+        entry = _read_accepted(folder / ACCEPTED_NAME).get(os.fspath(place))
+        if isinstance(entry, dict) and _matches_entry(place, entry):
+            return True
+    return False
+
+
+def _matches_entry(place: Path, entry: Mapping[str, Any]) -> bool:
     try:
         return {**_read_stat(place), "sha256": entry.get("sha256")} == entry or _digest(place) == entry.get("sha256")
     except OSError:
         return False
 
 
-def _read_accepted() -> dict[str, Any]:
-    """Read the user's list of accepted indexes: path → entry; empty if it cannot be read."""
+def _read_accepted(file: Path) -> dict[str, Any]:
+    """Read a list of accepted indexes: path → entry; empty if it cannot be read."""
     import json
 
-    folder = find_user_place("")
-    if folder is None:
-        return {}
     try:
-        listed = json.loads((folder / ACCEPTED_NAME).read_bytes())
+        listed = json.loads(file.read_bytes())
     except (OSError, ValueError, RecursionError):
         return {}
     return listed if isinstance(listed, dict) else {}

@@ -34,16 +34,28 @@ def find_entry(text: str, key: str, is_toml: bool) -> dict[str, Any] | None:
 def add_entry(text: str, key: str, entry: dict[str, Any], is_toml: bool) -> str:
     """Add the entry to the text, or update it. Other fields of an existing entry stay."""
     before, old = _parse(text, is_toml), find_entry(text, key, is_toml) or {}
-    if old.items() >= entry.items():
+    merged = old | entry
+    for name, table in entry.items():
+        if isinstance(table, dict) and isinstance(old.get(name), dict):
+            merged[name] = old[name] | table
+    if old == merged:
         return text
-    meant = before | {key: before.get(key, {}) | {NAME: old | entry}}
+    meant = before | {key: before.get(key, {}) | {NAME: merged}}
     if is_toml:
-        simple = {name: value for name, value in (old | entry).items() if not isinstance(value, dict)}
-        rows = "".join(f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in simple.items())
+        # A table of its own, such as [mcp_servers.codelens.env], stays where it is
+        inline = {name: value for name, value in merged.items() if f"[{key}.{NAME}.{name}" not in text}
+        rows = "".join(f"{name} = {_format_toml(value)}\n" for name, value in inline.items())
         table = f"{_end_with_blank_line(_remove_table(text, key, ''))}[{key}.{NAME}]\n{rows}"
         return _choose_intended([table], meant, is_toml)
     whole = text if _blank_comments(text).strip() else f"{text}{{}}\n"
-    return _choose_intended(_set_member(whole, key, old | entry), meant, is_toml)
+    return _choose_intended(_set_member(whole, key, merged), meant, is_toml)
+
+
+def _format_toml(value: Any) -> str:
+    if not isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    pairs = (f"{json.dumps(name)} = {_format_toml(inner)}" for name, inner in value.items())
+    return f"{{ {', '.join(pairs)} }}"
 
 
 def remove_entry(text: str, key: str, is_toml: bool) -> str:

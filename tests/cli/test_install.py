@@ -40,7 +40,8 @@ TEXTS = {
     "vscode": ("", ".github/copilot-instructions.md"),
     "zed": (".config/zed/AGENTS.md", "AGENTS.md"),
 }
-VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME")
+VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME")
+XDG = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the tables above are of Linux")
 
@@ -50,7 +51,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     folder.mkdir()
     monkeypatch.setenv("HOME", str(folder))
-    for name in VARIABLES:
+    for name in (*VARIABLES, *XDG):
         monkeypatch.delenv(name, raising=False)
     return folder
 
@@ -115,7 +116,7 @@ def test_a_projects_files_are_written_and_removed(agent: str, run: Run, home: Pa
 def test_variables_of_the_agents_name_their_folders(
     run: Run, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in VARIABLES:
+    for name in (*VARIABLES, "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
     assert {line.split("\t")[2] for line in run("install", "--list").out.splitlines()} == {
         str(tmp_path / "CLAUDE_CONFIG_DIR/.claude.json"),
@@ -161,6 +162,48 @@ def test_what_is_printed_is_what_would_be_written(run: Run, home: Path, project:
     run("install", "gemini", "--yes")
     settings, text = home / ".gemini/settings.json", home / ".gemini/GEMINI.md"
     assert shown == f"# {settings}\n{settings.read_text()}\n# {text}\n{text.read_text()}"
+
+
+@pytest.mark.parametrize("agent", SETTINGS)
+def test_the_entry_names_the_folders_of_the_users_shell(
+    agent: str, run: Run, home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Agents start servers without the variables of a shell."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / ".config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / 'my "data"'))
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    settings = home / SETTINGS[agent][0]
+    named = {"XDG_CONFIG_HOME": str(home / ".config"), "XDG_DATA_HOME": str(home / 'my "data"')}
+    for expected in (named, named):  # the second run changes nothing
+        assert run("install", agent, "--yes").code == 0
+        entry = server(settings)
+        assert entry.get("env", entry.get("environment")) == expected
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
+    assert run("install", agent, "--yes").code == 0
+    entry = server(settings)
+    assert entry.get("env", entry.get("environment")) == {**named, "XDG_DATA_HOME": str(home / "data")}
+    assert run("install", agent, "--remove", "--yes").code == 0
+    assert "XDG_DATA_HOME" not in settings.read_text()
+    run("install", agent, "--project", "--yes")
+    assert not {"env", "environment"} & server(project / SETTINGS[agent][1]).keys()
+
+
+def test_variables_that_the_user_wrote_stay(
+    run: Run, home: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings, codex = home / ".cursor/mcp.json", home / ".codex/config.toml"
+    for file in (settings, codex):
+        file.parent.mkdir()
+    settings.write_text('{"mcpServers": {"codelens": {"env": {"MINE": "1"}}}}')
+    codex.write_text('[mcp_servers.codelens]\ncommand = "x"\n\n[mcp_servers.codelens.env]\nMINE = "1"\n')
+    assert run("install", "codex", "--yes").code == 0
+    assert server(codex)["env"] == {"MINE": "1"}
+    monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
+    assert run("install", "cursor", "--yes").code == 0
+    assert server(settings)["env"] == {"MINE": "1", "XDG_DATA_HOME": str(home / "data")}
+    refused = run("install", "codex", "--yes")
+    assert refused.code == 2
+    assert "its layout cannot be edited safely" in refused.err
 
 
 @pytest.mark.slow

@@ -231,8 +231,8 @@ def test_train_keeps_a_model_that_gained_and_says_what(base: Path, run: Run, hom
     assert model["card"]["held_out"]["doc"]["mrr"] == pytest.approx(float(table["doc"][3]), abs=1e-3)
     assert run("model", "use", "shop", cwd=home).code == 0
     assert run("index", cwd=home / "shop").code == 0
-    again = run("model", "train", "--from", str(base), "--steps", "60", "--json", "-q", cwd=home / "shop")
-    assert (again.code, again.err) == (0, "")
+    again = run("model", "train", "--from", str(base), "--steps", "60", "--json", cwd=home / "shop")
+    assert again.code == 0
     assert json.loads(run("model", "info", "shop", "--json", cwd=home).out)["model"]["hash"] == model["hash"]
     assert json.loads(again.out)["gained"] is True
 

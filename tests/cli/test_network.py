@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.cli.test_terminal import at_terminal
 from tests.commands import Run
 from tests.embed.endpoints import Endpoint, endpoint
 from tests.embed.folders import make_graph
@@ -36,6 +38,13 @@ def test_each_command_needs_allow_network(own: Path, other: Endpoint, run: Run) 
         assert (ran.code, "no vector results" in ran.err) == (0, False)
         assert len(other.asked) == (asked := asked + 1), command
     assert b"sk-mine" not in (own / ".codelens/index.db").read_bytes()
+
+
+def test_the_first_search_at_a_terminal_indexes_with_the_flag(own: Path, other: Endpoint) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=own, check=True)
+    code, text = at_terminal(["search", "--allow-network", "verify password"], own)
+    assert (code, "verify_password" in text) == (0, True), text
+    assert len(other.asked) > 1, "the texts of the files, and the query"
 
 
 def test_the_users_variable_and_file_allow_it_too(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from codelens.config import find_user_place
+from codelens.config import find_user_place, list_user_places
 from codelens.index import Index
 from codelens.store.store import Store
 from codelens.zstd import zstd
@@ -62,10 +62,9 @@ def test_no_command_opens_an_index_that_came_with_a_repository(
     before = (planted / ".codelens/index.db").read_bytes()
     ran = run(*command, cwd=planted)
     assert (ran.code, ran.out) == (3, "")
-    assert (
-        ran.err
-        == f"codelens: error: {planted}/.codelens/index.db was not made here by codelens for you\nhint: {REFUSED}\n"
-    )
+    places = " or ".join(map(str, list_user_places("")))
+    refused = f"{planted}/.codelens/index.db was not made here by codelens for you: it fits no key in {places}"
+    assert ran.err == f"codelens: error: {refused}\nhint: {REFUSED}\n"
     assert (planted / ".codelens/index.db").read_bytes() == before
 
 
@@ -163,6 +162,7 @@ def test_what_only_looks_like_a_moved_folder_is_refused(how: str, own: Path, run
 def test_another_user_s_index_is_refused(own: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     run("index", "-q", cwd=own)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home of another"))
     assert run("search", "password", cwd=own).code == 3
 
 
@@ -275,10 +275,104 @@ def test_the_key_is_the_user_s_alone(own: Path, run: Run, monkeypatch: pytest.Mo
     assert [file.name for file in folder.iterdir()] == ["index.key"]
 
 
+@pytest.mark.parametrize("writer", ["shell", "agent"])
+def test_a_process_without_the_variables_of_the_shell_opens_the_index(
+    writer: str, own: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """$XDG_DATA_HOME is set in a shell, and an agent starts processes without it."""
+
+    def enter(place: str) -> None:
+        if place == "shell":
+            monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+        else:
+            monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+
+    reader = "agent" if writer == "shell" else "shell"
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    enter(writer)
+    assert run("index", "-q", cwd=own).code == 0
+    enter(reader)
+    assert run("search", "password", cwd=own).code == 0
+    assert run("index", "-q", "--rebuild", cwd=own).code == 0
+    enter(writer)
+    assert run("search", "password", cwd=own).code == 0
+
+    unsigned(own / ".codelens/index.db")
+    assert run("search", "password", cwd=own).code == 3
+    assert run("index", "--trust", cwd=own).code == 0
+    enter("agent")
+    assert run("search", "password", cwd=own).code == 0
+
+
+def test_an_index_of_one_key_gets_the_other_at_the_next_run(
+    own: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").write_text("not a folder")
+    assert run("index", "-q", cwd=own).code == 0
+    (tmp_path / "home").unlink()
+    assert run("index", "-q", cwd=own).code == 0
+    monkeypatch.delenv("XDG_DATA_HOME")
+    assert run("search", "password", cwd=own).code == 0
+
+
+@pytest.mark.parametrize("variable", ["XDG_DATA_HOME", "HOME"])
+def test_a_repository_brings_no_key(
+    variable: str, planted: Path, run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A relative folder would be one of the repository, which could bring a key and an index that it signed."""
+    monkeypatch.delenv("XDG_DATA_HOME")
+    monkeypatch.setenv("HOME", str(planted))
+    assert run("index", "-q", "--rebuild", cwd=planted).code == 0
+    shutil.copytree(planted / ".local/share", planted, dirs_exist_ok=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv(variable, ".")
+    assert run("search", "password", cwd=planted).code == 3
+
+
+def _obey_modes_of_files() -> None:
+    """Drop root's right to write everywhere, in the program that is started next."""
+    import ctypes
+
+    drop_from_bounding_set, dac_override = 24, 1  # PR_CAPBSET_DROP and CAP_DAC_OVERRIDE of Linux
+    ctypes.CDLL(None).prctl(drop_from_bounding_set, dac_override, 0, 0, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="modes of files, and rights of root")
+def test_the_hint_helps_where_the_home_folder_cannot_be_written(own: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o555)
+
+    def start(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "codelens", *arguments],
+            cwd=own,
+            env={"PATH": os.environ["PATH"], "HOME": str(home)} | variables,
+            preexec_fn=_obey_modes_of_files if os.geteuid() == 0 else None,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    made = start("index")
+    assert made.returncode == 0, made.stderr
+    assert "CODELENS_TRUST_INDEXES=1" in made.stderr
+    refused = start("search", "password")
+    assert refused.returncode == 3
+    assert f"it fits no key in {home}/.local/share/codelens\n" in refused.stderr
+    assert "hint: set XDG_DATA_HOME to a folder for a key, then `codelens index --rebuild`; or set" in refused.stderr
+    assert start("search", "password", CODELENS_TRUST_INDEXES="1").returncode == 0
+    elsewhere = {"XDG_DATA_HOME": str(own / ".data")}
+    assert start("index", "--rebuild", **elsewhere).returncode == 0
+    assert start("search", "password", **elsewhere).returncode == 0
+
+
 def test_without_a_place_for_the_key_the_run_says_what_follows(
     own: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", os.devnull)
+    monkeypatch.setenv("HOME", os.devnull)
     ran = run("index", cwd=own)
     assert ran.code == 0
     assert "searches refuse this index unless CODELENS_TRUST_INDEXES=1 is set" in ran.err

@@ -69,10 +69,11 @@ def variables(home: Path) -> dict[str, str]:
 
 
 @contextmanager
-def client_of(folder: Path, home: Path, *flags: str) -> Iterator[Client]:
-    """A started server for a folder, the handshake done."""
+def client_of(folder: Path, home: Path | None, *flags: str) -> Iterator[Client]:
+    """A started server for a folder, the handshake done. Without `home`, it gets the few variables that the SDK passes on."""
+    environment = variables(home) if home else None
     command = StdioServerParameters(
-        command=sys.executable, args=["-m", "codelens", "mcp", str(folder), *flags], env=variables(home)
+        command=sys.executable, args=["-m", "codelens", "mcp", str(folder), *flags], env=environment
     )
     with (
         start_blocking_portal() as portal,

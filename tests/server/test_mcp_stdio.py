@@ -33,6 +33,7 @@ from codelens.server.upkeep import ServedIndex, Upkeep
 from codelens.store.connection import hold_writer_lock
 from codelens.worktree.place import BUILDING, IGNORE
 from tests.server.conftest import EVERYTHING, Client, client_of, patiently, text_of, variables
+from tests.writable import writable
 
 Message = dict[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -237,6 +238,25 @@ def test_a_cancelled_call_is_given_up_and_the_next_one_answered(shop: Path) -> N
 
 
 # The index
+
+
+def test_a_clean_environment_opens_what_a_shell_with_variables_of_its_own_made(
+    bare: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.chdir(bare)
+    assert main(["index", "-q"]) == 0
+    with client_of(bare, None, "--no-index") as client:
+        assert "login" in text_of(client.call("search", query="login"))
+
+    with writable(bare / ".codelens/index.db") as connection:
+        connection.execute("DELETE FROM meta WHERE key = 'mark'").fetchall()
+    with client_of(bare, None, "--no-index") as client:
+        assert f"it fits no key in {tmp_path}/home/.local/share/codelens" in client.fault("search", query="login")
+    assert main(["index", "--trust"]) == 0
+    with client_of(bare, None, "--no-index") as client:
+        assert "login" in text_of(client.call("search", query="login"))
 
 
 @pytest.mark.slow

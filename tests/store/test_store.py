@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from codelens.errors import IndexBusy, IndexCorrupt, NoIndex, SchemaTooNew
+from codelens.errors import CannotWrite, IndexBusy, IndexCorrupt, NoIndex, SchemaTooNew
 from codelens.store.connection import BUSY_MS, hold_writer_lock, open_writer, switch_to_rest, switch_to_wal
 from codelens.store.migrate import find_newest_version
 from codelens.store.postings import build_trigram_query, quote_term
@@ -114,6 +115,19 @@ def test_a_second_writer_is_refused(index: Path) -> None:
         with pytest.raises(IndexBusy), hold_writer_lock(index):
             pass
     assert [f.name for f in index.parent.iterdir()] == ["index.db"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="flock")
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EIO, errno.EINVAL])
+def test_a_file_system_without_locks_is_not_a_busy_index(
+    number: int, index: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(handle: int, operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(CannotWrite, match=f"cannot be locked: {os.strerror(number)}"), hold_writer_lock(index):
+        pass
 
 
 def test_a_missing_file_raises_no_index(tmp_path: Path) -> None:

@@ -101,7 +101,6 @@ def test_fields_that_the_user_added_stay() -> None:
         ("a =", True),
         ("mcp_servers = { other = { command = 'x' } }", True),
         ("[mcp_servers]\ncodelens.command = 'x'\n", True),
-        ("[mcp_servers.codelens]\nenv = { A = 'b' }\n", True),
     ],
 )
 def test_what_cannot_be_edited_is_refused(text: str, is_toml: bool) -> None:

@@ -145,7 +145,7 @@ def tune(flags: TuneFlags) -> int:
     code = 0 if tuned.groups and (written or place is None) else 1
     if flags.json:
         write_fields(code, **_build_record(name, tuned, written))
-    elif tuned.groups and not flags.quiet:
+    elif tuned.groups:
         write(format_plain_columns(_tabulate(tuned)))
     if not flags.quiet:
         _explain_result(flags, name, tuned, written, repository)

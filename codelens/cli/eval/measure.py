@@ -110,7 +110,7 @@ def prepare_run(flags: EvalFlags) -> PreparedRun:
         if not folder.is_dir():
             raise UsageError(f"no such folder: {folder}", "--indexes names the folder of REPO.db")
         batches, missing = batch_folder(tasks, cwd / folder, flags.suffix)
-        settings = load_settings_at(cwd, None, flags, {"allow_network": flags.allow_network or None}).values
+        settings = load_settings_at(cwd, None, flags).values
     if missing:
         counts = ", ".join(f"{count} of {name or 'no repository'}" for name, count in missing.items())
         inform(flags, f"warning: skipped because there is no index: {counts}")
@@ -234,8 +234,6 @@ def write_result(flags: EvalFlags, record: dict[str, Any], table: Columns, color
     """Write the record with --json, else the table: styled on a terminal, else aligned text. `color` is the setting."""
     if flags.json:
         write_record(record)
-    elif flags.quiet:
-        return
     elif flags.markdown:
         write(format_markdown_columns(table))
     elif sys.stdout.isatty():

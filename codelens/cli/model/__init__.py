@@ -136,7 +136,7 @@ def list_models(flags: ListFlags) -> int:
         rows.append(row | {"in_use": name == used, "origin": loaded.origin["model"] if name == used else None})
     if flags.json:
         write_fields(models=rows)
-    elif not flags.quiet:
+    else:
         width = max(len(row["model"]) for row in rows)
         for row in rows:
             remarks = [row["note"] or "", f"in use: {row['origin']}" if row["in_use"] else ""]

@@ -76,7 +76,7 @@ def evaluate(flags: ModelEvalFlags) -> int:
                 for tree, by_model in figures.items()
             },
         )
-    elif questions and not flags.quiet:
+    elif questions:
         write(_tabulate(figures, models, ways))
     if not questions and not flags.quiet:
         say("no questions: no definition has documentation that is not also in its code")
@@ -228,7 +228,7 @@ def _show_training(flags: TrainFlags, tuned: FineTuned, kept: Path | None) -> No
             steps=tuned.steps,
             seconds=round(tuned.seconds, 1),
         )
-    elif not flags.quiet:
+    else:
         write([f"{'MRR@10':10}{'pairs':>8}{'held out':>10}{'before':>9}{'after':>9}\n"])
         for m in tuned.measured:
             figures = ("-" if value is None else f"{value:.3f}" for value in (m.before, m.after))

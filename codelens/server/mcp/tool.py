@@ -18,7 +18,7 @@ from codelens.model.fast_dataclass import dataclass
 from codelens.model.request import SearchOptions
 from codelens.render.paths import PathStyle
 from codelens.render.records import pick_fields
-from codelens.render.visible import escape_line, escape_text
+from codelens.render.visible import escape_text
 from codelens.server.mcp import schema
 from codelens.server.upkeep import ServedIndex, WorkStatus
 from codelens.text.counts import quantity
@@ -80,7 +80,7 @@ LONGEST_NOTICE, MOST_NOTICES = 160, 4  # Most characters of a notice, most notic
 
 def format_code_line(text: str, most: int = LONGEST_LINE) -> str:
     """Escape control characters in a line of code, and cut it after `most` characters."""
-    line = escape_line(escape_text(text.rstrip("\r\n")))
+    line = escape_text(text.rstrip("\r\n"))
     return line if len(line) <= most else f"{line[:most]}…"
 
 
@@ -169,7 +169,7 @@ class ToolCall:
 
     def format_notices(self, texts: Sequence[str]) -> list[str]:
         """Format the first few notices, each on one short line."""
-        notices = [escape_line(self.tool.reword_message(text)) for text in texts]
+        notices = [escape_text(self.tool.reword_message(text)) for text in texts]
         lines = [line if len(line) <= LONGEST_NOTICE else f"{line[:LONGEST_NOTICE]}…" for line in notices]
         more = len(lines) - MOST_NOTICES
         return lines if more <= 0 else [*lines[:MOST_NOTICES], f"{more} more notices"]

@@ -10,7 +10,7 @@ from codelens.errors import TargetError, UsageError
 from codelens.index import select_learnable_words
 from codelens.notes.finder import AnchorPlace, AnchorState
 from codelens.notes.note import NoteFile, NoteFolder
-from codelens.render.visible import escape_line, escape_text
+from codelens.render.visible import escape_text
 from codelens.server.mcp import schema
 from codelens.server.mcp.schema import parse_fields
 from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, format_code_line, format_footer
@@ -86,11 +86,11 @@ def _format_note(linked: LinkedNote) -> list[str]:
 
 def _build_note_record(linked: LinkedNote, text: str) -> Record:
     note = linked.file.note
-    record: Record = {"id": escape_line(note.id), "kind": note.kind, "title": format_code_line(note.title)}
+    record: Record = {"id": escape_text(note.id), "kind": note.kind, "title": format_code_line(note.title)}
     record |= {"status": format_code_line(note.status), "tags": list(map(format_code_line, note.tags))}
-    record |= {"repository": linked.repository, "path": escape_line(linked.file.path)}
+    record |= {"repository": linked.repository, "path": escape_text(linked.file.path)}
     places = [
-        {"path": escape_line(p.path), "line": p.line, "symbol": p.symbol, "lost": p.state is AnchorState.LOST}
+        {"path": escape_text(p.path), "line": p.line, "symbol": p.symbol, "lost": p.state is AnchorState.LOST}
         for p in linked.places
     ]
     return record | {"places": places, "text": text}
@@ -137,7 +137,7 @@ def answer_feedback(call: ToolCall) -> ToolAnswer:
         query = given.get("query")
         words = select_learnable_words(query) if query is not None else ()
         places = [notebook.judge(hit, verdict == "useful", query, words)]
-    labels = [escape_line(place.format_label())[:LONGEST_LABEL] for place in places[:MOST_LABELS]]
+    labels = [escape_text(place.format_label())[:LONGEST_LABEL] for place in places[:MOST_LABELS]]
     lines = [f"{verdict}: {label}" for label in labels]
     return ToolAnswer("\n".join(lines) or "the last answer has no hit there", {"verdict": verdict, "places": labels})
 

@@ -18,7 +18,7 @@ from codelens.model.search import Explanation, Hit, Loss, WhyResult
 from codelens.render.context import make_layout
 from codelens.render.paths import PathStyle
 from codelens.render.records import pick_fields
-from codelens.render.visible import escape_line
+from codelens.render.visible import escape_text
 from codelens.render.why import WhyView, format_loss, format_position, format_title, group_families, list_account_rows
 from codelens.server.mcp import schema
 from codelens.server.mcp.schema import parse_fields
@@ -58,13 +58,13 @@ def _format_hit(hit: Hit, call: ToolCall) -> Iterator[str]:
     unit = hit.unit
     old = "" if hit.freshness is Freshness.FRESH else f"  [{hit.freshness} since it was indexed]"
     place, name = f"{call.paths.format_hit_path(hit)}:{hit.line}", f"{unit.kind} {unit.qualified_name}"
-    yield escape_line(f"{hit.rank}. {place}  {name} ({unit.start_line}-{unit.end_line}){old}")
+    yield escape_text(f"{hit.rank}. {place}  {name} ({unit.start_line}-{unit.end_line}){old}")
     yield from (f"{line.number:>6}| {format_code_line(line.text)}" for line in hit.snippet)
 
 
 def _build_hit_record(hit: Hit, call: ToolCall) -> Record:
     unit = hit.unit
-    record: Record = {"rank": hit.rank, "path": escape_line(call.paths.format_hit_path(hit)), "line": hit.line}
+    record: Record = {"rank": hit.rank, "path": escape_text(call.paths.format_hit_path(hit)), "line": hit.line}
     record |= pick_fields(unit, "start_line end_line kind") | {"name": unit.qualified_name, "language": unit.language}
     lines = [{"line": line.number, "text": format_code_line(line.text)} for line in hit.snippet]
     return record | {"score": round(hit.score, 6), "freshness": str(hit.freshness), "lines": lines}
@@ -136,7 +136,7 @@ def answer_why(call: ToolCall) -> ToolAnswer:
 def _format_account(account: Explanation, result: WhyResult, call: ToolCall) -> Iterator[str]:
     view = WhyView(call.paths)
     if (candidate := account.candidate) is None:
-        yield escape_line(f"{account.target}: not among the results")
+        yield escape_text(f"{account.target}: not among the results")
     else:
         yield format_title(candidate, account.rank, call.paths)
         rows = list_account_rows(candidate, view)
@@ -158,7 +158,7 @@ def _build_account_record(account: Explanation, paths: PathStyle) -> Record:
         "target": account.target,
         "rank": account.rank or 0,
         "name": candidate.unit.qualified_name if candidate else "",
-        "place": escape_line(paths.format_unit_place(candidate.unit)) if candidate else "",
+        "place": escape_text(paths.format_unit_place(candidate.unit)) if candidate else "",
         "score": round(candidate.score, 6) if candidate else 0.0,
         "families": [
             {"family": f.name, "share": round(f.share, 3), "reasons": list(map(format_code_line, f.reasons))}
@@ -215,7 +215,7 @@ def answer_context(call: ToolCall) -> ToolAnswer:
 
     def make_answer(shown: Sequence[str], cut: int) -> ToolAnswer:
         record = pick_fields(packed, "symbols total") | {"changed": list(shown), "notices": note_texts}
-        files = f"{', '.join(map(escape_line, shown))}{f' and {cut} more' if cut else ''}"
+        files = f"{', '.join(map(escape_text, shown))}{f' and {cut} more' if cut else ''}"
         changed = [f"changed since indexed: {files}; `fresh` waits for the update"] if packed.changed else []
         footer = "\n".join(f"note: {notice}" for notice in (*changed, *note_texts))
         return ToolAnswer(f"{packed.text}{footer}", {"pack": packed.text} | record)

@@ -15,7 +15,7 @@ from codelens.model.runs import RepositoryStatus
 from codelens.render.outline import format_outline, select_symbols
 from codelens.render.records import pick_fields
 from codelens.render.relations import format_step
-from codelens.render.visible import escape_line
+from codelens.render.visible import escape_text
 from codelens.server.mcp import schema
 from codelens.server.mcp.schema import parse_fields
 from codelens.server.mcp.tool import Record, Tool, ToolAnswer, ToolCall, describe_stale, format_code_line, format_footer
@@ -43,7 +43,7 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
     ]
     places = [f" ({_format_node_path(named, call)}:{named.line})" if named.path else "" for named in targets]
     named_targets = zip(targets, places, strict=True)
-    subject = ", ".join(escape_line(f"{named.kind} {named.qualified_name}{place}") for named, place in named_targets)
+    subject = ", ".join(escape_text(f"{named.kind} {named.qualified_name}{place}") for named, place in named_targets)
     ways = [f"`{name}`" for name in ("paths", "depth") if name in call.tool.takes]
     remedy = f"raise `budget` or `limit`, or narrow with {', '.join(ways)} or `min_confidence`"
 
@@ -59,7 +59,7 @@ def answer_relations(call: ToolCall) -> ToolAnswer:
 
 
 def _format_node_path(named: NamedNode, call: ToolCall) -> str:
-    return escape_line(call.paths.format_path(named.root, named.path)) if named.path else ""
+    return escape_text(call.paths.format_path(named.root, named.path)) if named.path else ""
 
 
 def _format_relation(relation: Relation, question: str, call: ToolCall) -> str:
@@ -68,12 +68,12 @@ def _format_relation(relation: Relation, question: str, call: ToolCall) -> str:
     indent = "  " * (relation.depth - 1) if question in ("callers", "callees") else ""
     text = f"  | {format_code_line(place.text.strip())}" if place.text.strip() else ""
     again = " (listed above)" if relation.again else ""
-    return escape_line(f"{indent}{head}{format_step(relation, question)}{again}{text}")
+    return escape_text(f"{indent}{head}{format_step(relation, question)}{again}{text}")
 
 
 def _build_relation_record(relation: Relation, call: ToolCall) -> Record:
     place, listed = relation.place, relation.listed
-    path = escape_line(call.paths.format_path(place.root, place.path)) if place.line else ""
+    path = escape_text(call.paths.format_path(place.root, place.path)) if place.line else ""
     record = pick_fields(relation, "kind depth") | {"name": listed.qualified_name, "symbol_kind": listed.kind}
     record |= {"defined_in": _format_node_path(listed, call), "path": path, "line": place.line}
     record |= {"text": format_code_line(place.text.strip())} | pick_fields(relation, "confidence certainty test")
@@ -137,7 +137,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
     part = RANGE.fullmatch(target)
     source, unit, first = call.index.find_passage(call.resolve_target(part[1] if part else target))
     total = len(source.lines)
-    path = escape_line(call.paths.format_path(source.file.root, source.file.path))
+    path = escape_text(call.paths.format_path(source.file.root, source.file.path))
     if part:
         unit, first, last = None, int(part[2]), min(int(part[3]), total)
         if not 1 <= first <= last:
@@ -145,7 +145,7 @@ def answer_read(call: ToolCall) -> ToolAnswer:
     else:
         last = unit.end_line if unit else total
     lines = [format_code_line(line, LONGEST_READ) for line in source.lines[first - 1 : last]]
-    name = escape_line(f"  {unit.kind} {unit.qualified_name}") if unit else ""
+    name = escape_text(f"  {unit.kind} {unit.qualified_name}") if unit else ""
     is_old = source.freshness is not Freshness.FRESH
     notices = [f"{source.freshness} since it was indexed; `fresh` waits for the update"] if is_old else []
 
@@ -251,7 +251,7 @@ def _format_repository(repository: RepositoryStatus) -> str:
     for kind in CHANGES if repository.changes else ():
         if paths := getattr(repository.changes, kind):
             more = f" and {len(paths) - MOST_NAMED} more" if len(paths) > MOST_NAMED else ""
-            line += f", {len(paths)} {kind}: {', '.join(map(escape_line, paths[:MOST_NAMED]))}{more}"
+            line += f", {len(paths)} {kind}: {', '.join(map(escape_text, paths[:MOST_NAMED]))}{more}"
     return line
 
 
