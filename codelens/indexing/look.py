@@ -241,8 +241,8 @@ class _TreeCheck:
             rules = choose_walk_rules(stored, settings_of(self._row.root)) if settings_of else stored
             self._settings = rules.apply_to(self._settings)
             self._settings_changed = rules.values != stored.values
-            # This setting decides about the content of each document, too
-            self._all_examined = rules.values["include_vendored"] == stored.values["include_vendored"]
+            # Once this is turned off, the content of each document may be a reason to skip it
+            self._all_examined = rules.values["include_vendored"] >= stored.values["include_vendored"]
         now = OuterRules.read(self._row.root, outer)
         is_same = (now.rules, now.tracked) == (outer.rules, outer.tracked)
         self._rules_changed = self._settings_changed or not is_same
