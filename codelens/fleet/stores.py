@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import xxhash
 
-from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError, build_write_error
+from codelens.errors import CannotWrite, CodelensError, MissingExtra, NoIndex, UsageError, build_write_error
 from codelens.store.connection import hold_writer_lock
 
 OBJECT_STORES = {"s3": "s3fs", "gs": "gcsfs"}  # Protocol → the package that fsspec needs for it
@@ -87,9 +87,16 @@ class FolderStore:
         try:
             shutil.copyfile(self._folder / name, to)
         except FileNotFoundError:
-            raise StoreFault(f"{self._folder / name} is missing") from None
+            raise NoIndex(f"no index at {self._folder / name}") from None
         except OSError as fault:
             raise build_write_error(to, fault) from None
+
+    def compute_digest(self, name: str) -> str:
+        """Compute the digest of a file; empty if it cannot be read."""
+        try:
+            return compute_file_digest(self._folder / name)
+        except OSError:
+            return ""
 
     def find(self, name: str) -> StoredFile | None:
         """Look at a file; None if it is missing."""
@@ -105,12 +112,13 @@ class FolderStore:
     def list_files(self, folder: str) -> list[StoredFile]:
         """List the files of a folder, by name."""
         try:
-            with os.scandir(self._folder / folder) as listing:
-                return sorted(self._describe(f"{folder}/{entry.name}", entry.stat()) for entry in listing)
+            names = os.listdir(self._folder / folder)  # noqa: PTH208 - names alone are needed
         except FileNotFoundError:
             return []
         except OSError as fault:
             raise StoreFault(f"{self._folder / folder} cannot be read: {fault.strerror}") from None
+        files = (self.find(f"{folder}/{name}") for name in sorted(names))  # None if a worker has just moved it
+        return [file for file in files if file]
 
     @staticmethod
     def _describe(name: str, stat: os.stat_result) -> StoredFile:
@@ -181,11 +189,14 @@ class ObjectStore:
         try:
             self._system.get_file(f"{self._top}/{name}", str(to))
         except FileNotFoundError:
-            raise StoreFault(f"{self.url}/{name} is missing") from None
+            raise NoIndex(f"no index at {self.url}/{name}") from None
         except Exception as fault:
             if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise build_write_error(to, fault) from None
             raise self._make_fault("read", name, fault) from None
+
+    def compute_digest(self, name: str) -> str:
+        return self._call("read", name, lambda path: _digest_opened(self._system.open(path, "rb"))) or ""
 
     def find(self, name: str) -> StoredFile | None:
         row = self._call("read", name, self._system.info)
@@ -232,5 +243,9 @@ FleetStore = FolderStore | ObjectStore
 
 def compute_file_digest(file: Path) -> str:
     """Compute the xxh3-128 digest of a file, in hex digits."""
-    with file.open("rb") as opened:
+    return _digest_opened(file.open("rb"))
+
+
+def _digest_opened(file: Any) -> str:
+    with file as opened:
         return hashlib.file_digest(opened, xxhash.xxh3_128).hexdigest()
