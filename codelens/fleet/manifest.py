@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -14,11 +13,10 @@ from codelens.errors import IndexBusy, NoIndex
 from codelens.fleet.sources import FleetSource, SourceLook
 from codelens.fleet.stores import FleetStore
 from codelens.model.fast_dataclass import dataclass, field, list_field_names, replace
-from codelens.text.notation import parse_json
+from codelens.text.notation import parse_sealed_json, seal_json
 
 MANIFEST = "manifest.json"
 VERSION = 2
-SEAL = b', "seal": "'  # Separates a record from its digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,31 +134,13 @@ class FleetManifest:
             hint = "wait for it, and run the command again: no shard is lost, and none is built twice"
             raise IndexBusy(f"another `codelens cluster index` has written to {store.url}", hint)
         made = replace(self, generation=stored + 1)
-        store.write(MANIFEST, seal_json({"version": VERSION, **map_fields(made)}))
+        store.write(MANIFEST, seal_json({"version": VERSION, **map_fields(made)}, default=map_fields))
         return made
 
 
 def match_any_glob(name: str, globs: Sequence[str]) -> bool:
     """True if a repository's name matches one of these globs."""
     return any(fnmatchcase(name, glob) for glob in globs)
-
-
-def seal_json(record: Mapping[str, Any]) -> bytes:
-    """Encode a record, which may contain data classes, as a line of JSON that ends with a digest of the rest."""
-    text = json.dumps(record, default=map_fields).removesuffix("}").encode()
-    return text + SEAL + _make_seal(text)
-
-
-def parse_sealed_json(content: bytes) -> Any:
-    """Parse the result of `seal_json`, or a record without a digest. Raises ValueError if it has changed since."""
-    text, seal, found = content.rpartition(SEAL)
-    if seal and found != _make_seal(text):
-        raise ValueError("its bytes are not those that were written")
-    return parse_json(content)
-
-
-def _make_seal(text: bytes) -> bytes:
-    return f'{xxhash.xxh3_128_hexdigest(text)}"}}\n'.encode()
 
 
 def map_fields(record: Any) -> dict[str, Any]:

@@ -17,11 +17,12 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError
-from codelens.fleet.manifest import FleetRepository, ShardEntry, map_fields, parse_sealed_json, parse_shard, seal_json
+from codelens.fleet.manifest import FleetRepository, ShardEntry, map_fields, parse_shard
 from codelens.fleet.sources import SourceLook, find_folder, provide_folder
 from codelens.fleet.stores import FleetStore, compute_file_digest, open_store
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.processes.python import guard_children
+from codelens.text.notation import parse_sealed_json, seal_json
 from codelens.worktree.repository import GitError
 
 UNINTERRUPTED = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
@@ -264,7 +265,7 @@ def _index_repositories(
     entry = ShardEntry(file, names, index.stat().st_size, digest, xxhash.xxh3_128_hexdigest(sketch), content)
     store.write(name_sketch(file), sketch)
     store.upload(index, file)
-    store.write(name, seal_json({"shard": entry, "indexed": indexed}))
+    store.write(name, seal_json({"shard": entry, "indexed": indexed}, default=map_fields))
     return ShardBuilt(entry, indexed)
 
 
