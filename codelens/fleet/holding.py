@@ -39,7 +39,7 @@ from codelens.store.store import Store
 
 ROOM = ".room"  # Suffix of a placeholder as large as a shard that is being copied, so that others count its size
 _locks: dict[Path, IO[bytes]] = {}  # Shards that this process has open → their locks
-REPAIR = "`codelens cluster index --verify` builds what is damaged again"
+REPAIR = "`codelens cluster index FLEET --verify` builds what is damaged again"
 FETCH_SECONDS = 1.0  # Shortest timeout for reading an answer, even if the time is over
 
 

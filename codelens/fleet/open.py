@@ -14,7 +14,7 @@ from codelens.cluster.numbers import Home
 from codelens.cluster.sketch import Sketch
 from codelens.cluster.store import ShardedStore
 from codelens.config import Settings
-from codelens.errors import FleetIncomplete, NoIndex
+from codelens.errors import FleetIncomplete, NoIndex, TargetError
 from codelens.fleet.holding import OpenShards, ShardLostError, ShardsOfWorkers
 from codelens.fleet.manifest import FleetManifest
 from codelens.fleet.stores import StoreFault, open_store
@@ -176,6 +176,12 @@ class FleetIndex(Index):
 
     def _read_info(self) -> IndexInfo:
         return replace(super()._read_info(), path=self._place.store)
+
+    def __exit__(self, kind: object, fault: object, trace: object) -> None:
+        """Close the fleet. What was not found may be in a shard that does not answer, so the error names it."""
+        if isinstance(fault, TargetError) and self.missing_parts:
+            fault.hint = "; ".join(self.missing_parts)
+        super().__exit__(kind, fault, trace)
 
     def drop_lost_shards(self) -> None:
         """Drop lost shards and go on without them. Raises FleetIncomplete."""
