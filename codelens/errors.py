@@ -211,4 +211,4 @@ class FleetIncomplete(CodelensError):
     """No shard of a fleet responds, or one does not and the caller requires a complete answer."""
 
     exit_code = 7
-    hint = "try again; `codelens cluster status` tells what the store holds"
+    hint = "try again; `codelens cluster status --verify` tells what is damaged"

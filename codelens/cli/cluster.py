@@ -32,12 +32,16 @@ class FleetIndexFlags(CommonFlags, JsonFlags):
         "--workers N", "Processes on this machine, without --scheduler [default: one per core]", least=1, most=256
     )
     may_fetch: bool = option("--allow-network", "Let git fetch the repositories that have a URL")
+    verify: bool = option(
+        "--verify", "Read the shards of a bucket, too, and build damaged ones again; a folder's always are"
+    )
     db: Path | None = option("--db", "Not for fleets", is_hidden=True)
 
 
 @command(epilog="Exit: 0 done, 2 error, 5 another process writes, 6 repositories failed, 130 interrupted.")
 def index(flags: FleetIndexFlags) -> int:
-    """Bring a fleet's store up to date. Shards whose repositories have changed are built again, one worker each.
+    """Bring a fleet's store up to date. Shards that are damaged or whose repositories have changed are built again, one
+    worker each.
 
     An unchanged repository costs one look-up. A repository that cannot be indexed is listed, and the others are built. A run
     that was interrupted continues where it stopped.
@@ -53,7 +57,9 @@ def index(flags: FleetIndexFlags) -> int:
     report = (lambda line: None) if flags.quiet or flags.json else say
     store, network = place.fleet.store, flags.may_fetch
     with open_client(flags.scheduler or "", flags.workers or os.cpu_count() or 1) as client:
-        manifest = index_fleet(client, fleet, store, place.settings, allow_network=network, report=report)
+        manifest = index_fleet(
+            client, fleet, store, place.settings, allow_network=network, verify=flags.verify, report=report
+        )
     exit_code = FilesFailed.exit_code if manifest.failures else 0
     if flags.json:
         write_record(build_fleet_record(read_fleet_status(store, place.settings, looking=False), exit_code))
@@ -67,6 +73,7 @@ def index(flags: FleetIndexFlags) -> int:
 class FleetStatusFlags(CommonFlags, JsonFlags):
     store: str | None = STORE
     no_check: bool = option("--no-check", "Do not check whether repositories have changed")
+    verify: bool = option("--verify", "Read all shards, and compare them with what was stored")
     db: Path | None = option("--db", "Not for fleets", is_hidden=True)
 
 
@@ -78,7 +85,8 @@ def status(flags: FleetStatusFlags) -> int:
 
     place = find_fleet_workplace(flags)
     assert place.fleet
-    status = read_fleet_status(place.fleet.store, place.settings, looking=not flags.no_check)
+    looking = not flags.no_check
+    status = read_fleet_status(place.fleet.store, place.settings, looking=looking, verify=flags.verify)
     if flags.json:
         write_record(build_fleet_record(status, 0))
     else:

@@ -70,6 +70,8 @@ def symbols(flags: SymbolsFlags) -> int:
             path = scope.paths[0] if scope.paths and (place.cwd / flags.file).exists() else path
         units = index.symbols(path)
         last = index.find_last_changes(units) if flags.changes else None
+        for text in index.missing_parts:
+            say(f"note: {text}")
     exit_code = 0 if outline.select_symbols(units) else 1
 
     def format_lines() -> Iterator[str]:

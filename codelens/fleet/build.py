@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import xxhash
@@ -12,7 +13,7 @@ import xxhash
 from codelens.config import Settings
 from codelens.errors import CodelensError, NoIndex, UsageError
 from codelens.fleet.manifest import FleetManifest, FleetRepository, Member, ShardEntry, group_into_shards, map_fields
-from codelens.fleet.sources import FleetSource, SourceLook, check_sources
+from codelens.fleet.sources import LOOKS_AT_ONCE, FleetSource, SourceLook, check_sources
 from codelens.fleet.stores import FleetStore, open_store
 from codelens.fleet.workers import (
     SHARDS,
@@ -20,6 +21,7 @@ from codelens.fleet.workers import (
     ShardJob,
     build_shard,
     compute_fleet_recipe,
+    find_damaged_files,
     name_record,
     name_sketch,
 )
@@ -45,10 +47,14 @@ def index_fleet(
     *,
     allow_network: bool = False,
     most: int | None = None,
+    verify: bool = False,
     report: Callable[[str], None] = lambda line: None,
 ) -> FleetManifest:
-    """Build the shards whose repositories changed, and update the manifest as they are finished. The manifest also lists
-    failures; the other shards are still built. `most`: limit on bytes of source per shared shard [default: by number of workers].
+    """Build the shards that are damaged or whose repositories changed, and update the manifest as they are finished. The
+    manifest also lists failures; the other shards are still built.
+
+    `most`: limit on bytes of source per shared shard [default: by number of workers]. `verify`: read all stored shards to
+    find damage; those in a folder always are.
 
     `report` is called with a line for each step. Raises UsageError for URLs without `allow_network`, IndexBusy if another
     coordinator writes to the store, CannotWrite, and KeyboardInterrupt with a message; the next run continues the build.
@@ -59,6 +65,7 @@ def index_fleet(
     store = open_store(store_url)
     with store.lock_for_writing():
         run = _FleetRun(client, store, settings, report)
+        run.find_damage(verify or store.local is not None)
         try:
             return run.finish(fleet, most)
         except KeyboardInterrupt as ending:
@@ -102,7 +109,13 @@ class _FleetRun:
             self._before = FleetManifest.read(store)
         self._manifest = self._before
         self._looks: dict[str, SourceLook] = {}
-        self._lost: list[str] = []  # Files of shards that are in the manifest but not in the store
+        self._damaged = set[str]()  # See `list_damaged_files`
+
+    def find_damage(self, verify: bool) -> None:
+        """Find the shards that must be built again although their repositories are unchanged; `verify` reads them."""
+        self._damaged = list_damaged_files(self._store, self._before.shards, verify)
+        for file in sorted(self._damaged):
+            self._report(f"{file} is damaged or missing: it is built again")
 
     def finish(self, fleet: Sequence[FleetSource], most: int | None) -> FleetManifest:
         """Check all repositories, build the shards that changed, and remove files that are no longer needed."""
@@ -131,10 +144,8 @@ class _FleetRun:
 
     def _plan_groups(self, most: int | None) -> list[_Group]:
         """Plan which repositories each shard will hold, and which of them must be indexed; `most` as in `index_fleet`."""
-        there = {file.name: file.bytes for file in self._store.list_files(SHARDS)}
-        shards = [shard for shard in self._before.shards if there.get(shard.file) == shard.bytes]
-        self._lost = [shard.file for shard in self._before.shards if shard not in shards]
-        old = {name: shard for shard in shards for name in shard.repositories}
+        whole = (shard for shard in self._before.shards if shard.file not in self._damaged)
+        old = {name: shard for shard in whole for name in shard.repositories}
         known = {r.name: r for r in self._before.repositories}
         members = {}
         for name in dict.fromkeys((*known, *self._looks)):
@@ -150,7 +161,9 @@ class _FleetRun:
             shard = None if shard is None or shard.file in used else shard  # after a change of group, build a new shard
             used |= {shard.file} if shard else set()
             in_shard = shard.repositories if shard else ()
-            base = shard if tuple(names[: len(in_shard)]) == in_shard and self._before.recipe == self._recipe else None
+            has_sketch = shard is not None and name_sketch(shard.file) not in self._damaged
+            is_current = self._before.recipe == self._recipe
+            base = shard if has_sketch and is_current and tuple(names[: len(in_shard)]) == in_shard else None
             unchanged = {n for n in in_shard if base and n in known and known[n].is_indexed_as(self._looks[n])}
             wanted = [name for name in names if name not in unchanged]
             readable = [name for name in wanted if not self._looks[name].fault]
@@ -195,6 +208,9 @@ class _FleetRun:
                 raise CodelensError("the scheduler is gone, or has given up this run", GO_ON) from None
             except TimeoutError:
                 there = self._count_threads().keys()
+                # Dask gives up a local worker that dies while it is started again.
+                if cluster := self._client.cluster:
+                    cluster.scale(len(cluster.worker_spec))
             for future, group in list(self.futures.items()):
                 if group.place and not there & group.place:
                     del self.futures[future]
@@ -221,8 +237,8 @@ class _FleetRun:
         job = ShardJob(*place, wanted, group.base, staying, rest, is_last)
         group.place = self._count_threads().keys() - group.tried if group.tried else set()
         # If this coordinator is killed, the next one that submits the same job gets the same task by this key. The key
-        # includes lost shards, since the scheduler may still know the result of a task whose shard is lost.
-        task = repr((job, group.tries, self._lost)).encode("utf-8", "surrogateescape")
+        # includes damaged files, since the scheduler may still know the result of a task whose shard is damaged.
+        task = repr((job, group.tries, sorted(self._damaged))).encode("utf-8", "surrogateescape")
         key = f"codelens-{xxhash.xxh3_128_hexdigest(task)}"
         future = self._client.submit(build_shard, job, key=key, workers=sorted(group.place) or None)
         fire_and_forget(future)
@@ -315,11 +331,26 @@ def _list_shard_files(file: str) -> tuple[str, str, str]:
     return file, name_record(file), name_sketch(file)
 
 
-def read_fleet_status(store_url: str, settings: Settings, *, looking: bool = True) -> FleetStatus:
-    """Report the state of a store. With `looking`, compare folders with their indexed state; never fetches. Raises NoIndex."""
+def list_damaged_files(store: FleetStore, shards: Sequence[ShardEntry], verify: bool) -> set[str]:
+    """List the shards that are missing or have another length, and missing sketches; with `verify`, all with other bytes."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    lengths = {file.name: file.bytes for file in store.list_files(SHARDS)}
+    damaged = {shard.file for shard in shards if lengths.get(shard.file) != shard.bytes}
+    damaged |= {name_sketch(shard.file) for shard in shards} - lengths.keys()
+    if verify:
+        with ThreadPoolExecutor(LOOKS_AT_ONCE) as threads:
+            damaged.update(*threads.map(partial(find_damaged_files, store), shards))
+    return damaged
+
+
+def read_fleet_status(store_url: str, settings: Settings, *, looking: bool = True, verify: bool = False) -> FleetStatus:
+    """Report the state of a store. With `looking`, compare folders with their indexed state; never fetches. With `verify`,
+    read all shards. Raises NoIndex."""
     store = open_store(store_url)
     manifest = FleetManifest.read(store)
     there = {file.name: file.bytes for file in store.list_files(SHARDS)}
+    damaged = list_damaged_files(store, manifest.shards, verify)
     in_folders = (r for r in manifest.repositories if looking and r.path)
     looks = {seen.source.name: seen for seen in check_sources(in_folders)}
     shown = []
@@ -329,7 +360,13 @@ def read_fleet_status(store_url: str, settings: Settings, *, looking: bool = Tru
     sizes = {r.name: r.bytes for r in manifest.repositories}
     source_bytes = {shard.file: sum(sizes.get(name, 0) for name in shard.repositories) for shard in manifest.shards}
     shards = tuple(
-        ShardStatus(s.file, len(s.repositories), s.bytes, source_bytes[s.file], there.get(s.file) != s.bytes)
+        ShardStatus(
+            s.file,
+            len(s.repositories),
+            s.bytes,
+            source_bytes[s.file],
+            not damaged.isdisjoint(_list_shard_files(s.file)),
+        )
         for s in manifest.shards
     )
     named = {shard.file for shard in manifest.shards}
@@ -347,6 +384,7 @@ def read_fleet_status(store_url: str, settings: Settings, *, looking: bool = Tru
         source_bytes=sum(source_bytes.values()),
         superseded_bytes=sum(size for name, size in there.items() if name.endswith(".db") and name not in named),
         not_looked_at=tuple(r.name for r in manifest.repositories if looking and r.url),
+        verified=verify,
     )
 
 

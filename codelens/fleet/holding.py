@@ -8,26 +8,39 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from tempfile import gettempdir
 from typing import IO, Any
 from weakref import WeakValueDictionary, finalize
 
+import xxhash
+
 from codelens.cluster.shards import MethodCall, Shard, ShardFacts
 from codelens.config import Settings, find_user_place
-from codelens.errors import CannotWrite, CodelensError, FleetIncomplete, IndexCorrupt, build_write_error
+from codelens.errors import (
+    CannotWrite,
+    CodelensError,
+    FleetIncomplete,
+    IndexCorrupt,
+    NoIndex,
+    UsageError,
+    build_write_error,
+)
 from codelens.files import PART, make_folder, open_lock_file, replace_file
 from codelens.fleet.manifest import ShardEntry
-from codelens.fleet.stores import FleetStore, StoreFault, compute_file_digest, open_store
+from codelens.fleet.stores import FleetStore, compute_file_digest, open_store
 from codelens.fleet.workers import OBJECTS
-from codelens.model.runs import RepositoryStatus
+from codelens.model.runs import Status
 from codelens.store.store import Store
 
 ROOM = ".room"  # Suffix of a placeholder as large as a shard that is being copied, so that others count its size
 _locks: dict[Path, IO[bytes]] = {}  # Shards that this process has open → their locks
+REPAIR = "`codelens cluster index FLEET --verify` builds what is damaged again"
 FETCH_SECONDS = 1.0  # Shortest timeout for reading an answer, even if the time is over
 
 
@@ -55,9 +68,9 @@ class OpenShards:
         """Send each shard its requests; returns shard → its answers, in order. Raises ShardLostError."""
         return self._call_all(Shard.answer, {number: (list(message),) for number, message in messages.items()})
 
-    def read_statuses(self, shards: Sequence[int], settings: Settings) -> dict[int, list[RepositoryStatus]]:
-        """Read the status of the repositories in these shards: shard → statuses. Raises ShardLostError."""
-        return self._call_all(_read_statuses, dict.fromkeys(shards, (settings,)))
+    def read_statuses(self, shards: Iterable[int], settings: Settings) -> dict[int, Status]:
+        """Read the status of these shards: shard → status. Raises ShardLostError."""
+        return self._call_all(_read_status, dict.fromkeys(shards, (settings,)))
 
     def _call_all(self, work: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
         """Call a function with each shard: shard → result. Raises ShardLostError if any shard does not answer."""
@@ -93,7 +106,7 @@ class HeldShards:
             try:
                 self._shards[number] = Shard(_open_shard(url, entry, most_bytes, shared))
             except CodelensError as fault:
-                self.faults[number] = str(fault)
+                self.faults[number] = _describe_fault(fault)
 
     def call(self, work: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]]) -> dict[int, tuple[Any, str]]:
         """Call a function with each shard and the arguments for it: shard → (result, error message or an empty string)."""
@@ -109,9 +122,17 @@ class HeldShards:
             except Exception as fault:  # in a worker, the other shards still answer
                 if not self._shared and not isinstance(fault, IndexCorrupt):
                     raise
-                text = str(fault) if isinstance(fault, CodelensError) else f"its worker failed: {fault}"
-                answers[number] = None, text
+                if isinstance(fault, IndexCorrupt):
+                    discard_copy(shard.store.path)
+                answers[number] = None, _describe_fault(fault)
         return answers
+
+
+def _describe_fault(fault: Exception) -> str:
+    """Describe why a shard does not answer, and name the command that builds a damaged or missing one again."""
+    if isinstance(fault, IndexCorrupt | NoIndex):
+        return f"{fault} ({REPAIR})"
+    return str(fault) if isinstance(fault, CodelensError) else f"its worker failed: {fault}"
 
 
 _OPEN_STORES: WeakValueDictionary[str, Store] = WeakValueDictionary()  # (URL and file of a shard) → its shared store
@@ -119,22 +140,36 @@ _OPEN_STORES: WeakValueDictionary[str, Store] = WeakValueDictionary()  # (URL an
 
 def _open_shard(url: str, entry: ShardEntry, most_bytes: int, shared: bool) -> Store:
     """Open a shard, after copying it here if needed; with `shared`, all clients in this process share one store."""
-    key = f"{url} {entry.file}"
+    key = f"{url} {entry.file} {entry.places}"
     store = _OPEN_STORES.get(key) if shared else None
     if store is None:
         folder = find_user_place("shards") or Path(gettempdir(), "codelens-shards")
         file = copy_shard(open_store(url), entry, folder, most_bytes)
-        store = Store.read(file, accepted=True)
+        try:
+            store = _read_shard(file, entry)
+        except IndexCorrupt:
+            discard_copy(file)
+            raise
         finalize(store, release_copy, file)
         if shared:
             _OPEN_STORES[key] = store
     return store
 
 
-def _read_statuses(shard: Shard, settings: Settings) -> list[RepositoryStatus]:
+def _read_shard(file: Path, entry: ShardEntry) -> Store:
+    """Open the file of a shard. Raises IndexCorrupt if it is damaged, or another one than was stored."""
+    store = Store.read(file, accepted=True)
+    is_whole = bool(entry.places) or file.stat().st_size == entry.bytes
+    if not is_whole or entry.content not in ("", store.read_meta("snapshot")):
+        store.close()
+        raise IndexCorrupt(f"{file} has changed since it was stored")
+    return store
+
+
+def _read_status(shard: Shard, settings: Settings) -> Status:
     from codelens.index import Index
 
-    return list(Index(shard.store, settings).status().repositories)
+    return Index(shard.store, settings).status()
 
 
 class ShardsOfWorkers(OpenShards):
@@ -188,12 +223,18 @@ class ShardsOfWorkers(OpenShards):
 def copy_shard(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: int) -> Path:
     """Find the shard's file on this machine; copy it to `folder` if needed. It is kept until this process ends or releases it.
 
-    If the store is a folder, no copy is made. Raises StoreFault if the shard's content has changed, and CannotWrite if the open
-    shards leave no room for it.
+    If the store is a folder, no copy is made of a whole shard. If only some of its repositories are to be searched, the
+    copy holds no others. Raises IndexCorrupt if the shard's content has changed, and CannotWrite if the open shards leave
+    no room for it.
     """
-    if store.local is not None:
+    if store.local is not None and not entry.places:
         return store.local / entry.file
+    if sys.platform == "win32":
+        raise UsageError("copies of shards need locks that Windows lacks", "serve from Linux or macOS")
     place = folder / Path(entry.file).name
+    if entry.places:
+        part = xxhash.xxh3_64_hexdigest(repr(entry.places).encode())
+        place = place.with_stem(f"{place.stem}-{part}")
     try:
         make_folder(folder)
         while place not in _locks:
@@ -215,6 +256,13 @@ def release_copy(place: Path) -> None:
         lock.close()
 
 
+def discard_copy(place: Path) -> None:
+    """Remove a damaged copy of a shard, so that it is copied again; does nothing for the file of a store."""
+    if place in _locks:
+        place.unlink(missing_ok=True)
+        release_copy(place)
+
+
 def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> None:
     """Copy a shard, under a lock that keeps other processes from copying it too."""
     with _lock_file(place.with_suffix(".lock")):
@@ -228,9 +276,10 @@ def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> Non
                 with replace_file(room) as file:
                     file.truncate(entry.bytes)
             store.download(entry.file, copy)
-            if copy.stat().st_size != entry.bytes or compute_file_digest(copy) != entry.digest:
-                text = f"{store.url}/{entry.file} has changed since it was stored"
-                raise StoreFault(text, "remove it, and index again")
+            if compute_file_digest(copy) != entry.digest:
+                raise IndexCorrupt(f"{store.url}/{entry.file} has changed since it was stored")
+            if entry.places:
+                _cut_copy(copy, entry.places)
             with _lock_file(place.parent / "room.lock"):
                 copy.replace(place)
                 room.unlink()
@@ -238,6 +287,14 @@ def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> Non
             copy.unlink(missing_ok=True)
             with _lock_file(place.parent / "room.lock"):
                 room.unlink(missing_ok=True)
+
+
+def _cut_copy(copy: Path, places: Collection[int]) -> None:
+    """Delete the repositories at all other places from a copy of a shard."""
+    with Store.write(copy, accepted=True) as store:
+        rows = sorted(store.documents.list_repositories(), key=attrgetter("id"))
+        store.keep_repositories([rows[place].id for place in places])
+        store.shrink()
 
 
 def _make_room(place: Path, wanted: int, limit: int) -> None:

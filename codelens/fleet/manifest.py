@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 import xxhash
@@ -13,7 +13,7 @@ from codelens.errors import IndexBusy, NoIndex
 from codelens.fleet.sources import FleetSource, SourceLook
 from codelens.fleet.stores import FleetStore
 from codelens.model.fast_dataclass import dataclass, field, list_field_names, replace
-from codelens.text.notation import parse_json
+from codelens.text.notation import parse_sealed_json, seal_json
 
 MANIFEST = "manifest.json"
 VERSION = 2
@@ -46,6 +46,17 @@ class ShardEntry:
     repositories: tuple[str, ...]  # Names of its repositories, in the shard's order
     bytes: int
     digest: str  # xxh3-128 of the file, in hex digits
+    sketch: str = ""  # xxh3-128 of its sketch
+    content: str = ""  # The index's own hash of what it holds, which tells one shard from another as soon as it is open
+    places: tuple[int, ...] = ()  # Positions in the shard of the repositories to search; empty for all
+
+    def limit_to(self, globs: Sequence[str]) -> ShardEntry:
+        """Limit the shard to the repositories whose names match a glob."""
+        matching = [match_any_glob(name, globs) for name in self.repositories]
+        if all(matching):
+            return self
+        places = tuple(place for place, matches in enumerate(matching) if matches)
+        return replace(self, repositories=tuple(self.repositories[place] for place in places), places=places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +87,12 @@ class FleetManifest:
         """Repository whose current state could not be indexed → reason."""
         return {r.name: r.failure for r in self.repositories if r.failure}
 
+    def limit_to(self, globs: Sequence[str]) -> FleetManifest:
+        """Limit the manifest to the repositories whose names match a glob, and to the shards that hold any of them."""
+        repositories = tuple(r for r in self.repositories if match_any_glob(r.name, globs))
+        shards = (shard.limit_to(globs) for shard in self.shards)
+        return replace(self, repositories=repositories, shards=tuple(s for s in shards if s.repositories))
+
     @classmethod
     def read(cls, store: FleetStore) -> FleetManifest:
         """Read the store's manifest. Raises NoIndex."""
@@ -84,7 +101,7 @@ class FleetManifest:
         if content is None:
             raise NoIndex(f"no manifest in {store.url}", "`codelens cluster index` makes one")
         try:
-            record = parse_json(content)
+            record = parse_sealed_json(content)
             if record["version"] != VERSION:
                 raise NoIndex(f"{store.url}/{MANIFEST} is of another version of codelens", again)
             return cls(
@@ -117,13 +134,13 @@ class FleetManifest:
             hint = "wait for it, and run the command again: no shard is lost, and none is built twice"
             raise IndexBusy(f"another `codelens cluster index` has written to {store.url}", hint)
         made = replace(self, generation=stored + 1)
-        store.write(MANIFEST, encode_json({"version": VERSION, **map_fields(made)}))
+        store.write(MANIFEST, seal_json({"version": VERSION, **map_fields(made)}, default=map_fields))
         return made
 
 
-def encode_json(record: object) -> bytes:
-    """Encode a record, which may contain data classes, as a line of JSON."""
-    return (json.dumps(record, default=map_fields) + "\n").encode()
+def match_any_glob(name: str, globs: Sequence[str]) -> bool:
+    """True if a repository's name matches one of these globs."""
+    return any(fnmatchcase(name, glob) for glob in globs)
 
 
 def map_fields(record: Any) -> dict[str, Any]:
@@ -133,7 +150,8 @@ def map_fields(record: Any) -> dict[str, Any]:
 
 def parse_shard(row: Mapping[str, Any]) -> ShardEntry:
     """Parse the entry of a shard, which JSON has turned into a dictionary."""
-    return ShardEntry(row["file"], tuple(row["repositories"]), row["bytes"], row["digest"])
+    entry = ShardEntry(**row)
+    return replace(entry, repositories=tuple(entry.repositories), places=())
 
 
 class Member(NamedTuple):

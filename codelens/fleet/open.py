@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+
+import xxhash
 
 from codelens.cluster.numbers import Home
 from codelens.cluster.sketch import Sketch
 from codelens.cluster.store import ShardedStore
 from codelens.config import Settings
-from codelens.errors import FleetIncomplete, NoIndex
+from codelens.errors import FleetIncomplete, NoIndex, TargetError
 from codelens.fleet.holding import OpenShards, ShardLostError, ShardsOfWorkers
 from codelens.fleet.manifest import FleetManifest
 from codelens.fleet.stores import StoreFault, open_store
@@ -23,14 +24,15 @@ from codelens.model.code import IndexInfo
 from codelens.model.fast_dataclass import replace
 from codelens.model.runs import Status
 from codelens.store.documents import RepositoryRow
-from codelens.text.counts import quantity
 
 T = TypeVar("T")
 
 RETRY_SECONDS = 20.0  # How long to wait before a lost shard is opened again
 SECONDS = 30.0  # Default timeout for a shard's answer
 USES_BEFORE = 3  # Queries after which a process reads the shards' sketches, since it is likely to be a server
-MOST_RESTING = 2  # Limit on connections kept for later queries; a server uses at most two threads
+MOST_RESTING = (
+    8  # Limit on connections kept for later queries: each thread needs one for each set of visible repositories
+)
 MOST_NAMED = 3  # Limit on repositories that a notice about a missing shard names
 EVERY = ("*",)
 
@@ -56,10 +58,15 @@ class FleetPlace(NamedTuple):
         """Compute the hash of the shards' contents that answers report as the snapshot. Raises NoIndex."""
         return FleetManifest.read(open_store(self.store)).snapshot
 
+    @property
+    def shards_of(self) -> FleetPlace:
+        """What decides which connection is used: all but whether an answer must be complete."""
+        return self._replace(require_complete=False)
+
     def _take_resting(self) -> FleetConnection | None:
         """Take a kept connection that is still current; None if there is no such connection."""
         for connection in list(_RESTING):
-            if connection.shards_of != self[:3]:
+            if connection.shards_of != self.shards_of:
                 continue
             try:
                 _RESTING.remove(connection)
@@ -76,9 +83,10 @@ class FleetConnection:
     """An open connection to the shards that a manifest lists."""
 
     def __init__(self, place: FleetPlace, settings: Settings) -> None:
-        self.shards_of = place[:3]
+        self.shards_of = place.shards_of
         self.stamp = place.compute_stamp()
-        self.manifest = FleetManifest.read(open_store(place.store))
+        whole = FleetManifest.read(open_store(place.store))
+        self._snapshot, self.manifest = whole.snapshot, whole.limit_to(place.visible)
         self.opened_at = time.monotonic()
         source = place.store, self.manifest.shards, settings.shard_cache
         if place.scheduler:  # answers come directly from the workers
@@ -86,60 +94,47 @@ class FleetConnection:
             self.shards: OpenShards = ShardsOfWorkers(client, place.seconds, *source)
         else:
             self.shards = OpenShards(*source)
-        self._stores: dict[tuple[frozenset[int], tuple[str, ...]], ShardedStore] = {}
-        """(numbers of its shards, notices about missing ones) → the store of these shards."""
+        self._stores: dict[tuple[str, ...], ShardedStore] = {}
+        """Notices about missing shards → the store of the others."""
         self._uses = 0
         self._sketches: dict[int, Sketch] = {}
 
     def store(self, place: FleetPlace) -> ShardedStore:
-        """Find or make the store of the shards that answer and that the user may see. Raises NoIndex and FleetIncomplete."""
-        seen, missing = self.find_visible_shards(place)
-        lost = {number: why for number, why in self.shards.lost.items() if number in seen}
-        shards = {number: self._describe_shard(number, counted=place.visible == EVERY) for number in lost}
-        absent = [f"{shards[n]} did not answer: {why}; the answer is without it" for n, why in lost.items()]
-        if not seen:
+        """Find or make the store of the shards that answer. Raises NoIndex and FleetIncomplete."""
+        lost = self.shards.lost
+        shards = map(self._describe_shard, lost)
+        absent = [
+            f"{s} did not answer: {why}; the answer is without it" for s, why in zip(shards, lost.values(), strict=True)
+        ]
+        if not self.manifest.shards:
             hint = "`codelens cluster status` lists what it holds"
             raise NoIndex("no repository of this store can be searched", hint)
-        if absent and (place.require_complete or len(lost) == len(seen)):
+        if absent and (place.require_complete or len(lost) == len(self.manifest.shards)):
             raise FleetIncomplete(absent[0].partition(";")[0] + (f", and {len(absent) - 1} more" if absent[1:] else ""))
-        answering = frozenset(seen - lost.keys())
-        key = answering, (*absent, *missing)
+        key = tuple(absent)
         if key not in self._stores:
-            facts = {number: of_shard for number, of_shard in self.shards.facts.items() if number in answering}
-            whole = Path(place.store), self.shards, facts, self._list_homes(answering)
-            self._stores[key] = ShardedStore(*whole, snapshot=self.manifest.snapshot, release=self._keep_for_next)
-            self._stores[key].missing = key[1]
+            facts = {number: of_shard for number, of_shard in self.shards.facts.items() if number not in lost}
+            whole = Path(place.store), self.shards, facts, self._list_homes(facts)
+            self._stores[key] = ShardedStore(*whole, snapshot=self._snapshot, release=self._keep_for_next)
+            self._stores[key].missing = key
         self._uses += 1
         if self._uses == USES_BEFORE:
             store = open_store(place.store)
             for number, entry in enumerate(self.manifest.shards):
                 with suppress(StoreFault, ValueError):  # without its sketch, a shard is asked for every word
-                    if packed := store.read(name_sketch(entry.file)):
+                    packed = store.read(name_sketch(entry.file)) or b""
+                    if entry.sketch in ("", xxhash.xxh3_128_hexdigest(packed)):
                         self._sketches[number] = Sketch.from_bytes(packed)
         self._stores[key].set_sketches(self._sketches)
         return self._stores[key]
 
-    def find_visible_shards(self, place: FleetPlace) -> tuple[set[int], list[str]]:
-        """Find shards of which the user may see every repository, since counts affect scores: (their numbers, notices)."""
-        seen, cut = set(), 0
-        for number, entry in enumerate(self.manifest.shards):
-            may = [any(fnmatchcase(name, glob) for glob in place.visible) for name in entry.repositories]
-            if all(may):
-                seen.add(number)
-            else:
-                cut += sum(may)
-        share = quantity(cut, "repository shares", "repositories share")
-        text = f"{share} a shard with others that this key may not see, and that was not searched"
-        return seen, [f"{text}; `group` in the fleet's file separates them"] if cut else []
-
-    def _describe_shard(self, number: int, counted: bool) -> str:
-        """Describe a shard in a notice; `counted` adds its number and the number of shards."""
+    def _describe_shard(self, number: int) -> str:
+        """Describe a shard in a notice, as one of those that the user may see."""
         names = self.manifest.shards[number].repositories
         more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        shard = f"shard {number + 1} of {len(self.manifest.shards)}" if counted else "a shard"
-        return f"{shard} ({', '.join(names[:MOST_NAMED])}{more})"
+        return f"shard {number + 1} of {len(self.manifest.shards)} ({', '.join(names[:MOST_NAMED])}{more})"
 
-    def _list_homes(self, shards: frozenset[int]) -> list[Home]:
+    def _list_homes(self, shards: Iterable[int]) -> list[Home]:
         rows: dict[str, tuple[int, RepositoryRow]] = {}
         for number in shards:
             names, rows_of_shard = self.manifest.shards[number].repositories, self.shards.facts[number].repositories
@@ -182,6 +177,12 @@ class FleetIndex(Index):
     def _read_info(self) -> IndexInfo:
         return replace(super()._read_info(), path=self._place.store)
 
+    def __exit__(self, kind: object, fault: object, trace: object) -> None:
+        """Close the fleet. What was not found may be in a shard that does not answer, so the error names it."""
+        if isinstance(fault, TargetError) and self.missing_parts:
+            fault.hint = "; ".join(self.missing_parts)
+        super().__exit__(kind, fault, trace)
+
     def drop_lost_shards(self) -> None:
         """Drop lost shards and go on without them. Raises FleetIncomplete."""
         self._store, self._info = self._connection.store(self._place), None
@@ -190,10 +191,10 @@ class FleetIndex(Index):
     def status(self, check: bool = False) -> Status:
         """Read the status of the shards. Ignores `check`, since the source trees may be on other machines."""
         connection = self._connection
-        seen, _ = connection.find_visible_shards(self._place)
-        statuses = connection.shards.read_statuses(sorted(seen - connection.shards.lost.keys()), self._settings)
-        repositories = [repository for number in sorted(statuses) for repository in statuses[number]]
-        size = sum(connection.manifest.shards[number].bytes for number in seen)
+        answering = connection.shards.facts.keys() - connection.shards.lost.keys()
+        statuses = connection.shards.read_statuses(sorted(answering), self._settings)
+        repositories = [repository for number in sorted(statuses) for repository in statuses[number].repositories]
+        size = sum(status.file_bytes for status in statuses.values())
         return Status(self.info(), tuple(repositories), size, {}, "", "")
 
     search, search_lines = _retry_without_lost(Index.search), _retry_without_lost(Index.search_lines)

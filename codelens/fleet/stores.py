@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import xxhash
 
-from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError, build_write_error
+from codelens.errors import CannotWrite, CodelensError, MissingExtra, NoIndex, UsageError, build_write_error
 from codelens.files import flush_file, make_folder, open_regular, read_file, replace_file, resolve_below
 from codelens.store.connection import hold_writer_lock
 
@@ -99,9 +99,16 @@ class FolderStore:
             with open_regular(place) as source, replace_file(to) as copy:
                 shutil.copyfileobj(source, copy)
         except FileNotFoundError:
-            raise StoreFault(f"{place} is missing") from None
+            raise NoIndex(f"no index at {place}") from None
         except OSError as fault:
             raise build_write_error(to, fault) from None
+
+    def compute_digest(self, name: str) -> str:
+        """Compute the digest of a file; empty if it cannot be read."""
+        try:
+            return compute_file_digest(self._folder / name)
+        except OSError:
+            return ""
 
     def find(self, name: str) -> StoredFile | None:
         """Look at a file; None if it is missing."""
@@ -117,12 +124,13 @@ class FolderStore:
     def list_files(self, folder: str) -> list[StoredFile]:
         """List the files of a folder, by name."""
         try:
-            with os.scandir(self._locate(folder)) as listing:
-                return sorted(self._describe(f"{folder}/{entry.name}", entry.stat()) for entry in listing)
+            names = os.listdir(self._locate(folder))  # noqa: PTH208 - names alone are needed
         except FileNotFoundError:
             return []
         except OSError as fault:
             raise StoreFault(f"{self._folder / folder} cannot be read: {fault.strerror}") from None
+        files = (self.find(f"{folder}/{name}") for name in sorted(names))  # None if a worker has just moved it
+        return [file for file in files if file]
 
     @staticmethod
     def _describe(name: str, stat: os.stat_result) -> StoredFile:
@@ -175,11 +183,14 @@ class ObjectStore:
         try:
             self._system.get_file(f"{self._top}/{name}", str(to))
         except FileNotFoundError:
-            raise StoreFault(f"{self.url}/{name} is missing") from None
+            raise NoIndex(f"no index at {self.url}/{name}") from None
         except Exception as fault:
             if isinstance(fault, OSError) and fault.errno in (errno.ENOSPC, errno.EDQUOT):
                 raise build_write_error(to, fault) from None
             raise self._make_fault("read", name, fault) from None
+
+    def compute_digest(self, name: str) -> str:
+        return self._call("read", name, lambda path: _digest_opened(self._system.open(path, "rb"))) or ""
 
     def find(self, name: str) -> StoredFile | None:
         row = self._call("read", name, self._system.info)
@@ -225,6 +236,10 @@ FleetStore = FolderStore | ObjectStore
 
 
 def compute_file_digest(file: Path) -> str:
-    """Compute the xxh3-128 digest of a file, in hex digits."""
-    with file.open("rb") as opened:
+    """Compute the xxh3-128 digest of a regular file, in hex digits. Raises OSError."""
+    return _digest_opened(open_regular(file))
+
+
+def _digest_opened(file: Any) -> str:
+    with file as opened:
         return hashlib.file_digest(opened, xxhash.xxh3_128).hexdigest()

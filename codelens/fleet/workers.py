@@ -17,18 +17,19 @@ import xxhash
 
 from codelens.config import Settings
 from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError
-from codelens.fleet.manifest import FleetRepository, ShardEntry, encode_json, map_fields, parse_shard
+from codelens.fleet.manifest import FleetRepository, ShardEntry, map_fields, parse_shard
 from codelens.fleet.sources import SourceLook, find_folder, provide_folder
 from codelens.fleet.stores import FleetStore, compute_file_digest, open_store
 from codelens.model.fast_dataclass import dataclass, field, replace
 from codelens.processes.python import guard_children
-from codelens.text.notation import parse_json
+from codelens.text.notation import parse_sealed_json, seal_json
 from codelens.worktree.repository import GitError
 
 UNINTERRUPTED = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 """Code that a local worker runs at its start: it ignores Ctrl-C, which the coordinator handles."""
 OBJECTS = 100_000  # Threshold for garbage collection; see `codelens/cli/warm.py`
 SHARDS = "shards"  # Folder of a store
+MAX_STARTS = 3
 
 
 @contextmanager
@@ -44,11 +45,22 @@ def open_client(scheduler: str, workers: int) -> Iterator[Any]:
     quiet = {"silence_logs": logging.CRITICAL, "preload": [UNINTERRUPTED]}  # errors are part of the results
     place = {"processes": True, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     guard_children()
-    with (
-        distributed.LocalCluster(n_workers=workers, **place, **quiet) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with _start_cluster(workers, **place, **quiet) as cluster, distributed.Client(cluster) as client:
         yield client
+
+
+def _start_cluster(workers: int, **options: Any) -> Any:
+    """Start local workers. If one of them dies as it starts, Dask ends all of them, so they are started again."""
+    from distributed import LocalCluster
+
+    for left in reversed(range(MAX_STARTS)):
+        try:
+            return LocalCluster(n_workers=workers, **options)
+        except (RuntimeError, OSError) as fault:
+            if not left:
+                text = f"no workers can be started on this machine: {fault}"
+                raise CodelensError(text, "free memory, or start fewer with --workers N") from None
+    return None
 
 
 def connect(scheduler: str, purpose: str, **options: Any) -> Any:
@@ -199,15 +211,25 @@ def name_sketch(file: str) -> str:
 
 
 def _find_stored_shard(store: FleetStore, name: str) -> ShardBuilt | None:
-    """Find the shard of this record in the store; None if it is missing or incomplete."""
+    """Find the shard of this record in the store; None if one of the two is missing or damaged."""
     content = store.read(name)
     if content is None:
         return None
-    record = parse_json(content)
-    entry = parse_shard(record["shard"])
-    indexed = tuple(FleetRepository(**row) for row in record["indexed"])
-    file = store.find(entry.file)
-    return ShardBuilt(entry, indexed) if file and file.bytes == entry.bytes else None
+    try:
+        record = parse_sealed_json(content)
+        entry = parse_shard(record["shard"])
+        indexed = tuple(FleetRepository(**row) for row in record["indexed"])
+    except (ValueError, KeyError, TypeError):
+        return None
+
+    is_stored = name_record(entry.file) == name and not find_damaged_files(store, entry)
+    return ShardBuilt(entry, indexed) if is_stored else None
+
+
+def find_damaged_files(store: FleetStore, shard: ShardEntry) -> list[str]:
+    """Find the files of a shard, among itself and its sketch, whose bytes are not those that were stored. Reads both."""
+    digests = {shard.file: shard.digest, name_sketch(shard.file): shard.sketch}
+    return [file for file, digest in digests.items() if digest and store.compute_digest(file) != digest]
 
 
 def _index_repositories(
@@ -237,12 +259,13 @@ def _index_repositories(
         for (root, seen), report in zip(trees.values(), reports, strict=True)
     )
     names = tuple(dict.fromkeys((*(r.name for r in job.kept), *trees)))
-    entry = ShardEntry(file, names, index.stat().st_size, digest)
     with Store.read(index, accepted=True) as opened:
         sketch = build_sketch(opened).to_bytes()
+        content = opened.read_meta("snapshot")
+    entry = ShardEntry(file, names, index.stat().st_size, digest, xxhash.xxh3_128_hexdigest(sketch), content)
     store.write(name_sketch(file), sketch)
     store.upload(index, file)
-    store.write(name, encode_json({"shard": entry, "indexed": indexed}))
+    store.write(name, seal_json({"shard": entry, "indexed": indexed}, default=map_fields))
     return ShardBuilt(entry, indexed)
 
 

@@ -162,7 +162,7 @@ class ShardStatus:
     repositories: int
     bytes: int  # Bytes of the index
     source_bytes: int
-    missing: bool  # True if the file is missing or differs from what was stored
+    missing: bool  # True if the file or its sketch is missing or differs from what was stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,3 +183,4 @@ class FleetStatus:
     superseded_bytes: int = 0  # Bytes of the store that no search needs any more
     not_looked_at: tuple[str, ...] = field(default=())
     """Names of repositories that were not checked because that needs the network."""
+    verified: bool = False  # True if the shards' contents were compared, not only their sizes

@@ -282,7 +282,8 @@ def format_fleet(status: FleetStatus) -> Iterator[str]:
     if status.superseded_bytes:
         yield f"superseded    {format_size(status.superseded_bytes)}, removed an hour after their replacement\n"
     if missing := [shard.file for shard in status.shards if shard.missing]:
-        yield f"missing       {', '.join(missing)}: `codelens cluster index` builds them again\n"
+        yield f"damaged       {', '.join(missing)}: `codelens cluster index FLEET --verify` builds them again\n"
+    yield f"checked       {'all bytes' if status.verified else 'sizes; --verify reads all bytes'}\n"
     if not status.recipe_is_current:
         yield "recipe        another one than this codelens and its settings have: the next run builds every shard again\n"
     failed = [(row.name, row.failure) for row in status.repositories if row.failure]

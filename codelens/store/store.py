@@ -561,3 +561,27 @@ class Store(Tables):
         self.units.remove(document)
         self.parts.remove(document)
         self.documents.remove(document)
+
+    def keep_repositories(self, kept: Collection[RepositoryId]) -> None:
+        """Delete all other repositories, so that searches answer as an index does that never held them."""
+        with self.writing():
+            for row in self.documents.list_repositories():
+                if row.id not in kept:
+                    self._remove_repository(row.id)
+            self.documents.add_repositories([])  # The others may get shorter names
+            self.edges.drop_unused_externals()
+            self.edges.count_uses(every=True)
+            # Deleted rows stay in the full-text tables, and in their statistics, until these are merged.
+            self.postings.end_build()
+
+    def _remove_repository(self, repository: RepositoryId) -> None:
+        for document in self.documents.read_states(repository).values():
+            self.remove_document(document.id)
+            self.edges.forget_offered([document.id])
+        messages = "SELECT id FROM messages WHERE repository_id = ?"
+        self._run(f"DELETE FROM message_terms WHERE rowid IN ({messages})", repository)
+        tables = """SELECT t.name FROM sqlite_schema t, pragma_table_info(t.name) c
+            WHERE t.type = 'table' AND c.name = 'repository_id'"""
+        for (table,) in self._rows(tables):
+            self._run(f"DELETE FROM {table} WHERE repository_id = ?", repository)
+        self._run("DELETE FROM repositories WHERE id = ?", repository)

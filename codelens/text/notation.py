@@ -1,4 +1,5 @@
-"""Reads JSON, TOML and settings files that people wrote. A fault in a text raises ValueError; callers add the file's name.
+"""Reads JSON, TOML and settings files that people wrote, and seals JSON with a digest. A fault in a text raises ValueError;
+callers add the file's name.
 
 ruff bans `json.loads` and `tomllib.loads` except in modules that read what codelens wrote; pyproject.toml lists them.
 """
@@ -6,6 +7,7 @@ ruff bans `json.loads` and `tomllib.loads` except in modules that read what code
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,31 @@ def parse_json(text: str | bytes, **options: Any) -> Any:
         return json.loads(text, **options)
     except RecursionError:
         raise ValueError(TOO_DEEP) from None
+
+
+SEAL = b', "seal": "'  # Separates a record from its digest
+
+
+def seal_json(record: Mapping[str, Any], **options: Any) -> bytes:
+    """Encode a record as JSON that ends with a digest of the rest; `options` are those of json.dumps."""
+    import json
+
+    text = json.dumps(record, **options).removesuffix("}").encode()
+    return text + SEAL + _make_seal(text)
+
+
+def parse_sealed_json(content: bytes) -> Any:
+    """Parse the result of `seal_json`, or JSON without a digest. Raises ValueError if it has changed since."""
+    text, seal, found = content.rpartition(SEAL)
+    if seal and found != _make_seal(text):
+        raise ValueError("its bytes are not those that were written")
+    return parse_json(content)
+
+
+def _make_seal(text: bytes) -> bytes:
+    import xxhash
+
+    return f'{xxhash.xxh3_128_hexdigest(text)}"}}\n'.encode()
 
 
 def parse_toml(text: str) -> dict[str, Any]:

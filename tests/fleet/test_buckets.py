@@ -15,12 +15,12 @@ from urllib.request import urlopen
 import pytest
 
 from codelens.config import Settings
-from codelens.errors import CannotWrite, IndexBusy, NoIndex, UsageError
+from codelens.errors import CannotWrite, IndexBusy, IndexCorrupt, NoIndex, UsageError
 from codelens.fleet.build import index_fleet, read_fleet_status
 from codelens.fleet.holding import copy_shard, release_copy
 from codelens.fleet.manifest import FleetManifest, ShardEntry
 from codelens.fleet.sources import FleetSource, read_fleet
-from codelens.fleet.stores import FleetStore, StoreFault, compute_file_digest, open_store
+from codelens.fleet.stores import FleetStore, compute_file_digest, open_store
 from codelens.fleet.workers import open_client
 from codelens.index import Index
 from codelens.model.request import SearchOptions
@@ -166,10 +166,10 @@ def test_a_copy_that_is_open_stays(stored: Any, tmp_path: Path) -> None:
 def test_a_shard_that_is_not_as_it_was_stored_is_refused(stored: Any, damage: bytes, tmp_path: Path) -> None:
     store, entries = stored
     store.write(entries[0].file, damage)
-    with pytest.raises(StoreFault, match="has changed since it was stored"):
+    with pytest.raises(IndexCorrupt, match="has changed since it was stored"):
         copy_shard(store, entries[0], tmp_path / "cache", 10**6)
     store.remove(entries[1].file)
-    with pytest.raises(StoreFault, match="missing"):
+    with pytest.raises(NoIndex, match="no index at "):
         copy_shard(store, entries[1], tmp_path / "cache", 10**6)
     assert [file.name for file in (tmp_path / "cache").iterdir() if file.suffix != ".lock"] == []
 

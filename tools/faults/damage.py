@@ -60,7 +60,7 @@ class Base(NamedTuple):
 
 def run(count: int, seed: int, folder: Path, report: Report) -> None:
     """Run every command on `count` damaged files in this process, some in a new process, some with an index run after it."""
-    with _alone(folder):
+    with isolate(folder):
         tree, rest, logged = _made(folder)
         for number in range(seed, seed + count):
             rng = random.Random(number)
@@ -75,9 +75,9 @@ def run(count: int, seed: int, folder: Path, report: Report) -> None:
 def _attempt(kind: str, tree: Path, base: Base, files: Mapping[str, bytes], rng: random.Random, report: Report) -> None:
     lay = _layer(tree, files)
     lay()
-    bad = [fault for command in COMMANDS if (fault := _wrong(_ask(tree, command), base.answers[command], command))]
+    bad = [fault for command in COMMANDS if (fault := _wrong(ask(tree, command), base.answers[command], command))]
     expect(not bad, f"{kind}: {bad[0] if bad else ''} ({len(bad)} of {len(COMMANDS)} commands)")
-    checked = _ask(tree, ("doctor", "--check"))
+    checked = ask(tree, ("doctor", "--check"))
     expect(checked.code in (0, 3) and not _unforeseen(checked), f"{kind}: doctor --check {_short(checked)}")
     report.counts[f"doctor --check {checked.code}"] += 1
     if rng.randrange(PROCESS_EVERY) == 0:
@@ -88,13 +88,13 @@ def _attempt(kind: str, tree: Path, base: Base, files: Mapping[str, bytes], rng:
         report.counts["processes"] += 3
     if rng.randrange(INDEX_EVERY) == 0:
         lay()
-        ran = _ask(tree, ("index", "--json"))
+        ran = ask(tree, ("index", "--json"))
         expect(ran.code == 0 and not _unforeseen(ran), f"{kind}: index {_short(ran)}")
         rebuilt = b'"rebuilt"' in ran.out
         report.counts[f"index: {'rebuilt' if rebuilt else 'updated'}"] += 1
         expect(not rebuilt or "rebuilt" in ran.err, f"{kind}: index does not say that it rebuilt")
         for command in LASTING:
-            answer = _ask(tree, command)
+            answer = ask(tree, command)
             expect(
                 any(
                     (answer.code, _timeless(answer)) == (right.code, _timeless(right))
@@ -102,7 +102,7 @@ def _attempt(kind: str, tree: Path, base: Base, files: Mapping[str, bytes], rng:
                 ),
                 f"{kind}: after index, {command}: {_short(answer)}",
             )
-        checked = _ask(tree, ("doctor", "--check", "full"))
+        checked = ask(tree, ("doctor", "--check", "full"))
         expect(checked.code == 0, f"{kind}: after index, doctor --check full {_short(checked)}")
 
 
@@ -141,12 +141,12 @@ def _made(folder: Path) -> tuple[Path, Base, Base]:
     git = ["git", "-C", str(tree), "-c", "user.name=a", "-c", "user.email=a@b"]
     for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"]):
         subprocess.run([*git, *command], check=True)
-    first = _ask(tree, ("index", "-q"))
+    first = ask(tree, ("index", "-q"))
     expect(first.code == 0, _short(first))
     (tree / "late.py").write_text("def come_late(price):\n    return check(price)\n")
-    expect(_ask(tree, ("index", "-q")).code == 0, "the update failed")
+    expect(ask(tree, ("index", "-q")).code == 0, "the update failed")
     whole = {"": _index(tree).read_bytes()}
-    answers = {command: (_ask(tree, command),) for command in COMMANDS}
+    answers = {command: (ask(tree, command),) for command in COMMANDS}
     codes = {command: runs[0].code for command, runs in answers.items() if runs[0].code not in (0, 1)}
     expect(not codes, f"of a whole index: {codes}")
     return tree, Base(whole, answers), _logged(tree, answers)
@@ -161,7 +161,7 @@ def _logged(tree: Path, before: Mapping[tuple[str, ...], tuple[Said, ...]]) -> B
         switch_to_wal(connection)
         connection.execute("UPDATE units SET signature = signature || ' # late'").fetchall()
         beside = {s: index.with_name(index.name + s).read_bytes() for s in ("", "-wal")}
-        after = {command: _ask(tree, command) for command in COMMANDS}
+        after = {command: ask(tree, command) for command in COMMANDS}
     return Base(beside, {command: (*before[command], after[command]) for command in COMMANDS})
 
 
@@ -296,7 +296,7 @@ def _layer(tree: Path, files: Mapping[str, bytes]) -> Callable[[], None]:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def isolate(folder: Path) -> Iterator[None]:
     """Set up an empty home, and restore the working directory afterwards."""
     kept, here = dict(os.environ), Path.cwd()
     os.environ.update({"HOME": str(folder), "GIT_CONFIG_NOSYSTEM": "1", "COLUMNS": "100"})
@@ -310,7 +310,7 @@ def _alone(folder: Path) -> Iterator[None]:
         os.environ.update(kept)
 
 
-def _ask(tree: Path, command: tuple[str, ...]) -> Said:
+def ask(tree: Path, command: tuple[str, ...]) -> Said:
     """Run a command in this process, as its entry point does."""
     from codelens.cli.main import main as codelens
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
 import re
 import secrets
@@ -18,7 +17,7 @@ from typing import NamedTuple
 
 from codelens.errors import CannotWrite, UsageError
 from codelens.files import write_private_file
-from codelens.text.notation import parse_json
+from codelens.text.notation import parse_sealed_json, seal_json
 
 PREFIX = "codelens_"  # Start of every key, so that people and scanners recognize one
 EVERY = ("*",)  # Globs of a key that may see every repository
@@ -46,11 +45,12 @@ def read_keys(path: Path | None) -> tuple[KeyRow, ...]:
     if os.name != "nt" and stat.S_IMODE(mode) & 0o077:
         raise UsageError(f"{path} is readable by other users", f"`chmod 600 {path}`")
     try:
-        rows = parse_json(raw)["keys"]
+        rows = parse_sealed_json(raw)["keys"]
         keys = (KeyRow(str(r["name"]), str(r["sha256"]), tuple(map(str, r.get("repositories", EVERY)))) for r in rows)
         return tuple(sorted(keys, key=lambda row: row.name))
     except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{path} is not a list of keys", "remove it, and make new ones") from None
+        text = f"{path} is not a list of keys as codelens wrote it"
+        raise UsageError(text, "remove it, and make new ones with `codelens serve keys add NAME`") from None
 
 
 def add_key(path: Path, name: str, repositories: Sequence[str] = EVERY) -> str:
@@ -93,6 +93,6 @@ def _write_keys(path: Path, rows: Sequence[KeyRow]) -> None:
         if key["repositories"] == EVERY:
             del key["repositories"]
     try:
-        write_private_file(path, json.dumps({"keys": keys}, indent=1).encode() + b"\n")
+        write_private_file(path, seal_json({"keys": keys}, indent=1))
     except OSError as fault:
         raise CannotWrite(f"{path} cannot be written: {fault.strerror}", "the folder must be yours") from None

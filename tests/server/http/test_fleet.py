@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 from codelens.config import Settings
+from codelens.errors import FleetIncomplete
 from codelens.fleet.build import index_fleet
 from codelens.fleet.manifest import FleetManifest
 from codelens.fleet.open import FleetPlace
@@ -58,11 +60,13 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "shop/settling.py").write_text(
         "def charge(order):\n    return order\n\n\ndef settle(order):\n    charge(order)\n"
     )
+    (folder / "shop-copy/hiding.py").write_text("def keep_hidden_zebra(order):\n    return charge(order)\n")
     (folder / "fleet.jsonl").write_text("\n".join(lines))
     with open_client("", workers=1) as client:
         index_fleet(client, read_fleet(folder / "fleet.jsonl"), str(folder / "fleet.d"), Settings())
     Index.build(folder / "full.db", [folder / name for name in SEPARATE], Settings(jobs=1))
     Index.build(folder / "part.db", [folder / "shop", folder / "shop-copy"], Settings(jobs=1))
+    Index.build(folder / "some.db", [folder / "shop", folder / "notes"], Settings(jobs=1))
     yield folder
 
 
@@ -114,29 +118,99 @@ def test_an_answer_cached_for_one_key_is_not_sent_to_another(serve: Serve, fleet
     assert totals[0] == totals[2] != totals[1] == totals[3]
 
 
-def test_a_shard_is_seen_as_a_whole_or_not_at_all(serve: Serve, fleet: Path, tmp_path: Path) -> None:
+PAGES = (
+    "?q=keep_hidden_zebra",
+    "?q=charge+an+order",
+    "why?q=charge+an+order&target=charge",
+    "why/panel?q=hidden+zebra&target=keep_hidden_zebra",
+    "name?name=charge",
+    "name/panel?name=keep_hidden_zebra",
+    "file?path=hiding.py",
+    "file?path=hiding.py&repository=shop-copy",
+    "files",
+    "help",
+)
+PROBES = (
+    "search?q=keep_hidden_zebra",
+    "search?q=keep_hiden_zebra",  # a correction would reveal the word
+    "search?q=zebra*&limit=50",
+    "search?q=hidden+zebra&mode=vector&limit=50",
+    "search?q=zebra&literal=true",
+    "search?q=z.bra&regex=true",
+    "search?q=order&repositories=shop-copy",
+    "search?q=repo:shop-copy",
+    "why?q=order&target=keep_hidden_zebra",
+    "why?q=order&target=shop-copy/hiding.py:1",
+    "context?q=hidden+zebra&budget=2000",
+    "symbols?path=hiding.py",
+    "symbols?path=shop-copy/hiding.py",
+    "refs?target=keep_hidden_zebra",
+    "refs?target=charge&text=true",
+    "callers?target=charge&depth=5",
+    "callees?target=keep_hidden_zebra",
+    "impact?target=charge",
+    "files?limit=100",
+    "file?path=hiding.py",
+    "file?path=hiding.py&repository=shop-copy",
+    "status",
+    "status?check=true",
+)
+
+
+def test_a_key_may_see_some_repositories_of_a_shard(serve: Serve, fleet: Path, tmp_path: Path) -> None:
+    """It gets the bytes of an index without the others, except for what describes the index."""
     keys = tmp_path / "config/keys.json"
-    header = {"Authorization": f"Bearer {add_key(keys, 'half', ['shop', 'notes'])}"}
-    client = serve(FleetPlace(str(fleet / "fleet.d")), make_rules("0.0.0.0"), keys)
-    answer = client.get("/api/search?q=order+of+notes", headers=header).json()
-    assert {hit["repository"] for hit in answer["results"]} == {"notes"}
-    assert [notice["text"].partition(",")[0] for notice in answer["notices"] if notice["code"] == "missing"] == [
-        "1 repository shares a shard with others that this key may not see"
-    ]
-    refused = serve(fleet / "full.db", make_rules("0.0.0.0"), keys).get("/api/search?q=order+of+notes", headers=header)
+    header = {"Authorization": f"Bearer {add_key(keys, 'some', ['shop', 'notes'])}"}
+    rules = make_rules("0.0.0.0")
+    many, some = serve(FleetPlace(str(fleet / "fleet.d")), rules, keys), serve(fleet / "some.db", rules, keys)
+    for question in (*QUESTIONS, *PROBES[:-2]):
+        found, expected = (client.get(f"/api/{question}", headers=header) for client in (many, some))
+        assert found.status_code == expected.status_code, (question, found.text)
+        assert without_index(found.json()) == without_index(expected.json()), question
+    refused = serve(fleet / "full.db", rules, keys).get("/api/search?q=order+of+notes", headers=header)
     assert refused.status_code == 403
 
 
-def test_a_missing_shard_is_reported_only_to_keys_that_see_it(serve: Serve, fleet: Path, tmp_path: Path) -> None:
-    """Both see one shard; only the first has a repository in another."""
+def test_no_address_shows_a_key_what_it_may_not_see(serve: Serve, fleet: Path, tmp_path: Path) -> None:
+    """Also after a key that sees everything has asked the same."""
     keys = tmp_path / "config/keys.json"
-    half, notes = add_key(keys, "half", ["shop", "notes"]), add_key(keys, "notes", ["notes"])
+    rules, place = make_rules("0.0.0.0"), FleetPlace(str(fleet / "fleet.d"))
+    every, some = ({"Authorization": f"Bearer {add_key(keys, *key)}"} for key in (("every",), ("some", ["shop"])))
+    client = serve(place, rules, keys)
+    shown = 0
+    for address in (*(f"/api/{question}" for question in (*QUESTIONS, *PROBES)), *(f"/{page}" for page in PAGES)):
+        asked = address.partition("?")[2]
+        texts = []
+        for header in (every, some):
+            answer = client.get(address, headers={**header, "accept": "text/html, application/json"}).text
+            for values in parse_qs(asked).values():  # what was asked may be repeated
+                for word in values[0].split():
+                    answer = answer.replace(word, "")
+            texts.append(answer)
+        shown += any(word in texts[0] for word in ("shop-copy", "zebra", "hiding.py"))
+        assert not any(word in texts[1] for word in ("shop-copy", "zebra", "hiding.py", '"notes"')), (address, texts[1])
+    assert shown > 15
+    assert client.post("/mcp", headers=some, json={}).status_code == 403
+
+
+def test_a_part_of_a_shard_is_made_again_after_damage(
+    serve: Serve, fleet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    place = FleetPlace(str(fleet / "fleet.d"), visible=("shop",))
+    for damage in ("header", "length"):
+        with place._replace(seconds=50 + len(damage)).open(Settings()) as index:
+            assert {hit.unit.repository for hit in index.search("order", SearchOptions()).hits} == {"shop"}
+        (part,) = (tmp_path / "cache").rglob("*.db")
+        part.write_bytes(bytes(100) + part.read_bytes()[100:] if damage == "header" else b"")
+        with pytest.raises(FleetIncomplete, match="cluster index FLEET --verify"):
+            place._replace(seconds=60 + len(damage)).open(Settings())
+        assert not part.exists()
+
+
+def test_a_key_that_matches_no_repository_is_told_so(serve: Serve, fleet: Path, tmp_path: Path) -> None:
+    keys = tmp_path / "config/keys.json"
     client = serve(FleetPlace(str(fleet / "fleet.d")), make_rules("0.0.0.0"), keys)
-    told = []
-    for key in (half, notes):
-        answer = client.get("/api/search?q=order+of+notes", headers={"Authorization": f"Bearer {key}"}).json()
-        told.append(len([notice for notice in answer["notices"] if notice["code"] == "missing"]))
-    assert told == [1, 0]
     nothing = {"Authorization": f"Bearer {add_key(keys, 'nothing', ['else*'])}"}
     refused = client.get("/api/search?q=order", headers=nothing)
     assert (refused.status_code, refused.json()["error"]) == (503, "no repository of this store can be searched")
