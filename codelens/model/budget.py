@@ -7,6 +7,8 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Event
 
 CONDITIONS, TERMS, CHANNELS, FEATURES, WALK, ORDER, SHOWN = 0.4, 0.45, 0.65, 0.8, 0.85, 0.9, 0.95
 """The share of the budget at which each part of a search must end; the rest is for work that cannot be cut short. Chosen so
@@ -23,6 +25,19 @@ def pause_collector() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+CANCELLED: ContextVar[Event | None] = ContextVar("cancelled", default=None)
+"""Set when nobody waits for the answer any more that this thread or task works on; None if that cannot happen. A budget that
+is made in its context is over as soon as it is set."""
+
+
+def _stop_when_cancelled(clock: Callable[[], float]) -> Callable[[], float]:
+    """Make a clock that is past every limit once the work of this thread or task is cancelled."""
+    cancelled = CANCELLED.get()
+    if cancelled is None:
+        return clock
+    return lambda: math.inf if cancelled.is_set() else clock()
 
 
 class OutOfTime(Exception):
@@ -42,6 +57,7 @@ class TimeBudget:
         self.limits: list[str] = []  # What limits on counts left out; the same on every machine
         self._clock = clock
         self._began = clock()
+        self._read_clock = _stop_when_cancelled(clock)
         self.share = 1.0  # Share of the budget at which the current part must end
 
     @property
@@ -52,7 +68,7 @@ class TimeBudget:
     @property
     def left(self) -> float:
         """Seconds until the current part must end; negative if it is overdue."""
-        return self._began + self.seconds * self.share - self._clock()
+        return self._began + self.seconds * self.share - self._read_clock()
 
     def is_over(self) -> bool:
         """Test whether the current part must end."""
@@ -60,7 +76,7 @@ class TimeBudget:
 
     def check(self) -> None:
         """Raise OutOfTime if the current part must end."""
-        if self.seconds != math.inf and self._began + self.seconds * self.share <= self._clock():
+        if self.seconds != math.inf and self._began + self.seconds * self.share <= self._read_clock():
             raise OutOfTime
 
     def make_remainder(self) -> TimeBudget:

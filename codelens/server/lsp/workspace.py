@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
-from threading import Event, Lock
+from threading import Lock
 from typing import Any, NamedTuple, TypeVar, cast
 
 from lsprotocol import types
@@ -25,7 +23,6 @@ from codelens.lang.registry import detect_language
 from codelens.lang.tokens import NameToken
 from codelens.linking.linker import Linker
 from codelens.linking.references import Resolver
-from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, RepositoryId, UnitId, UnitRow
 from codelens.model.extraction import DecodedText, Extraction
 from codelens.model.graph import NamedNode, SourceLine
@@ -121,11 +118,6 @@ class Reader(OverlaidStore):
         self._roots = {Path(os.path.realpath(row.root)): row for row in self.documents.list_repositories()}
         self._shown: Mapping[Path, SourceText] | None = None
         self.read_source = lru_cache(MOST_TEXTS)(self._load_source)
-
-    def make_budget(self, seconds: float) -> TimeBudget:
-        """Make a time budget that also ends when the request is cancelled."""
-        cancelled = self.request.cancelled
-        return TimeBudget(seconds, lambda: math.inf if cancelled.is_set() else time.thread_time())
 
     def begin_request(self, request: LspRequest) -> None:
         """Start to serve a request: show its open texts instead of their files."""
@@ -260,7 +252,6 @@ class LspRequest(NamedTuple):
     folders: Mapping[Path, WorkspaceFolder]
     texts: Mapping[Path, SourceText]
     encoding: str
-    cancelled: Event
     options: Mapping[str, bool]  # Wishes of the client: `lens`, `markdown`
 
     def read_text(self, uri: str) -> SourceText:
