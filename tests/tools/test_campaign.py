@@ -53,7 +53,8 @@ def test_a_campaign_that_breaks_off_is_a_failure() -> None:
         (disk.CAMPAIGNS[3], 2),
         *((c, 30) for c in trees.CAMPAIGNS),
         *((c, 60) for c in readers.CAMPAIGNS),
-        *((c, 30) for c in mcp.CAMPAIGNS),
+        (mcp.CAMPAIGNS[0], 30),
+        (mcp.CAMPAIGNS[1], 3),
     ],
     ids=lambda value: value.name if isinstance(value, Campaign) else "",
 )
