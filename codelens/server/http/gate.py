@@ -1,7 +1,8 @@
-"""Access control by Host header, key and rate; and the security headers of every response.
+"""Access control by Host and Origin headers, key and rate; and the security headers of every response.
 
 A server on loopback needs no key, because only this machine reaches it. It accepts only loopback names as Host; otherwise a
-foreign web page could make its own host name point here (DNS rebinding) and read the index.
+foreign web page could make its own host name point here (DNS rebinding) and read the index. If a request has an Origin, it
+must be the page of this server, as the Model Context Protocol demands.
 """
 
 from __future__ import annotations
@@ -130,6 +131,9 @@ class Gate:
         names = [re.sub(r":[0-9]+\Z", "", host).lower() for host in headers.getlist("host")]
         if len(names) != 1 or not names[0] or (self._rules.hosts is not None and names[0] not in self._rules.hosts):
             raise Fault(400, "this server has another name", "use 127.0.0.1 or localhost as its name")
+        own_origins = {f"{scheme}://{host.lower()}" for scheme in ("http", "https") for host in headers.getlist("host")}
+        if not own_origins.issuperset(map(str.lower, headers.getlist("origin"))):
+            raise Fault(403, "other web pages may not use this server", "programs send no Origin header")
         if not path.startswith("/"):  # http://other/, as proxies are asked
             raise Fault(400, "this is not a proxy", "the address of a request begins with a slash")
         length = headers.get("content-length") or "0"

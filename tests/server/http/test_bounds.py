@@ -104,6 +104,28 @@ def test_a_request_names_this_server_once(
     assert status(connection, request_line + b"\r\n" + headers + b"\r\n") == 400
 
 
+@pytest.mark.parametrize("path", [b"/", b"/static/page.css", b"/api/status", b"/openapi.json", b"/nowhere"])
+def test_pages_of_other_origins_are_refused_everywhere(path: bytes, connect: Connect) -> None:
+    connection = connect()
+    host, port = (part.encode() if isinstance(part, str) else b"%d" % part for part in connection.getpeername())
+    own = host + b":" + port
+    head = b"GET " + path + b" HTTP/1.1\r\nHost: " + own + b"\r\n"
+
+    def ask(*origins: bytes) -> int:
+        return status(connection, head + b"".join(b"Origin: %s\r\n" % origin for origin in origins) + b"\r\n")
+
+    usual = 404 if path == b"/nowhere" else 200
+    assert [ask(), ask(b"http://" + own), ask(b"HTTP://" + own)] == [usual] * 3
+    foreign = [
+        *(b"null", b"", b"*", b"http://evil.example", own, b"file://", b"vscode-webview://" + own),
+        *(b"http://" + host, b"http://localhost:" + port, b"http://[::1]:" + port, b"http://" + host + b":1"),
+        *(b"http://" + own + b".evil.example", b"http://" + own + b"/", b"http://" + own + b"@evil.example"),
+        *(b"http://evil.example@" + own, b"http://evil.example/" + own, b"http://" + own + b" http://evil.example"),
+    ]
+    assert [ask(origin) for origin in foreign] == [403] * len(foreign)
+    assert ask(b"http://" + own, b"http://evil.example") == 403
+
+
 def test_an_ordinary_request_is_answered(connect: Connect) -> None:
     connection = connect()
     assert [status(connection, GET) for _ in range(3)] == [200, 200, 200]
