@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,17 +28,14 @@ def pause_collector() -> Iterator[None]:
             gc.enable()
 
 
-CANCELLED: ContextVar[Event | None] = ContextVar("cancelled", default=None)
-"""Set when nobody waits for the answer any more that this thread or task works on; None if that cannot happen. A budget that
-is made in its context is over as soon as it is set."""
+_NEVER = Event()
+CANCELLED: ContextVar[Event] = ContextVar("cancelled", default=_NEVER)
+"""Set when nobody waits any more for the answer that this thread works on; its budgets are then over."""
 
 
-def _stop_when_cancelled(clock: Callable[[], float]) -> Callable[[], float]:
-    """Make a clock that is past every limit once the work of this thread or task is cancelled."""
-    cancelled = CANCELLED.get()
-    if cancelled is None:
-        return clock
-    return lambda: math.inf if cancelled.is_set() else clock()
+def read_cpu_time() -> float:
+    """Read the CPU seconds of this thread; beyond every limit once its work is cancelled."""
+    return sys.float_info.max if CANCELLED.get().is_set() else time.thread_time()
 
 
 class OutOfTime(Exception):
@@ -51,13 +49,12 @@ class TimeBudget:
     replaces the count of CPU seconds.
     """
 
-    def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = time.thread_time) -> None:
+    def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = read_cpu_time) -> None:
         self.seconds = seconds
         self.cut: list[str] = []  # What each part that was cut short left out, in order
         self.limits: list[str] = []  # What limits on counts left out; the same on every machine
         self._clock = clock
         self._began = clock()
-        self._read_clock = _stop_when_cancelled(clock)
         self.share = 1.0  # Share of the budget at which the current part must end
 
     @property
@@ -68,7 +65,7 @@ class TimeBudget:
     @property
     def left(self) -> float:
         """Seconds until the current part must end; negative if it is overdue."""
-        return self._began + self.seconds * self.share - self._read_clock()
+        return self._began + self.seconds * self.share - self._clock()
 
     def is_over(self) -> bool:
         """Test whether the current part must end."""
@@ -76,7 +73,7 @@ class TimeBudget:
 
     def check(self) -> None:
         """Raise OutOfTime if the current part must end."""
-        if self.seconds != math.inf and self._began + self.seconds * self.share <= self._read_clock():
+        if self.seconds != math.inf and self._began + self.seconds * self.share <= self._clock():
             raise OutOfTime
 
     def make_remainder(self) -> TimeBudget:

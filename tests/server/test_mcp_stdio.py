@@ -226,9 +226,7 @@ class WaitingTool:
 
     def _answer(self, _: ToolCall) -> ToolAnswer:
         self.begun.set()
-        cancelled = CANCELLED.get()
-        assert cancelled is not None
-        if cancelled.wait(PATIENCE):
+        if CANCELLED.get().wait(PATIENCE):
             self.abandoned.set()
         return ToolAnswer("too late", {})
 

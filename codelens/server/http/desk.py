@@ -22,13 +22,12 @@ from codelens.processes.pool import WorkerPool
 from codelens.processes.python import count_cores
 from codelens.server.http.answers import ApiRequest, Endpoint, Outcome, answer_question
 from codelens.server.http.faults import Fault, make_fault
-from codelens.server.http.gate import VISIBLE
+from codelens.server.http.gate import RETRY_SECONDS, VISIBLE
 from codelens.worktree.place import locate_traces
 
 MOST_WAITING = 200  # Questions that may wait for a worker; for further ones the server is busy
 MOST_WORKERS = 4  # Default number of workers: each holds some 100 MB
 THREADS = 2  # Threads if there are no worker processes: one can compute while the other reads
-RETRY_SECONDS = 2
 ATTEMPTS = 2  # A question fails after this many workers died while answering it
 
 

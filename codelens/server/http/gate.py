@@ -67,6 +67,7 @@ HEADERS = {
 LONGEST_BODY = 256_000  # Bytes of the longest request that a model allows, with every character escaped
 MCP = "/mcp"
 LONGEST_MESSAGE = 4_000_000  # Most bytes of an MCP message that the SDK accepts
+RETRY_SECONDS = 2  # Seconds after which a client may try again if the server is busy
 OPEN = ("/static/",)  # Paths that need no key: files of the program, which reveal nothing about the index
 
 
@@ -127,12 +128,15 @@ class Gate:
         await app(scope, receive, send_with_headers)
 
     def _admit(self, scope: Scope) -> None:
+        if scope.get("state", {}).get("is_busy"):
+            raise Fault(503, "too many requests at once", "try again later", retry_after=RETRY_SECONDS)
         headers, path = Headers(scope=scope), str(scope["path"])
         names = [re.sub(r":[0-9]+\Z", "", host).lower() for host in headers.getlist("host")]
         if len(names) != 1 or not names[0] or (self._rules.hosts is not None and names[0] not in self._rules.hosts):
             raise Fault(400, "this server has another name", "use 127.0.0.1 or localhost as its name")
-        own_origins = {f"{scheme}://{host.lower()}" for scheme in ("http", "https") for host in headers.getlist("host")}
-        if not own_origins.issuperset(map(str.lower, headers.getlist("origin"))):
+        host = headers["host"].lower()
+        own = f"http://{host}", f"https://{host}"
+        if any(origin.lower() not in own for origin in headers.getlist("origin")):
             raise Fault(403, "other web pages may not use this server", "programs send no Origin header")
         if not path.startswith("/"):  # http://other/, as proxies are asked
             raise Fault(400, "this is not a proxy", "the address of a request begins with a slash")

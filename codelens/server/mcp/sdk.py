@@ -19,7 +19,7 @@ from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import McpError
-from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from mcp.shared.message import ServerMessageMetadata
 
 from codelens import __version__
 from codelens.errors import CodelensError, IndexBusy, NoIndex, TargetError, UsageError
@@ -130,26 +130,23 @@ class IncomingMessages(ObjectReceiveStream[Any]):
         self._messages = messages
         self._scopes = WeakValueDictionary[types.RequestId, anyio.CancelScope]()
 
-    async def receive(self) -> SessionMessage | Exception:
+    async def receive(self) -> Any:
         """Receive the next message that is not a cancellation."""
         while True:
-            message: SessionMessage | Exception = await self._messages.receive()
-            if isinstance(message, Exception):
-                return message
-            match message.message.root:
-                case types.JSONRPCNotification(method="notifications/cancelled", params=params):
-                    self._cancel((params or {}).get("requestId"))
-                case types.JSONRPCRequest(id=number):
-                    self._scopes[number] = scope = anyio.CancelScope()
+            message = await self._messages.receive()
+            match getattr(message, "message", message):
+                case types.JSONRPCMessage(root=types.JSONRPCRequest(id=number)):
+                    scope = anyio.CancelScope()
+                    self._scopes[number] = scope
                     message.metadata = ServerMessageMetadata(request_context=scope)
-                    return message
-                case _:
-                    return message
-
-    def _cancel(self, number: Any) -> None:
-        """Cancel a call; does nothing if there is none of this id."""
-        if type(number) in (int, str) and number in self._scopes:
-            self._scopes[number].cancel()
+                case types.JSONRPCMessage(
+                    root=types.JSONRPCNotification(method="notifications/cancelled", params=given)
+                ):
+                    cancelled: Any = (given or {}).get("requestId")
+                    if type(cancelled) in (int, str) and cancelled in self._scopes:
+                        self._scopes[cancelled].cancel()
+                    continue
+            return message
 
     async def aclose(self) -> None:
         await self._messages.aclose()

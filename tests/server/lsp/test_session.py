@@ -209,9 +209,7 @@ def test_the_thread_of_a_cancelled_request_ends() -> None:
 
     def wait(request: LspRequest, params: Any) -> None:
         begun.set()
-        cancelled = CANCELLED.get()
-        assert cancelled is not None
-        assert cancelled.wait(PATIENCE)
+        assert CANCELLED.get().wait(PATIENCE)
         ended.set()
 
     async def cancel() -> None:
