@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,8 @@ from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.errors import format_install_command
 from codelens.model.budget import CANCELLED
-from codelens.server.mcp.door import PURPOSES, VERSIONS, answer_handshake
-from codelens.server.mcp.sdk import ToolDesk, make_mcp_server
+from codelens.server.mcp.door import PURPOSES, VERSIONS, SessionStart, answer_handshake
+from codelens.server.mcp.sdk import ToolDesk, make_mcp_server, serve_pipes
 from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import ServedIndex, Upkeep
@@ -360,6 +361,14 @@ def test_calls_that_are_cancelled_at_once_do_not_end_the_server(shop: Path, tmp_
         answers = [server.read() for _ in range(102)]
         assert {one["id"] for one in answers} == {*range(101), "last"}
         assert ended(server) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("lines", [b"{\n" * 5, b"\xff\n" * 5, b'{"jsonrpc": "2.0", "id": null}\n' * 5])
+def test_the_server_ends_when_stdin_does_after_lines_that_are_no_messages(lines: bytes, shop: Path) -> None:
+    """The SDK tells a client about each such line, also one that has gone."""
+    served = ServedIndex(shop, shop / ".codelens/index.db", Settings())
+    with Path(os.devnull).open("wb") as out:
+        serve_pipes(ToolDesk(served, Upkeep(served, "a test")), BytesIO(lines), SessionStart(out, b"", greeted=True))
 
 
 @pytest.mark.slow

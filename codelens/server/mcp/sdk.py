@@ -158,7 +158,10 @@ class ToolServer(Server[Any, Any]):
     async def run(self, read_stream: Any, *arguments: Any, **options: Any) -> None:
         """Serve one session."""
         messages: Any = IncomingMessages(read_stream)
-        await super().run(messages, *arguments, **options)
+        try:
+            await super().run(messages, *arguments, **options)
+        except* anyio.ClosedResourceError:
+            pass  # the client has gone; nobody can be told about a line of its that is no message
 
 
 AT_ONCE = 4
