@@ -30,7 +30,7 @@ from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
-from codelens.model.search import NOTHING_ASKED, WEAK, SearchResult
+from codelens.model.search import INCOMPLETE, NOTHING_ASKED, WEAK, SearchResult
 from codelens.query.nodes import Filter, Pattern, Query, find_positive_leaves, list_leaves
 from codelens.render.lines import OutputOptions
 from codelens.render.paths import PathStyle, restore_path
@@ -314,7 +314,7 @@ def _print_remarks(query: Query, result: SearchResult, flags: SearchFlags, scree
     for notice in result.notices:
         if screen and result.hits and notice.code == WEAK:
             continue  # printed above the hits
-        kind = {NOTHING_ASKED: "error", WEAK: "weak"}.get(notice.code, "note")
+        kind = {NOTHING_ASKED: "error", INCOMPLETE: "error", WEAK: "weak"}.get(notice.code, "note")
         say(f"{kind}: {notice.text}")
     old = [hit for hit in result.hits if hit.freshness is not Freshness.FRESH]
     if old and not is_behind(result.index):

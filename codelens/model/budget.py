@@ -15,6 +15,8 @@ CONDITIONS, TERMS, CHANNELS, FEATURES, WALK, ORDER, SHOWN = 0.4, 0.45, 0.65, 0.8
 """The share of the budget at which each part of a search must end; the rest is for work that cannot be cut short. Chosen so
 that, if one part is slow, the others still get the time they usually need."""
 
+CHECK_SECONDS = 0.01  # Time between two looks at the clock in `check_now_and_then`
+
 
 @contextmanager
 def pause_collector() -> Iterator[None]:
@@ -55,6 +57,7 @@ class TimeBudget:
         self.limits: list[str] = []  # What limits on counts left out; the same on every machine
         self._clock = clock
         self._began = clock()
+        self._next_check = 0.0  # By the monotonic clock
         self.share = 1.0  # Share of the budget at which the current part must end
 
     @property
@@ -75,6 +78,25 @@ class TimeBudget:
         """Raise OutOfTime if the current part must end."""
         if self.seconds != math.inf and self._began + self.seconds * self.share <= self._clock():
             raise OutOfTime
+
+    def check_now_and_then(self) -> None:
+        """Check the budget if that was not done in the last CHECK_SECONDS: for loops whose steps are faster than the clock."""
+        if time.monotonic() >= self._next_check:
+            self.check()
+            self._next_check = time.monotonic() + CHECK_SECONDS
+
+    def grant(self, seconds: float) -> None:
+        """Give time back, at most what has been spent."""
+        self._began = min(self._began + seconds, self._clock())
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Do not count the time of this block."""
+        before = self._clock()
+        try:
+            yield
+        finally:
+            self.grant(self._clock() - before)
 
     def make_remainder(self) -> TimeBudget:
         """Make a new budget of the time that is left until the end of the last part."""

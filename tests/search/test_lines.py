@@ -175,7 +175,7 @@ def test_without_trigrams_the_lines_are_the_same(tmp_path: Path, index: Index) -
 def test_a_pattern_without_end_is_an_error(tmp_path: Path) -> None:
     """An answer that is not complete must not look as if it were."""
     slow = Settings(jobs=1, query_seconds=0.2)
-    ends = pytest.raises(UsageError, match=r"over 0.2 s on slow.txt, so the answer ends here")
+    ends = pytest.raises(UsageError, match=r"over 0.2 s, so the answer ends at slow.txt")
     with Tree(tmp_path, {"slow.txt": f"{'a' * 60}!\n"}, slow).index() as opened, ends:
         lines(opened, "(a|aa)+$", regex=True)
 
