@@ -77,7 +77,8 @@ def search(flags: SearchFlags) -> int:
             return _list_commits(index, query, options, flags, place)
         if flags.list_files:
             return _list_files(index, options, flags, place)
-        lines, screen = wants_lines(flags, query), chosen == "text" and flags.heading is not False
+        lines = wants_lines(flags, query)
+        screen = chosen == "text" and flags.heading is not False
         screen = screen and bool(flags.heading or is_for_people(flags))  # Hits are printed below headings
         options = replace(options, **_choose_extent(flags, place, query, lines, screen))
         output = build_output_options(flags, place, index, options)

@@ -176,7 +176,8 @@ class BoundedConnection(H11Protocol):
         if self._deadline:
             self._deadline.cancel()
         self.waits_since = self.loop.time()
-        self._waits_for, self._bytes = waits_for, 0
+        self._waits_for = waits_for
+        self._bytes = 0
         self._deadline = self.loop.call_later(seconds, self.transport.abort) if waits_for is not None else None
 
 

@@ -46,7 +46,9 @@ class AnswerCache:
     """Cached answers, each kept for five minutes. Not thread-safe: only the event loop uses it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, most_bytes: int = MOST_BYTES) -> None:
-        self._clock, self._most, self._bytes = clock, most_bytes, 0
+        self._clock = clock
+        self._most = most_bytes
+        self._bytes = 0
         self._answers: OrderedDict[Key, tuple[bytes, float]] = OrderedDict()  # (body, time when it was made)
 
     def get(self, key: Key) -> tuple[bytes, int] | None:
@@ -75,7 +77,8 @@ class AnswerCache:
 
 def stamp_files(files: Sequence[Path], now: Callable[[], int] = time.time_ns) -> tuple[Stamp, bool]:
     """Return (stamp that differs after a change of a file, True if the next change is sure to give a different one)."""
-    looked, parts = now(), list[tuple[int, int, int] | None]()
+    looked = now()
+    parts = list[tuple[int, int, int] | None]()
     for file in files:
         try:
             stat = file.stat()

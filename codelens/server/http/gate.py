@@ -44,7 +44,8 @@ class Buckets:
             return 0
         now = self._clock()
         tokens, then = self._left.get(name, (self._most, now))
-        tokens = min(self._most, tokens + (now - then) * self._most / 60)
+        refilled = (now - then) * self._most / 60
+        tokens = min(self._most, tokens + refilled)
         if tokens < 1:
             self._left[name] = (tokens, now)
             return max(1, math.ceil((1 - tokens) * 60 / self._most))
@@ -102,7 +103,11 @@ class Gate:
     """An ASGI application that passes admitted requests to another one."""
 
     def __init__(self, app: ASGIApp, rules: Rules, keys: Path | None, buckets: Buckets, respond: Respond) -> None:
-        self._app, self._rules, self._keys, self._buckets, self._respond = app, rules, keys, buckets, respond
+        self._app = app
+        self._rules = rules
+        self._keys = keys
+        self._buckets = buckets
+        self._respond = respond
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or respond with the fault if it is refused."""
@@ -130,7 +135,8 @@ class Gate:
     def _admit(self, scope: Scope) -> None:
         if scope.get("state", {}).get("is_busy"):
             raise Fault(503, "too many requests at once", "try again later", retry_after=RETRY_SECONDS)
-        headers, path = Headers(scope=scope), str(scope["path"])
+        headers = Headers(scope=scope)
+        path = str(scope["path"])
         names = [re.sub(r":[0-9]+\Z", "", host).lower() for host in headers.getlist("host")]
         if len(names) != 1 or not names[0] or (self._rules.hosts is not None and names[0] not in self._rules.hosts):
             raise Fault(400, "this server has another name", "use 127.0.0.1 or localhost as its name")

@@ -161,7 +161,8 @@ class ToolServer(Server[Any, Any]):
         try:
             await super().run(messages, *arguments, **options)
         except* anyio.ClosedResourceError:
-            pass  # the client has gone; nobody can be told about a line of its that is no message
+            # The SDK reports a faulty line to the client, which has gone.
+            pass
 
 
 AT_ONCE = 4
