@@ -30,7 +30,7 @@ from codelens.index import Index
 from codelens.model.code import Freshness, Skip, SkipReason
 from codelens.model.fast_dataclass import replace
 from codelens.model.request import SearchOptions
-from codelens.model.search import NOTHING_ASKED, WEAK, SearchResult
+from codelens.model.search import INCOMPLETE, NOTHING_ASKED, WEAK, SearchResult
 from codelens.query.nodes import Filter, Pattern, Query, find_positive_leaves, list_leaves
 from codelens.render.lines import OutputOptions
 from codelens.render.paths import PathStyle, restore_path
@@ -77,7 +77,8 @@ def search(flags: SearchFlags) -> int:
             return _list_commits(index, query, options, flags, place)
         if flags.list_files:
             return _list_files(index, options, flags, place)
-        lines, screen = wants_lines(flags, query), chosen == "text" and flags.heading is not False
+        lines = wants_lines(flags, query)
+        screen = chosen == "text" and flags.heading is not False
         screen = screen and bool(flags.heading or is_for_people(flags))  # Hits are printed below headings
         options = replace(options, **_choose_extent(flags, place, query, lines, screen))
         output = build_output_options(flags, place, index, options)
@@ -313,7 +314,7 @@ def _print_remarks(query: Query, result: SearchResult, flags: SearchFlags, scree
     for notice in result.notices:
         if screen and result.hits and notice.code == WEAK:
             continue  # printed above the hits
-        kind = {NOTHING_ASKED: "error", WEAK: "weak"}.get(notice.code, "note")
+        kind = {NOTHING_ASKED: "error", INCOMPLETE: "error", WEAK: "weak"}.get(notice.code, "note")
         say(f"{kind}: {notice.text}")
     old = [hit for hit in result.hits if hit.freshness is not Freshness.FRESH]
     if old and not is_behind(result.index):

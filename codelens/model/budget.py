@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import gc
 import math
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from threading import Event
 
 CONDITIONS, TERMS, CHANNELS, FEATURES, WALK, ORDER, SHOWN = 0.4, 0.45, 0.65, 0.8, 0.85, 0.9, 0.95
 """The share of the budget at which each part of a search must end; the rest is for work that cannot be cut short. Chosen so
 that, if one part is slow, the others still get the time they usually need."""
+
+CHECK_SECONDS = 0.01  # Time between two looks at the clock in `check_now_and_then`
 
 
 @contextmanager
@@ -25,6 +30,16 @@ def pause_collector() -> Iterator[None]:
             gc.enable()
 
 
+_NEVER = Event()
+CANCELLED: ContextVar[Event] = ContextVar("cancelled", default=_NEVER)
+"""Set when nobody waits any more for the answer that this thread works on; its budgets are then over."""
+
+
+def read_cpu_time() -> float:
+    """Read the CPU seconds of this thread; beyond every limit once its work is cancelled."""
+    return sys.float_info.max if CANCELLED.get().is_set() else time.thread_time()
+
+
 class OutOfTime(Exception):
     """A part has used up its time. A search catches the exception, ends the part and adds a notice."""
 
@@ -36,12 +51,13 @@ class TimeBudget:
     replaces the count of CPU seconds.
     """
 
-    def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = time.thread_time) -> None:
+    def __init__(self, seconds: float = math.inf, clock: Callable[[], float] = read_cpu_time) -> None:
         self.seconds = seconds
         self.cut: list[str] = []  # What each part that was cut short left out, in order
         self.limits: list[str] = []  # What limits on counts left out; the same on every machine
         self._clock = clock
         self._began = clock()
+        self._next_check = 0.0  # By the monotonic clock
         self.share = 1.0  # Share of the budget at which the current part must end
 
     @property
@@ -62,6 +78,25 @@ class TimeBudget:
         """Raise OutOfTime if the current part must end."""
         if self.seconds != math.inf and self._began + self.seconds * self.share <= self._clock():
             raise OutOfTime
+
+    def check_now_and_then(self) -> None:
+        """Check the budget if that was not done in the last CHECK_SECONDS: for loops whose steps are faster than the clock."""
+        if time.monotonic() >= self._next_check:
+            self.check()
+            self._next_check = time.monotonic() + CHECK_SECONDS
+
+    def grant(self, seconds: float) -> None:
+        """Give time back, at most what has been spent."""
+        self._began = min(self._began + seconds, self._clock())
+
+    @contextmanager
+    def pause(self) -> Iterator[None]:
+        """Do not count the time of this block."""
+        before = self._clock()
+        try:
+            yield
+        finally:
+            self.grant(self._clock() - before)
 
     def make_remainder(self) -> TimeBudget:
         """Make a new budget of the time that is left until the end of the last part."""

@@ -276,6 +276,7 @@ class Notice:
 
 
 NOTHING_ASKED = "nothing-asked"  # Code of the notice that no channel could run, so that an empty result means nothing
+INCOMPLETE = "incomplete"  # Code of the notice that a search for lines ended early
 WEAK = "weak"  # Code of the notice that probably none of the hits is what the query asks for
 MEMORY_UNUSED = "memory"  # Code of the notice that the memory file cannot be used
 
@@ -399,12 +400,12 @@ class SearchResult:
 
     @property
     def failed(self) -> bool:
-        """True if no channel could run, so that the empty answer means nothing."""
-        return any(notice.code == NOTHING_ASKED for notice in self.notices)
+        """True if no channel could run, so that the empty answer means nothing, or if lines are missing."""
+        return any(notice.code in (NOTHING_ASKED, INCOMPLETE) for notice in self.notices)
 
     @property
     def exit_code(self) -> int:
-        """0 if there are hits, 1 if not, 2 if no channel could run."""
+        """0 if there are hits, 1 if not, 2 if the search failed."""
         return 2 if self.failed else 0 if self.hits else 1
 
 

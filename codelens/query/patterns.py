@@ -141,6 +141,7 @@ def find_in_lines(
     begin = 0
     with _prepare_subject(compiled, text, budget) as (subject, timeout):
         while begin < len(text):
+            budget.check_now_and_then()
             end = subject.find("\n", begin)
             end = end if end >= 0 else len(text)
             stop = end - 1 if end > begin and subject[end - 1] == "\r" else end
@@ -157,6 +158,7 @@ def find_first_in_lines(compiled: CompiledPattern, text: str, budget: TimeBudget
     with _prepare_subject(compiled, text, budget) as (subject, timeout):
         while match := compiled.program.search(subject, begin, timeout=timeout):
             yield match.span()
+            budget.check_now_and_then()
             begin = subject.find("\n", match.start()) + 1
             if not begin:
                 return

@@ -10,6 +10,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import chain, count
 from typing import NamedTuple
@@ -21,7 +22,7 @@ from codelens.model.code import DocumentId, Freshness, IndexInfo, UnitRow
 from codelens.model.fast_dataclass import replace
 from codelens.model.history import MOST_LINE_COMMITS
 from codelens.model.request import SearchOptions
-from codelens.model.search import FileLines, Hit, MatchedLine, SearchResult, SnippetLine, Trace
+from codelens.model.search import INCOMPLETE, FileLines, Hit, MatchedLine, Notice, SearchResult, SnippetLine, Trace
 from codelens.query.conditions import evaluate_node
 from codelens.query.lines import FoundLine, find_lines, make_line_query
 from codelens.query.nodes import Node, Query, asks_for_todos
@@ -36,6 +37,8 @@ from codelens.worktree.files import check_freshness
 
 LONGEST_HELD = 4_000_000
 """Most characters of an unfinished line that are held; a longer line, as in a large file of one line, is searched in pieces."""
+ORDINARY_SPEED = 3_000_000  # Characters of a text that ordinary patterns read in a second, at least
+FILE_SECONDS = 0.001  # Seconds that a file takes besides
 LINES = "lines"  # Name of this search among the channels of a result
 
 
@@ -56,7 +59,10 @@ class LineSearch:
         """Prepare a search. Without `marked`, each line has only its first match. Raises QueryError and UsageError."""
         self.store, self.options, self.settings, self.query = store, options, settings, read_query(query, options)
         conditions = scope.read_conditions(store, self.query, options, Texts(store), settings)
-        self.conditions = replace(conditions, matching=replace(conditions.matching, budget=TimeBudget()))
+        seconds = settings.query_seconds
+        self.budget = TimeBudget(seconds) if seconds else TimeBudget()
+        """The time for slow patterns. What ordinary patterns take to read all texts is granted, so that an answer is whole."""
+        self.conditions = replace(conditions, matching=replace(conditions.matching, budget=self.budget))
         case, word, line, invert = conditions.matching.case, options.word, options.whole_line, options.invert
         wanted = make_line_query(self.query.node, case=case, whole_word=word, whole_line=line, invert=invert)
         self.wanted = replace(wanted, every_match=marked)
@@ -89,7 +95,11 @@ class LineSearch:
         """Find the files without a match, in order."""
         matching = {file.document for file in self.find_files()}
         for document in self._list_documents(None):
-            if document.id not in matching and not _FileConditions(self, document).exclude_file():
+            if document.id in matching:
+                continue
+            with self._end_in_time(document):
+                is_excluded = _FileConditions(self, document).exclude_file()
+            if not is_excluded:
                 yield self._describe_file(document, iter(()))
 
     def _list_candidates(self) -> Sequence[DocumentRow]:
@@ -120,26 +130,34 @@ class LineSearch:
         )
 
     def _read_blocks(self, document: DocumentRow) -> Iterator[Block]:
-        """Read a file's text in blocks with the lines that match. Raises UsageError for a pattern that takes too long."""
+        """Read a file's text in blocks with the lines that match. Raises UsageError if the time is spent."""
         conditions = _FileConditions(self, document)
-        if conditions.exclude_file():
-            return
-        seconds = self.settings.query_seconds
-        budget = TimeBudget(seconds) if seconds else TimeBudget()
-        try:
+        with self._end_in_time(document):
+            if conditions.exclude_file():
+                return
             for first, text in _read_texts(document, self.store, self.parts.get(document.id, ())):
+                self.budget.grant(len(text) / ORDINARY_SPEED)
                 find_ranges = partial(conditions.find_ranges, first)
-                lines = find_lines(text, self.wanted, find_ranges, budget) if self.left > 0 else []
+                lines = find_lines(text, self.wanted, find_ranges, self.budget) if self.left > 0 else []
                 if self.wanted.text is None:
                     lines = [conditions.mark_name(line, first, text) for line in lines]
                 taken = lines[self.skip : self.skip + self.left]  # those within --offset and -m
                 self.skip -= min(self.skip, len(lines))
                 self.left -= len(taken)
-                yield Block(first, text, taken)
+                with self.budget.pause():  # while the lines are shown
+                    yield Block(first, text, taken)
                 if self.left <= 0 and not self.options.context_after:
                     return
+
+    @contextmanager
+    def _end_in_time(self, document: DocumentRow) -> Iterator[None]:
+        """Search a file in this block. Raises UsageError if the time is spent."""
+        self.budget.grant(FILE_SECONDS)
+        try:
+            yield
         except OutOfTime:
-            fault = f"the regular expression took over {seconds:g} s on {document.path}, so the answer ends here"
+            seconds = self.settings.query_seconds
+            fault = f"the regular expression took over {seconds:g} s, so the answer ends at {document.path}"
             hint = "nested repetitions such as (a+)+ are slow; the setting query_seconds allows more time"
             raise UsageError(fault, hint) from None
 
@@ -148,7 +166,12 @@ class LineSearch:
         skip, left = self.options.offset, self.options.limit
         self.skip, self.left = 0, sys.maxsize
         self.reads = ("documents.read_snapshot", "units.list_in_document")
-        hits = list(self._find_hits())
+        hits = list[Hit]()
+        try:
+            for hit in self._find_hits():
+                hits.append(hit)
+        except UsageError as fault:
+            self.notices.append(Notice(INCOMPLETE, f"{fault} (setting query_seconds)"))
         return SearchResult(
             query=self.query.text,
             hits=tuple(hits[skip : skip + left]),

@@ -335,7 +335,13 @@ def test_an_answer_that_is_not_complete_is_an_error(own: Path, run: Run, monkeyp
     monkeypatch.setenv("CODELENS_QUERY_SECONDS", "0.2")
     ran = run("search", "--regex", "^(a|aa)+$", "-c", cwd=own)
     assert ran.code == 2
-    assert "over 0.2 s on slow.txt, so the answer ends here" in ran.err
+    assert "over 0.2 s, so the answer ends at slow.txt" in ran.err
+    ran = run("search", "--regex", "def hash_password|^(a|aa)+$", "--json", cwd=own)
+    record = json.loads(ran.out)
+    assert (ran.code, record["exit_code"]) == (2, 2)
+    assert [hit["path"] for hit in record["results"]] == ["notes/auth.py"]
+    assert "incomplete" in [notice["code"] for notice in record["notices"]]
+    assert "error: the regular expression took over 0.2 s, so the answer ends at slow.txt" in ran.err
 
 
 def test_text_goes_into_a_pipe_as_it_is(own: Path, run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from codelens.config import Settings
 from codelens.errors import UsageError
 from codelens.index import Index
 from codelens.indexing import derive
+from codelens.model.budget import TimeBudget
 from codelens.model.request import SearchOptions
 from codelens.model.search import MatchedLine
 from codelens.search.lines import LineSearch
@@ -175,9 +177,42 @@ def test_without_trigrams_the_lines_are_the_same(tmp_path: Path, index: Index) -
 def test_a_pattern_without_end_is_an_error(tmp_path: Path) -> None:
     """An answer that is not complete must not look as if it were."""
     slow = Settings(jobs=1, query_seconds=0.2)
-    ends = pytest.raises(UsageError, match=r"over 0.2 s on slow.txt, so the answer ends here")
+    ends = pytest.raises(UsageError, match=r"over 0.2 s, so the answer ends at slow.txt")
     with Tree(tmp_path, {"slow.txt": f"{'a' * 60}!\n"}, slow).index() as opened, ends:
         lines(opened, "(a|aa)+$", regex=True)
+
+
+def test_all_files_together_have_one_time_limit(index: Index) -> None:
+    """Whenever it is spent, the lines found by then are the first ones, and an error names the file."""
+    whole, cut = lines(index, "/t.t/"), 0
+    for leap in range(60):
+        looks = count()
+        found = list[str]()
+        with index.lines("/t.t/", SearchOptions(limit=1000)) as search:
+            search.budget = TimeBudget(1.0, lambda looks=looks, leap=leap: float(next(looks) >= leap))  # type: ignore[misc]
+            try:
+                for file in search.find_files():
+                    found += [f"{file.path}:{line.number}:{line.text}" for line in file.lines]
+            except UsageError as fault:
+                cut += 1
+                assert str(fault).startswith("the regular expression took over 2 s, so the answer ends at ")
+            else:
+                assert found == whole
+        assert found == whole[: len(found)]
+    assert cut >= len({line.partition(":")[0] for line in whole})
+
+
+def test_the_time_that_texts_and_readers_take_is_not_counted() -> None:
+    now = [0.0]
+    budget = TimeBudget(2.0, lambda: now[0])
+    now[0] = 1.5
+    budget.grant(0.5)
+    assert budget.left == 1.0
+    with budget.pause():
+        now[0] = 100.0
+    assert budget.left == 1.0
+    budget.grant(50.0)
+    assert budget.left == 2.0, "no more than the whole"
 
 
 WORDS = [f"line {n} of many, with a needle" if n % 70 == 0 else f"line {n} of many" for n in range(2000)]

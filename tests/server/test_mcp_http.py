@@ -50,14 +50,14 @@ def test_the_tools_answer_over_http(shop: Path) -> None:
 
 
 def test_a_page_of_another_origin_does_not_reach_the_tools(shop: Path) -> None:
-    """Behind the gate of `codelens serve`. JSON is sent by a page only after OPTIONS, and other types are refused."""
+    """Behind the gate of `codelens serve`."""
     index = shop / ".codelens/index.db"
     served = ServedIndex(shop, index, Settings())
     tools = make_http_app(served, Upkeep(served, "a test"))
     desk = QueryDesk(index, Settings(), workers=0)
     app = make_application(desk, make_rules("127.0.0.1"), None, mounted=MountedApp("/mcp", tools.asgi_app, tools.run()))
     accept = {"Accept": "application/json, text/event-stream"}
-    evil = {"Origin": "http://evil.example"}
+    foreign = ("http://evil.example", "null", f"http://{HOST}.evil.example", "http://localhost:8000", f"http://{HOST}0")
 
     def post(headers: dict[str, str]) -> httpx.Response:
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -65,9 +65,38 @@ def test_a_page_of_another_origin_does_not_reach_the_tools(shop: Path) -> None:
 
     with TestClient(app, base_url=f"http://{HOST}") as client:
         assert post({}).status_code == 200
+        assert post({"Origin": f"http://{HOST}"}).status_code == 200
         assert post({"Host": "evil.example"}).status_code == 400
-        assert post(evil | {"Content-Type": "text/plain"}).status_code == 400
-        asked = client.options("/mcp", headers=evil | {"Access-Control-Request-Method": "POST"})
-        assert asked.status_code == 405
-        assert not [name for got in (asked, post(evil)) for name in got.headers if name.startswith("access-control-")]
+        assert post({"Host": "evil.example", "Origin": "http://evil.example"}).status_code == 400
+        for origin in foreign:
+            got = post({"Origin": origin})
+            assert (got.status_code, "tools" in got.text) == (403, False)
+            asked = client.options("/mcp", headers={"Origin": origin, "Access-Control-Request-Method": "POST"})
+            assert asked.status_code == 403
+            assert not [
+                name for answer in (asked, got) for name in answer.headers if name.startswith("access-control-")
+            ]
     desk.close()
+
+
+def test_cancellations_over_http_cancel_nothing(shop: Path) -> None:
+    """Each request is a session of its own, so that no client can cancel the call of another."""
+    accept = {"Accept": "application/json, text/event-stream"}
+    params = {"name": "read", "arguments": {"target": {}}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    answers: list[httpx.Response] = []
+
+    async def ask() -> None:
+        async with web(shop) as client, anyio.create_task_group() as group:
+
+            async def post(message: dict[str, Any]) -> None:
+                answers.append(await client.post(f"http://{HOST}/", json=message, headers=accept))
+
+            for number in (1, 1, None, [], {}, True, "1", 10**30):
+                cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
+                group.start_soon(post, call)
+                group.start_soon(post, cancel)
+
+    anyio.run(ask)
+    assert sorted(answer.status_code for answer in answers) == [200] * 8 + [202] * 8
+    assert all(answer.json()["result"]["isError"] for answer in answers if answer.status_code == 200)

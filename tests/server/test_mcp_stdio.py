@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,9 @@ from mcp.types import JSONRPCMessage
 from codelens.cli.main import main
 from codelens.config import Settings
 from codelens.errors import format_install_command
-from codelens.server.mcp.door import PURPOSES, VERSIONS, answer_handshake
-from codelens.server.mcp.sdk import ToolDesk, make_mcp_server
+from codelens.model.budget import CANCELLED
+from codelens.server.mcp.door import PURPOSES, VERSIONS, SessionStart, answer_handshake
+from codelens.server.mcp.sdk import ToolDesk, make_mcp_server, serve_pipes
 from codelens.server.mcp.tool import Tool, ToolAnswer, ToolCall
 from codelens.server.mcp.tools import TOOLS
 from codelens.server.upkeep import ServedIndex, Upkeep
@@ -35,6 +37,7 @@ from codelens.worktree.place import BUILDING, IGNORE
 from tests.server.conftest import EVERYTHING, Client, client_of, patiently, text_of, variables
 from tests.writable import writable
 
+PATIENCE = 60  # Seconds until a server that hangs fails a test
 Message = dict[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 Read = Callable[[], Awaitable[Message]]
@@ -205,36 +208,177 @@ def test_an_interrupt_ends_it_quietly(before: list[Message], shop: Path, tmp_pat
         assert ended(server) == (0, b"", b"")
 
 
-def test_a_cancelled_call_is_given_up_and_the_next_one_answered(shop: Path) -> None:
-    asked, end = threading.Event(), threading.Event()
+# Cancelled calls
 
-    def waits(_: ToolCall) -> ToolAnswer:
-        asked.set()
-        end.wait(60)
+
+READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+WRONG = {"name": "read", "arguments": {"target": {}}}
+
+
+def cancel(number: Any) -> Message:
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
+
+
+class WaitingTool:
+    """A tool that answers when it may, or when nobody waits for it any more."""
+
+    def __init__(self) -> None:
+        self.begun, self.abandoned = threading.Event(), threading.Event()
+        self.tool = Tool("wait", "Wait", "Answers late.", {}, {}, self._answer)
+
+    def _answer(self, _: ToolCall) -> ToolAnswer:
+        self.begun.set()
+        if CANCELLED.get().wait(PATIENCE):
+            self.abandoned.set()
         return ToolAnswer("too late", {})
 
-    served = ServedIndex(shop, shop / ".codelens/index.db", Settings())
-    slow = Tool("slow", "Slow", "Answers late.", {}, {}, waits)
-    server = make_mcp_server(ToolDesk(served, Upkeep(served, "a test"), {**TOOLS, "slow": slow}))
+
+def make_waiting_server(shop: Path) -> tuple[Server[Any, Any], WaitingTool]:
+    waiting, served = WaitingTool(), ServedIndex(shop, shop / ".codelens/index.db", Settings())
+    desk = ToolDesk(served, Upkeep(served, "a test"), {**TOOLS, "wait": waiting.tool})
+    return make_mcp_server(desk), waiting
+
+
+def test_a_cancelled_call_is_given_up_and_the_next_one_answered(shop: Path) -> None:
+    server, waiting = make_waiting_server(shop)
 
     async def talk() -> list[Message]:
         async with spoken_to(server) as (send, read):
             await send(hello())
             answers = [await read()]
-            await send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-            await send(request(1, "tools/call", name="slow", arguments={}))
-            assert await anyio.to_thread.run_sync(asked.wait, 60)
-            await send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+            await send(READY)
+            await send(request(1, "tools/call", name="wait", arguments={}))
+            assert await anyio.to_thread.run_sync(waiting.begun.wait, PATIENCE)
+            await send(cancel(1))
             answers.append(await read())
+            assert await anyio.to_thread.run_sync(waiting.abandoned.wait, PATIENCE)
             await send(request(2, "tools/call", name="status", arguments={}))
             answers.append(await read())
-            end.set()
         return answers
 
     answers = anyio.run(talk)
     assert [one["id"] for one in answers] == [0, 1, 2]
     assert "cancel" in answers[1]["error"]["message"]
     assert answers[2]["result"]["structuredContent"]["ready"] is True
+
+
+def test_an_answer_that_is_being_sent_cannot_be_cancelled(shop: Path) -> None:
+    """The SDK would end the session here: its scope has the write of the answer inside."""
+    server, _ = make_waiting_server(shop)
+
+    async def talk() -> list[Message]:
+        async with create_client_server_memory_streams() as (ours, theirs), anyio.create_task_group() as group:
+            group.start_soon(server.run, *theirs, server.create_initialization_options())
+            numbers = range(4)
+            for message in (hello(), READY, *(request(n, "tools/call", **WRONG) for n in numbers[1:])):
+                await ours[1].send(SessionMessage(JSONRPCMessage.model_validate(message)))
+            while (
+                ours[0].statistics().tasks_waiting_send < 3
+            ):  # all answers wait for a reader, but one that is buffered
+                await anyio.sleep(0.01)
+            for number in numbers:
+                await ours[1].send(SessionMessage(JSONRPCMessage.model_validate(cancel(number))))
+            await ours[1].send(SessionMessage(JSONRPCMessage.model_validate(request(9, "ping"))))
+            answers = [await ours[0].receive() for _ in (*numbers, 9)]
+            group.cancel_scope.cancel()
+        return [dict(one.message.model_dump()) for one in answers if isinstance(one, SessionMessage)]
+
+    answers = anyio.run(talk)
+    assert {one["id"]: "result" in one for one in answers} == {0: True, 1: True, 2: True, 3: True, 9: True}
+
+
+CANCELLATIONS: list[tuple[list[Message], set[int | str]]] = [
+    ([request(1, "tools/call", **WRONG), cancel(1)], {1}),  # before the call begins, or while it is checked
+    ([request(1, "tools/call", name="wait", arguments={}), cancel(1), cancel(1)], {1}),
+    ([cancel(1), request(1, "tools/call", **WRONG)], {1}),  # the cancellation of an id that is not in use
+    ([request(1, "tools/list"), cancel(1), request(2, "ping"), cancel(2)], {1, 2}),
+    ([cancel(0), cancel("never"), cancel(10**30), cancel("x" * 10_000)], set()),  # 0 is the handshake
+    ([cancel(value) for value in (None, [], [[1]], {}, {"a": 1}, True, 1.5, -1)], set()),
+    ([cancel(1) | {"params": value} for value in (None, {})], set()),
+    ([request("a", "tools/call", **WRONG), cancel("a"), request("a", "ping")], {"a"}),
+    ([request(1, "tools/call", name="wait", arguments={}), request("1", "ping"), cancel("1"), cancel(1)], {1, "1"}),
+    ([request(1, "tools/call", name="none"), cancel(1), request(2, "nothing"), cancel(2)], {1, 2}),
+    ([request(1, "tools/call", **WRONG | {"name": 3}), cancel(1), request(1, "tools/call", **WRONG)], {1}),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CANCELLATIONS)))
+def test_every_request_is_answered_whenever_it_is_cancelled(number: int, shop: Path) -> None:
+    server, _ = make_waiting_server(shop)
+    messages, asked = CANCELLATIONS[number]
+    total = sum("id" in message for message in messages)
+
+    async def talk() -> list[Message]:
+        async with spoken_to(server) as (send, read), anyio.create_task_group() as group:
+            await send(hello())
+            await read()
+
+            async def send_all() -> None:
+                for message in (READY, *messages, request("last", "ping")):
+                    await send(message)
+
+            group.start_soon(send_all)
+            return [await read() for _ in range(total + 1)]
+
+    answers = anyio.run(talk)
+    assert {one["id"] for one in answers} == asked | {"last"}
+
+
+def test_two_calls_with_one_id_are_both_answered(shop: Path) -> None:
+    """An id must not be used twice; a cancellation then means the later call."""
+    server, waiting = make_waiting_server(shop)
+
+    async def talk() -> list[Message]:
+        async with spoken_to(server) as (send, read):
+            await send(hello())
+            await read()
+            for message in (
+                READY,
+                request(1, "tools/call", **WRONG),
+                request(1, "tools/call", name="wait", arguments={}),
+            ):
+                await send(message)
+            answers = [await read()]
+            assert await anyio.to_thread.run_sync(waiting.begun.wait, PATIENCE)
+            await send(cancel(1))
+            answers.append(await read())
+            await send(request(1, "ping"))
+            answers.append(await read())
+        return answers
+
+    wrong, cancelled, free = anyio.run(talk)
+    assert wrong["result"]["isError"] is True
+    assert "cancel" in cancelled["error"]["message"]
+    assert free["result"] == {}
+
+
+@pytest.mark.slow
+def test_calls_that_are_cancelled_at_once_do_not_end_the_server(shop: Path, tmp_path: Path) -> None:
+    with pipes(shop, tmp_path, "--no-index") as server:
+        server.send(hello(), READY)
+        for number in range(1, 101):
+            server.send(request(number, "tools/call", **WRONG), cancel(number))
+        server.send(request("last", "ping"))
+        answers = [server.read() for _ in range(102)]
+        assert {one["id"] for one in answers} == {*range(101), "last"}
+        assert ended(server) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("lines", [b"{\n" * 5, b"\xff\n" * 5, b'{"jsonrpc": "2.0", "id": null}\n' * 5])
+def test_the_server_ends_when_stdin_does_after_lines_that_are_no_messages(lines: bytes, shop: Path) -> None:
+    """The SDK tells a client about each such line, also one that has gone."""
+    served = ServedIndex(shop, shop / ".codelens/index.db", Settings())
+    with Path(os.devnull).open("wb") as out:
+        serve_pipes(ToolDesk(served, Upkeep(served, "a test")), BytesIO(lines), SessionStart(out, b"", greeted=True))
+
+
+@pytest.mark.slow
+def test_the_server_ends_when_stdin_does_while_calls_run(shop: Path, tmp_path: Path) -> None:
+    with pipes(shop, tmp_path, "--no-index") as server:
+        calls = [request(n, "tools/call", name="search", arguments={"query": "order"}) for n in range(1, 30)]
+        server.send(hello(), READY, *calls, cancel(7))
+        code, _, err = ended(server)
+        assert (code, err) == (0, b"")
 
 
 # The index

@@ -71,7 +71,8 @@ def test_git_folders_have_names_of_their_own() -> None:
         (disk.CAMPAIGNS[3], 2),
         *((c, 30) for c in trees.CAMPAIGNS),
         *((c, 60) for c in readers.CAMPAIGNS),
-        *((c, 30) for c in mcp.CAMPAIGNS),
+        (mcp.CAMPAIGNS[0], 30),
+        (mcp.CAMPAIGNS[1], 3),
     ],
     ids=lambda value: value.name if isinstance(value, Campaign) else "",
 )

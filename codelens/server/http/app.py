@@ -8,8 +8,9 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import h11
 import uvicorn
@@ -111,22 +112,40 @@ HEAD_SECONDS = 10.0
 BODY_SECONDS = 20.0  # Most seconds for the whole body
 LEAVE_SECONDS = 30.0  # Most seconds for a client to read its answer before an idle connection is closed
 MOST_BODY = 5_000_000  # Most bytes of a body, even if it is not read. The SDK of the Model Context Protocol takes 4 MB.
-MOST_CONNECTIONS = 256  # Most open connections. Each needs a file descriptor, and a process often has 1024.
+MOST_CONNECTIONS = 768  # Most open connections. Each needs a file descriptor, and a process often has 1024.
+MAX_RUNNING = 256  # Most requests that are answered at the same time; further ones get 503
 
 
 class BoundedConnection(H11Protocol):
-    """A connection that is closed if a request takes too long to send or is too large."""
+    """A connection that is closed if a request takes too long to send or is too large, or if others need its place."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Close the connection at once if there are too many, else start its deadline."""
+        """Start the deadline. If there are too many connections, close the one that has waited longest for its client."""
         super().connection_made(transport)
         self._deadline: asyncio.TimerHandle | None = None
         self._waits_for: object = None
-        self._bytes = 0
+        self._set_deadline(h11.IDLE, HEAD_SECONDS)
         if len(self.connections) > MOST_CONNECTIONS:
-            transport.abort()
-        else:
-            self._set_deadline(h11.IDLE, HEAD_SECONDS)
+            waiting: Any = self.connections - self._list_answering()
+            oldest = min(waiting, key=attrgetter("waits_since"))
+            self.connections.discard(oldest)
+            oldest.transport.abort()
+
+    def handle_events(self) -> None:
+        """Start to answer the requests that have come, or refuse them if too many others are being answered."""
+        is_busy = len(self._list_answering()) >= MAX_RUNNING
+        self.app_state = {**self.app_state, "is_busy": is_busy}
+        super().handle_events()
+
+    def _list_answering(self) -> set[Any]:
+        """List the connections whose request has come whole, and whose answer is not sent yet."""
+        connections: set[Any] = self.connections
+        return {
+            connection
+            for connection in connections
+            if connection.conn.our_state in (h11.SEND_RESPONSE, h11.SEND_BODY)
+            and connection.conn.their_state is not h11.SEND_BODY
+        }
 
     def data_received(self, data: bytes) -> None:
         """Keep one deadline for the whole head and one for the whole body, however slowly their bytes arrive."""
@@ -156,7 +175,9 @@ class BoundedConnection(H11Protocol):
             return
         if self._deadline:
             self._deadline.cancel()
-        self._waits_for, self._bytes = waits_for, 0
+        self.waits_since = self.loop.time()
+        self._waits_for = waits_for
+        self._bytes = 0
         self._deadline = self.loop.call_later(seconds, self.transport.abort) if waits_for is not None else None
 
 
@@ -187,6 +208,7 @@ def make_server(app: ASGIApp) -> uvicorn.Server:
         server_header=False,
         date_header=True,
         h11_max_incomplete_event_size=LONGEST_HEAD,
+        backlog=BACKLOG,  # also the number of connections that are accepted before their requests are read
         http=BoundedConnection,
         ws="none",
         timeout_graceful_shutdown=5,

@@ -22,13 +22,12 @@ from codelens.processes.pool import WorkerPool
 from codelens.processes.python import count_cores
 from codelens.server.http.answers import ApiRequest, Endpoint, Outcome, answer_question
 from codelens.server.http.faults import Fault, make_fault
-from codelens.server.http.gate import VISIBLE
+from codelens.server.http.gate import RETRY_SECONDS, VISIBLE
 from codelens.worktree.place import locate_traces
 
 MOST_WAITING = 200  # Questions that may wait for a worker; for further ones the server is busy
 MOST_WORKERS = 4  # Default number of workers: each holds some 100 MB
 THREADS = 2  # Threads if there are no worker processes: one can compute while the other reads
-RETRY_SECONDS = 2
 ATTEMPTS = 2  # A question fails after this many workers died while answering it
 
 
@@ -47,7 +46,9 @@ class AnswerCache:
     """Cached answers, each kept for five minutes. Not thread-safe: only the event loop uses it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic, most_bytes: int = MOST_BYTES) -> None:
-        self._clock, self._most, self._bytes = clock, most_bytes, 0
+        self._clock = clock
+        self._most = most_bytes
+        self._bytes = 0
         self._answers: OrderedDict[Key, tuple[bytes, float]] = OrderedDict()  # (body, time when it was made)
 
     def get(self, key: Key) -> tuple[bytes, int] | None:
@@ -76,7 +77,8 @@ class AnswerCache:
 
 def stamp_files(files: Sequence[Path], now: Callable[[], int] = time.time_ns) -> tuple[Stamp, bool]:
     """Return (stamp that differs after a change of a file, True if the next change is sure to give a different one)."""
-    looked, parts = now(), list[tuple[int, int, int] | None]()
+    looked = now()
+    parts = list[tuple[int, int, int] | None]()
     for file in files:
         try:
             stat = file.stat()

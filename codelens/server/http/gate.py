@@ -1,7 +1,8 @@
-"""Access control by Host header, key and rate; and the security headers of every response.
+"""Access control by Host and Origin headers, key and rate; and the security headers of every response.
 
 A server on loopback needs no key, because only this machine reaches it. It accepts only loopback names as Host; otherwise a
-foreign web page could make its own host name point here (DNS rebinding) and read the index.
+foreign web page could make its own host name point here (DNS rebinding) and read the index. If a request has an Origin, it
+must be the page of this server, as the Model Context Protocol demands.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Buckets:
             return 0
         now = self._clock()
         tokens, then = self._left.get(name, (self._most, now))
-        tokens = min(self._most, tokens + (now - then) * self._most / 60)
+        refilled = (now - then) * self._most / 60
+        tokens = min(self._most, tokens + refilled)
         if tokens < 1:
             self._left[name] = (tokens, now)
             return max(1, math.ceil((1 - tokens) * 60 / self._most))
@@ -66,6 +68,7 @@ HEADERS = {
 LONGEST_BODY = 256_000  # Bytes of the longest request that a model allows, with every character escaped
 MCP = "/mcp"
 LONGEST_MESSAGE = 4_000_000  # Most bytes of an MCP message that the SDK accepts
+RETRY_SECONDS = 2  # Seconds after which a client may try again if the server is busy
 OPEN = ("/static/",)  # Paths that need no key: files of the program, which reveal nothing about the index
 
 
@@ -100,7 +103,11 @@ class Gate:
     """An ASGI application that passes admitted requests to another one."""
 
     def __init__(self, app: ASGIApp, rules: Rules, keys: Path | None, buckets: Buckets, respond: Respond) -> None:
-        self._app, self._rules, self._keys, self._buckets, self._respond = app, rules, keys, buckets, respond
+        self._app = app
+        self._rules = rules
+        self._keys = keys
+        self._buckets = buckets
+        self._respond = respond
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or respond with the fault if it is refused."""
@@ -126,10 +133,17 @@ class Gate:
         await app(scope, receive, send_with_headers)
 
     def _admit(self, scope: Scope) -> None:
-        headers, path = Headers(scope=scope), str(scope["path"])
+        if scope.get("state", {}).get("is_busy"):
+            raise Fault(503, "too many requests at once", "try again later", retry_after=RETRY_SECONDS)
+        headers = Headers(scope=scope)
+        path = str(scope["path"])
         names = [re.sub(r":[0-9]+\Z", "", host).lower() for host in headers.getlist("host")]
         if len(names) != 1 or not names[0] or (self._rules.hosts is not None and names[0] not in self._rules.hosts):
             raise Fault(400, "this server has another name", "use 127.0.0.1 or localhost as its name")
+        host = headers["host"].lower()
+        own = f"http://{host}", f"https://{host}"
+        if any(origin.lower() not in own for origin in headers.getlist("origin")):
+            raise Fault(403, "other web pages may not use this server", "programs send no Origin header")
         if not path.startswith("/"):  # http://other/, as proxies are asked
             raise Fault(400, "this is not a proxy", "the address of a request begins with a slash")
         length = headers.get("content-length") or "0"

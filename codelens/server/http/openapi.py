@@ -25,6 +25,7 @@ JSON_SCHEMA = "https://json-schema.org/draft/2020-12/schema"
 _STATUSES = {
     400: "The request as a whole is invalid: a body that is not JSON, a faulty query, a foreign Host",
     401: "A key is missing or unknown",
+    403: "The Origin is another web page",
     404: "The target does not exist, or is ambiguous",
     413: "The body is too long",
     422: "A field is missing, unknown or out of its range; or the answer takes too long",

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -22,7 +23,7 @@ from pygls.protocol import LanguageServerProtocol
 
 from codelens import __version__
 from codelens.errors import CodelensError
-from codelens.model.budget import OutOfTime
+from codelens.model.budget import CANCELLED, OutOfTime
 from codelens.server.lsp import answers
 from codelens.server.lsp.workspace import UNREADABLE, LspRequest, NameInFile, SourceText, WorkspaceFolder, parse_uri
 from codelens.server.mcp.door import take_stdout
@@ -117,9 +118,12 @@ class CodelensServer(LanguageServer):
     async def answer(self, answer: Answer, params: Any) -> Any:
         """Answer a request in a thread, which stops when the request is cancelled."""
         cancelled = Event()
-        request = LspRequest(dict(self.folders), dict(self.texts), self.encoding, cancelled, self.options)
+        request = LspRequest(dict(self.folders), dict(self.texts), self.encoding, self.options)
+        context = copy_context()
+        context.run(CANCELLED.set, cancelled)
+        work = partial(context.run, answer, request, params)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self.thread_pool, answer, request, params)
+            return await asyncio.get_running_loop().run_in_executor(self.thread_pool, work)
         except asyncio.CancelledError:
             cancelled.set()
             raise

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
-from threading import Event, Lock
+from threading import Lock
 from typing import Any, NamedTuple, TypeVar, cast
 
 from lsprotocol import types
@@ -25,7 +23,6 @@ from codelens.lang.registry import detect_language
 from codelens.lang.tokens import NameToken
 from codelens.linking.linker import Linker
 from codelens.linking.references import Resolver
-from codelens.model.budget import TimeBudget
 from codelens.model.code import DocumentId, RepositoryId, UnitId, UnitRow
 from codelens.model.extraction import DecodedText, Extraction
 from codelens.model.graph import NamedNode, SourceLine
@@ -93,7 +90,8 @@ class SourceText(TextMap):
 
     def read_line(self, number: int) -> bytes:
         """Read a line by its number, from 0, without its line break."""
-        starts, following = self.line_starts, number + 1
+        starts = self.line_starts
+        following = number + 1
         return self.utf8[starts[number] : starts[following] - 1 if following < len(starts) else None]
 
     @cached_property
@@ -122,11 +120,6 @@ class Reader(OverlaidStore):
         self._shown: Mapping[Path, SourceText] | None = None
         self.read_source = lru_cache(MOST_TEXTS)(self._load_source)
 
-    def make_budget(self, seconds: float) -> TimeBudget:
-        """Make a time budget that also ends when the request is cancelled."""
-        cancelled = self.request.cancelled
-        return TimeBudget(seconds, lambda: math.inf if cancelled.is_set() else time.thread_time())
-
     def begin_request(self, request: LspRequest) -> None:
         """Start to serve a request: show its open texts instead of their files."""
         self.request = request
@@ -146,7 +139,9 @@ class Reader(OverlaidStore):
         """Find (repository, path below its root) of a file, by the innermost root; None outside of all roots."""
         real = Path(os.path.realpath(path))
         root = next((folder for folder in real.parents if folder in self._roots), None)
-        return (self._roots[root].id, real.relative_to(root).as_posix()) if root else None
+        if root is None:
+            return None
+        return self._roots[root].id, real.relative_to(root).as_posix()
 
     def find_document(self, path: Path) -> DocumentRow:
         """Find the document of a file. Raises NoIndex if it is not in the index."""
@@ -195,7 +190,9 @@ class Reader(OverlaidStore):
     def locate_line(self, place: NamedNode | SourceLine | Hit, name: str) -> types.Location:
         """Locate a name on a line of a file. The file is not read if the column is known in the client's encoding."""
         path = Path(place.root, place.unit.path if isinstance(place, Hit) else place.os_path)
-        line, column, encoding = place.line - 1, place.column - 1, self.request.encoding
+        line = place.line - 1
+        column = place.column - 1
+        encoding = self.request.encoding
         if encoding == "utf-16" and not isinstance(place, NamedNode):
             column = place.column_utf16 - 1
         elif encoding != "utf-8":
@@ -209,7 +206,9 @@ class WorkspaceFolder:
     """A folder of the workspace, with its index and the index's upkeep."""
 
     def __init__(self, path: Path, served: ServedIndex, upkeep: Upkeep) -> None:
-        self.path, self.served, self.upkeep = path, served, upkeep
+        self.path = path
+        self.served = served
+        self.upkeep = upkeep
         self.changed = asyncio.Event()
         """Set if files may have changed since the last check."""
         self._real, self._idle = os.path.realpath(path), list[Reader]()
@@ -219,7 +218,8 @@ class WorkspaceFolder:
     @contextmanager
     def open_reader(self, request: LspRequest) -> Iterator[Reader]:
         """Open a reader for one request. Raises NoIndex, and the other errors of `Index.open`."""
-        reader, settings = None, self.served.settings
+        reader = None
+        settings = self.served.settings
         with suppress(IndexError):
             reader = self._idle.pop()
         if reader is None or not reader.resume(settings.trust_indexes):
@@ -260,7 +260,6 @@ class LspRequest(NamedTuple):
     folders: Mapping[Path, WorkspaceFolder]
     texts: Mapping[Path, SourceText]
     encoding: str
-    cancelled: Event
     options: Mapping[str, bool]  # Wishes of the client: `lens`, `markdown`
 
     def read_text(self, uri: str) -> SourceText:

@@ -8,17 +8,22 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from io import TextIOWrapper
+from threading import Event
 from typing import IO, TYPE_CHECKING, Any, cast
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
+from anyio.abc import ObjectReceiveStream
 from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import McpError
+from mcp.shared.message import ServerMessageMetadata
 
 from codelens import __version__
 from codelens.errors import CodelensError, IndexBusy, NoIndex, TargetError, UsageError
+from codelens.model.budget import CANCELLED
 from codelens.model.fast_dataclass import dataclass, field
 from codelens.render.records import pick_fields
 from codelens.server.mcp import schema
@@ -115,13 +120,58 @@ def _format_error(what: str, hint: str, candidates: Sequence[str] = ()) -> str:
     return "\n".join([f"error: {what}", *([f"hint: {hint}"] if hint else []), *(f"  {place}" for place in places)])
 
 
+class IncomingMessages(ObjectReceiveStream[Any]):
+    """The messages of a client to the SDK's server, each request with a scope in which its call can be cancelled.
+
+    Cancellations are carried out here, since those of the SDK (mcp 1.30) can end the session; see docs/mcp.md.
+    """
+
+    def __init__(self, messages: ObjectReceiveStream[Any]) -> None:
+        self._messages = messages
+        self._scopes = WeakValueDictionary[types.RequestId, anyio.CancelScope]()
+
+    async def receive(self) -> Any:
+        """Receive the next message that is not a cancellation."""
+        while True:
+            message = await self._messages.receive()
+            match getattr(message, "message", message):
+                case types.JSONRPCMessage(root=types.JSONRPCRequest(id=number)):
+                    scope = anyio.CancelScope()
+                    self._scopes[number] = scope
+                    message.metadata = ServerMessageMetadata(request_context=scope)
+                case types.JSONRPCMessage(
+                    root=types.JSONRPCNotification(method="notifications/cancelled", params=given)
+                ):
+                    cancelled: Any = (given or {}).get("requestId")
+                    if type(cancelled) in (int, str) and cancelled in self._scopes:
+                        self._scopes[cancelled].cancel()
+                    continue
+            return message
+
+    async def aclose(self) -> None:
+        await self._messages.aclose()
+
+
+class ToolServer(Server[Any, Any]):
+    """The SDK's server, whose calls can be cancelled at any time."""
+
+    async def run(self, read_stream: Any, *arguments: Any, **options: Any) -> None:
+        """Serve one session."""
+        messages: Any = IncomingMessages(read_stream)
+        try:
+            await super().run(messages, *arguments, **options)
+        except* anyio.ClosedResourceError:
+            # The SDK reports a faulty line to the client, which has gone.
+            pass
+
+
 AT_ONCE = 4
 """Most calls that are answered at the same time; more would not help, because Python runs one thread at a time."""
 
 
 def make_mcp_server(desk: ToolDesk) -> Server[Any, Any]:
-    """Make a server that lists the desk's tools and answers each call in a thread. The answer of a cancelled call is dropped."""
-    server: Server[Any, Any] = Server(NAME, __version__, write_instructions(desk.tools))
+    """Make a server that lists the desk's tools and answers each call in a thread. A cancelled call is answered with an error."""
+    server = ToolServer(NAME, __version__, write_instructions(desk.tools))
     turn = anyio.CapacityLimiter(AT_ONCE)
 
     async def list_tools(_: types.ListToolsRequest) -> types.ServerResult:
@@ -141,7 +191,17 @@ def make_mcp_server(desk: ToolDesk) -> Server[Any, Any]:
             message = f"no tool '{name[:100]}'; tools: {', '.join(desk.tools)}"
             raise McpError(types.ErrorData(code=types.INVALID_PARAMS, message=message))
         reply = partial(desk.answer_call, name, request.params.arguments or {})
-        answer = await anyio.to_thread.run_sync(reply, abandon_on_cancel=True, limiter=turn)
+        scope: Any = server.request_context.request
+        abandoned = Event()
+        CANCELLED.set(abandoned)
+        answer = None
+        with scope:
+            try:
+                answer = await anyio.to_thread.run_sync(reply, abandon_on_cancel=True, limiter=turn)
+            finally:
+                abandoned.set()
+        if answer is None:
+            raise McpError(types.ErrorData(code=0, message="Request cancelled"))
         content: list[types.ContentBlock] = [types.TextContent(type="text", text=answer.text)]
         record, is_error = answer.record if desk.structured else None, answer.record is None
         return types.ServerResult(types.CallToolResult(content=content, structuredContent=record, isError=is_error))

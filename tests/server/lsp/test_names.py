@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from threading import Event
 
 from codelens.config import Settings
 from codelens.server.lsp.workspace import LspRequest, NameInFile, SourceText, WorkspaceFolder
@@ -18,7 +17,7 @@ def count_steps(project: Path, methods: int) -> int:
     served = ServedIndex(project, project / ".codelens/index.db", Settings())
     path = project / "many.py"
     folder = WorkspaceFolder(project, served, Upkeep(served, "a test"))
-    request = LspRequest({project: folder}, {path: SourceText.from_editor(path, text, "utf-8")}, "utf-8", Event(), {})
+    request = LspRequest({project: folder}, {path: SourceText.from_editor(path, text, "utf-8")}, "utf-8", {})
 
     def count(name: NameInFile) -> int:
         assert len(list(name.names.find_same_tokens(name.meaning))) == 2

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from codelens.cli.main import main
 from codelens.config import Settings
+from codelens.model.budget import CANCELLED
 from codelens.server.lsp.server import COMMANDS_FEATURE, REQUESTS, CodelensServer
 from codelens.server.lsp.workspace import LspRequest, WorkspaceFolder
 from codelens.server.upkeep import ServedIndex, Upkeep
@@ -208,7 +209,7 @@ def test_the_thread_of_a_cancelled_request_ends() -> None:
 
     def wait(request: LspRequest, params: Any) -> None:
         begun.set()
-        assert request.cancelled.wait(PATIENCE)
+        assert CANCELLED.get().wait(PATIENCE)
         ended.set()
 
     async def cancel() -> None:
@@ -225,13 +226,17 @@ def test_the_thread_of_a_cancelled_request_ends() -> None:
 def test_queries_of_a_cancelled_request_end(project: Path) -> None:
     served = ServedIndex(project, project / ".codelens/index.db", Settings())
     folder, cancelled = WorkspaceFolder(project, served, Upkeep(served, "a test")), threading.Event()
-    with (
-        folder.open_reader(LspRequest({project: folder}, {}, "utf-8", cancelled, {})) as reader,
-        reader.limit_time(3600),
-    ):
-        assert not reader.budget.is_over()
-        cancelled.set()
-        assert reader.budget.is_over()
+    token = CANCELLED.set(cancelled)
+    try:
+        with (
+            folder.open_reader(LspRequest({project: folder}, {}, "utf-8", {})) as reader,
+            reader.limit_time(3600),
+        ):
+            assert not reader.budget.is_over()
+            cancelled.set()
+            assert reader.budget.is_over()
+    finally:
+        CANCELLED.reset(token)
 
 
 def test_requests_after_a_cancelled_one_are_answered(client: LspClient, project: Path) -> None:
