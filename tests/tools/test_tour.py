@@ -74,7 +74,7 @@ def test_the_manifest_has_forty_trees_with_pinned_archives() -> None:
     assert len({t.folder for t in trees}) == len({t.name for t in trees}) == len(trees)
     assert {"sympy", "django", "kotlin", "rails"} <= {t.name for t in trees}
     for tree in trees:
-        assert tree.archives, tree.name
+        assert tree.archives or tree.source == "clone", tree.name
         assert all(len(digest) == 64 for digest in tree.archives.values()), tree.name
 
 
@@ -356,3 +356,33 @@ def test_an_unknown_tree_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit):
         main([str(tmp_path), "--only", "sympi"])
     assert "not in the manifest: sympi" in capsys.readouterr().err
+
+
+def test_a_clone_must_be_there(tmp_path: Path) -> None:
+    tree = a_tree(source="clone", version="v2")
+    with pytest.raises(Unfetched, match=r"clone small at v2 into .*small-v2"):
+        fetched(tree, tmp_path)
+    (tmp_path / "small-v2").mkdir()
+    assert fetched(tree, tmp_path) == tmp_path / "small-v2"
+
+
+def test_a_large_tree_has_a_bar_of_its_own_for_memory_alone() -> None:
+    large = a_row(source_bytes=400 * MB, peak=800 * MB, change=CHANGE | {"wall": 20.0})
+    assert over_bars(large, BARS) == ["changed s"]
+    assert over_bars(large | {"bar_peak_mb": 700}, BARS) == ["peak MB"]
+    assert over_bars(large | {"bar_peak_mb": 1000}, BARS) == []
+
+
+def test_trees_above_the_common_bar_for_memory_have_one() -> None:
+    _, trees = read_manifest()
+    large = {tree.name: tree.peak_mb for tree in trees if tree.peak_mb}
+    assert len(large) >= 10
+    assert max(bar for name, bar in large.items() if name != "linux") <= 700
+
+
+def test_a_tree_may_take_its_own_time(tmp_path: Path) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree/a.py").write_text("def f(): pass\n")
+    limits = Limits(0.01, 100_000 * MB)
+    assert measure(a_tree(), tmp_path / "tree", limits)["ended"] == "time limit"
+    assert measure(a_tree(seconds=600), tmp_path / "tree", limits)["ended"] == ""

@@ -62,7 +62,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.tour", description="What indexing real source trees costs.")
     parser.add_argument("folder", type=Path, nargs="?", help="where the trees are; missing ones are fetched into it")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these trees of the manifest")
-    parser.add_argument("--seconds", type=float, default=600, help="wall time that a run may take (default 600)")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=600,
+        help="wall time that a run may take (default 600), unless the manifest allows more",
+    )
     parser.add_argument(
         "--memory", type=int, default=4000, help="MB that its processes may hold together (default 4000)"
     )
@@ -81,7 +86,8 @@ def _row(tree: Tree, folder: Path, limits: Limits, change_all: bool) -> Row:
     except Unfetched as e:
         return {"tree": tree.name, "version": tree.version, "ended": f"not fetched: {e}"}
     row = measure(tree, root, limits, change_all)
-    return row if tree.cpu_s is None else row | {"bar_cpu_s": tree.cpu_s}
+    bars = {"bar_cpu_s": tree.cpu_s, "bar_peak_mb": tree.peak_mb}
+    return row | {name: bar for name, bar in bars.items() if bar is not None}
 
 
 def _progress(row: Row) -> str:

@@ -31,10 +31,13 @@ class Unfetched(Exception):
 
 def fetched(tree: Tree, folder: Path) -> Path:
     """The tree's folder below `folder`. Fetches and unpacks it if it is not there. A Debian source may have further
-    archives, each for a folder of the main one; they are left out where the manifest names parts. Raises Unfetched."""
+    archives, each for a folder of the main one; they are left out where the manifest names parts. A clone is never fetched, since
+    no registry has it. Raises Unfetched."""
     place = folder / tree.folder
     if place.is_dir():
         return place
+    if tree.source == "clone":
+        raise Unfetched(f"clone {tree.package} at {tree.version} into {place}")
     store = folder / "archives" / tree.folder
     if not store.is_dir():
         _download(tree, store)

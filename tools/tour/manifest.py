@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 MANIFEST = Path(__file__).with_name("trees.toml")
-SOURCES = ("sdist", "wheel", "npm", "debian")
+SOURCES = ("sdist", "wheel", "npm", "debian", "clone")
 
 
 class BadManifest(ValueError):
@@ -32,7 +32,7 @@ class Bars:
 @dataclass(frozen=True, slots=True)
 class Tree:
     """One source tree. `package` is its name in the registry; `parts` limits it to these folders; `archives` maps
-    file names to their SHA-256; `cpu_s` is a bar on the CPU seconds of this tree alone."""
+    file names to their SHA-256. `cpu_s` and `peak_mb` are bars of this tree alone, and a run of it may take `seconds`."""
 
     name: str
     source: str
@@ -43,6 +43,8 @@ class Tree:
     parts: Sequence[str] = ()
     archives: Mapping[str, str] = field(default_factory=dict)
     cpu_s: float | None = None
+    peak_mb: float | None = None
+    seconds: float = 0
 
     @property
     def folder(self) -> str:

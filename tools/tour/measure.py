@@ -12,7 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +148,7 @@ class _Watch:
 
 def measure(tree: Tree, root: Path, limits: Limits, change_all: bool = False) -> Row:
     """Index the tree into a temporary file next to it; then again after a change, if it is large or `change_all`."""
+    limits = replace(limits, seconds=max(limits.seconds, tree.seconds))
     with tempfile.TemporaryDirectory(dir=root.parent, prefix="index-") as temporary:
         folder = Path(temporary)
         command = index_command(folder / "tour.db", root)

@@ -43,6 +43,17 @@ def megabytes(row: Row) -> float:
     return float(row.get("source_bytes", 0)) / MB
 
 
+def _find_peak_bar(row: Row, bars: Bars) -> float:
+    """The bar on a tree's memory in MB: its own, or that of all trees up to a size."""
+    common = bars.peak_mb if megabytes(row) <= bars.peak_to_mb else float("inf")
+    return float(row.get("bar_peak_mb", common))
+
+
+def _is_changed_late(seconds: float, row: Row, bars: Bars) -> bool:
+    """True if a changed file took too long; a tree with a bar of its own for memory has none for this."""
+    return seconds > bars.changed_s and megabytes(row) >= bars.changed_from_mb and "bar_peak_mb" not in row
+
+
 COLUMNS = (
     Column("files", lambda r: r.get("files")),
     Column("symbols", lambda r: r.get("symbols"), compared=True),
@@ -50,9 +61,7 @@ COLUMNS = (
     Column("CPU s", lambda r: r["cpu"], 1, lambda v, r, b: v > r.get("bar_cpu_s", float("inf")), compared=True),
     Column("CPU s/MB", _per_mb, 2, lambda v, r, b: v > b.cpu_per_mb),
     Column("wall s", lambda r: r["wall"], 1, compared=True),
-    Column(
-        "peak MB", lambda r: r["peak"] / MB, 0, lambda v, r, b: v > b.peak_mb and megabytes(r) <= b.peak_to_mb, True
-    ),
+    Column("peak MB", lambda r: r["peak"] / MB, 0, lambda v, r, b: v > _find_peak_bar(r, b), compared=True),
     Column(
         "index ÷", lambda r: r["index_bytes"] / r["source_bytes"] if r.get("source_bytes") else None, 2, compared=True
     ),
@@ -61,9 +70,7 @@ REFERENCES = tuple(
     Column(head, _references(name), compared=True)
     for head, name in (("resolved", "resolved"), ("guessed", "guessed"), ("out of fuel", "out_of_fuel"))
 )
-CHANGED = Column(
-    "changed s", _changed, 1, lambda v, r, b: v > b.changed_s and megabytes(r) >= b.changed_from_mb, compared=True
-)
+CHANGED = Column("changed s", _changed, 1, _is_changed_late, compared=True)
 
 
 def columns(rows: Sequence[Row]) -> list[Column]:
