@@ -65,7 +65,7 @@ def index_fleet(
     store = open_store(store_url)
     with store.lock_for_writing():
         run = _FleetRun(client, store, settings, report)
-        run.find_damage(verify or store.local is not None)
+        run.find_damage(verify)
         try:
             return run.finish(fleet, most)
         except KeyboardInterrupt as ending:
@@ -112,8 +112,9 @@ class _FleetRun:
         self._damaged = set[str]()  # See `list_damaged_files`
 
     def find_damage(self, verify: bool) -> None:
-        """Find the shards that must be built again although their repositories are unchanged; `verify` reads them."""
-        self._damaged = list_damaged_files(self._store, self._before.shards, verify)
+        """Find the shards that must be built again although their repositories are unchanged; see `index_fleet`."""
+        is_folder = self._store.local is not None
+        self._damaged = list_damaged_files(self._store, self._before.shards, verify or is_folder)
         for file in sorted(self._damaged):
             self._report(f"{file} is damaged or missing: it is built again")
 

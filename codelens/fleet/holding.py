@@ -36,6 +36,7 @@ from codelens.fleet.manifest import ShardEntry
 from codelens.fleet.stores import FleetStore, compute_file_digest, open_store
 from codelens.fleet.workers import OBJECTS
 from codelens.model.runs import Status
+from codelens.store.connection import remove_database
 from codelens.store.store import Store
 
 ROOM = ".room"  # Suffix of a placeholder as large as a shard that is being copied, so that others count its size
@@ -223,8 +224,8 @@ class ShardsOfWorkers(OpenShards):
 def copy_shard(store: FleetStore, entry: ShardEntry, folder: Path, limit_bytes: int) -> Path:
     """Find the shard's file on this machine; copy it to `folder` if needed. It is kept until this process ends or releases it.
 
-    If the store is a folder, no copy is made of a whole shard. If only some of its repositories are to be searched, the
-    copy holds no others. Raises IndexCorrupt if the shard's content has changed, and CannotWrite if the open shards leave
+    If the store is a folder, no copy is made of a whole shard. If `entry` names some of its repositories, the copy holds
+    no others. Raises IndexCorrupt if the shard's content has changed, and CannotWrite if the open shards leave
     no room for it.
     """
     if store.local is not None and not entry.places:
@@ -284,7 +285,7 @@ def _fetch(store: FleetStore, entry: ShardEntry, place: Path, limit: int) -> Non
                 copy.replace(place)
                 room.unlink()
         finally:
-            copy.unlink(missing_ok=True)
+            remove_database(copy)
             with _lock_file(place.parent / "room.lock"):
                 room.unlink(missing_ok=True)
 

@@ -52,11 +52,12 @@ class ShardEntry:
 
     def limit_to(self, globs: Sequence[str]) -> ShardEntry:
         """Limit the shard to the repositories whose names match a glob."""
-        matching = [match_any_glob(name, globs) for name in self.repositories]
-        if all(matching):
+        kept = {place: name for place, name in enumerate(self.repositories) if match_any_glob(name, globs)}
+        if len(kept) == len(self.repositories):
             return self
-        places = tuple(place for place, matches in enumerate(matching) if matches)
-        return replace(self, repositories=tuple(self.repositories[place] for place in places), places=places)
+
+        names = tuple(kept.values())
+        return replace(self, repositories=names, places=tuple(kept))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +90,10 @@ class FleetManifest:
 
     def limit_to(self, globs: Sequence[str]) -> FleetManifest:
         """Limit the manifest to the repositories whose names match a glob, and to the shards that hold any of them."""
-        repositories = tuple(r for r in self.repositories if match_any_glob(r.name, globs))
-        shards = (shard.limit_to(globs) for shard in self.shards)
-        return replace(self, repositories=repositories, shards=tuple(s for s in shards if s.repositories))
+        repositories = [r for r in self.repositories if match_any_glob(r.name, globs)]
+        limited = [shard.limit_to(globs) for shard in self.shards]
+        shards = [shard for shard in limited if shard.repositories]
+        return replace(self, repositories=tuple(repositories), shards=tuple(shards))
 
     @classmethod
     def read(cls, store: FleetStore) -> FleetManifest:
@@ -134,7 +136,8 @@ class FleetManifest:
             hint = "wait for it, and run the command again: no shard is lost, and none is built twice"
             raise IndexBusy(f"another `codelens cluster index` has written to {store.url}", hint)
         made = replace(self, generation=stored + 1)
-        store.write(MANIFEST, seal_json({"version": VERSION, **map_fields(made)}, default=map_fields))
+        record = {"version": VERSION, **map_fields(made)}
+        store.write(MANIFEST, seal_json(record, default=map_fields))
         return made
 
 
@@ -150,8 +153,8 @@ def map_fields(record: Any) -> dict[str, Any]:
 
 def parse_shard(row: Mapping[str, Any]) -> ShardEntry:
     """Parse the entry of a shard, which JSON has turned into a dictionary."""
-    entry = ShardEntry(**row)
-    return replace(entry, repositories=tuple(entry.repositories), places=())
+    names = tuple(row["repositories"])
+    return ShardEntry(**{**row, "repositories": names, "places": ()})
 
 
 class Member(NamedTuple):

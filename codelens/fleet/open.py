@@ -60,7 +60,7 @@ class FleetPlace(NamedTuple):
 
     @property
     def shards_of(self) -> FleetPlace:
-        """What decides which connection is used: all but whether an answer must be complete."""
+        """The part that decides which connection is used: all but whether an answer must be complete."""
         return self._replace(require_complete=False)
 
     def _take_resting(self) -> FleetConnection | None:

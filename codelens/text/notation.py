@@ -35,7 +35,8 @@ def seal_json(record: Mapping[str, Any], **options: Any) -> bytes:
     """Encode a record as JSON that ends with a digest of the rest; `options` are those of json.dumps."""
     import json
 
-    text = json.dumps(record, **options).removesuffix("}").encode()
+    whole = json.dumps(record, **options)
+    text = whole.removesuffix("}").encode()
     return text + SEAL + _make_seal(text)
 
 
@@ -50,7 +51,9 @@ def parse_sealed_json(content: bytes) -> Any:
 def _make_seal(text: bytes) -> bytes:
     import xxhash
 
-    return f'{xxhash.xxh3_128_hexdigest(text)}"}}\n'.encode()
+    digest = xxhash.xxh3_128_hexdigest(text)
+    end = f'{digest}"}}\n'
+    return end.encode()
 
 
 def parse_toml(text: str) -> dict[str, Any]:

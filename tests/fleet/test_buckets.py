@@ -106,6 +106,29 @@ def test_a_fleet_is_indexed_into_a_bucket_and_read_from_it(bucket: str, tmp_path
         again.write(store)
 
 
+def test_damage_in_a_bucket_is_found_where_all_of_it_is_read(bucket: str, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    url = f"{bucket}/damaged"
+    for name in "ab":
+        clone(tmp_path / "clones" / name)
+    fleet, settings = read_fleet(tmp_path / "clones"), Settings()
+    with open_client("", workers=1) as client:
+        first = index_fleet(client, fleet, url, settings, most=1)
+        store = open_store(url)
+        content = store.read(first.shards[0].file) or b""
+        store.write(first.shards[0].file, content[:5000] + b"damage" + content[5006:])
+        assert index_fleet(client, fleet, url, settings, most=1) == first
+        for verify in (False, True):
+            shards = read_fleet_status(url, settings, verify=verify).shards
+            assert [shard.missing for shard in shards] == [verify, False]
+        with pytest.raises(IndexCorrupt):
+            copy_shard(store, first.shards[0], tmp_path / "cache", 10**9)
+        again = index_fleet(client, fleet, url, settings, most=1, verify=True)
+    assert again.shards[1] == first.shards[1]
+    assert again.shards[0].file != first.shards[0].file
+    assert not any(shard.missing for shard in read_fleet_status(url, settings, verify=True).shards)
+
+
 def test_an_upload_to_a_bucket_that_does_not_exist_is_listed(bucket: str, tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     clone(tmp_path / "clones/a")

@@ -237,7 +237,8 @@ class _Stores:
         expect(not codes, f"of a whole store: {codes}")
 
     def try_damage(self, luck: random.Random, client: Any) -> str:
-        """Lay the whole store, damage a file, and check what is said and that it is mended. Returns what was damaged."""
+        """Lay the whole store, damage a file, and check what is given and that it is mended. Returns what was damaged."""
+        self._forget_connections()
         shutil.rmtree(self._store)
         shutil.copytree(self._whole, self._store)
         shutil.copy2(self._whole_keys, self._keys)
@@ -258,6 +259,7 @@ class _Stores:
         is_reported = b"damaged  " in shown.out or shown.code == 3
         expect(is_reported or kind not in ("shard", "sketch"), f"{name}: status calls it good: {shown}")
         manifest = self._index(client)
+        self._forget_connections()
         expect(not manifest.failures, f"{name}: index: {manifest.failures}")
         for question in QUESTIONS:
             said = self._ask(*question)
@@ -266,6 +268,12 @@ class _Stores:
         shown = self._ask("status", "--verify")
         expect(shown.code == 0 and b"damaged  " not in shown.out, f"{name}: after index: status: {shown}")
         return name
+
+    @staticmethod
+    def _forget_connections() -> None:
+        """Close connections to the last store, whose files may have the same inodes and times."""
+        while _RESTING:
+            _RESTING.pop().shards.close()
 
     def _choose_file(self, luck: random.Random, kind: str) -> Path:
         if kind == "manifest":
@@ -306,10 +314,6 @@ class _Stores:
         return index_fleet(client, read_fleet(self._clones), str(self._store), UNLIMITED, most=MOST)
 
     def _ask(self, *question: str) -> Said:
-        for connection in list(_RESTING):  # each question finds the damage anew, or none does
-            if question[0] == "status":
-                _RESTING.remove(connection)
-                connection.shards.close()
         return ask(self._folder, ("cluster", *question, "--store", str(self._store)))
 
     def _is_right(self, question: tuple[str, ...], said: Said) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, cast
@@ -22,6 +21,7 @@ from codelens.context.counters import open_counter
 from codelens.context.parts import LONGEST_TOKEN, resume_request
 from codelens.errors import UsageError
 from codelens.fleet.holding import ShardLostError
+from codelens.fleet.manifest import match_any_glob
 from codelens.fleet.open import FleetPlace
 from codelens.index import Index
 from codelens.lang.registry import map_accepted_names
@@ -377,7 +377,7 @@ def answer_question(
         )
         with index as opened:
             names = [row.name for row in opened.info().repositories]
-            if isinstance(place, Path) and not all(any(fnmatchcase(name, glob) for glob in visible) for name in names):
+            if isinstance(place, Path) and not all(match_any_glob(name, visible) for name in names):
                 refusal = "this key may not see every repository of this index"  # scores depend on counts over all repositories
                 hint = "`codelens serve --store` serves a part of what is indexed"
                 raise Fault(403, refusal, hint)
