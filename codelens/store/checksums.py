@@ -146,7 +146,7 @@ def _find_damaged(file: BinaryIO, size: int) -> list[int]:
             if not fits and number != _PENDING_BYTE // size:
                 damaged.append(number)
             number += 1
-    if any(not any(_read_page(file, size, number)) for number in damaged):
+    if damaged:
         unused = _find_unused_pages(file, size)
         damaged = [number for number in damaged if number not in unused or any(_read_page(file, size, number))]
     for _ in range(_TRIES if damaged else 0):

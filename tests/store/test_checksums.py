@@ -152,3 +152,11 @@ def test_a_memory_with_a_flipped_bit_says_so(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(MemoryFault, match="is damaged: page 1 is damaged"), Memory.open_for_reading(path) as memory:
             memory.export_rows()
+
+
+@pytest.mark.parametrize("length", [17, 20, 21, 99, 101])
+def test_a_file_of_a_few_bytes_is_damaged(path: Path, length: int) -> None:
+    path.write_bytes(path.read_bytes()[:length])
+    for opened in (open_reader, open_writer):
+        with pytest.raises(IndexCorrupt, match="is not an index, or is damaged"):
+            opened(path)

@@ -116,3 +116,6 @@ def test_an_index_may_have_a_name_that_is_not_utf8(root: Path, tmp_path: Path) -
         pytest.skip("the file system wants UTF-8")
     build(path, root)
     assert finds(path) == ["alpha"]
+    assert Index.check(path, full=True) == []
+    (report,) = Index.build(path, [root], Settings(jobs=1))
+    assert not report.notices and not report.wrote
