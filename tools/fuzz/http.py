@@ -23,7 +23,7 @@ from tools.fuzz.derive import broken
 from tools.program import UNEXPECTED, Program, left_behind
 
 EXAMPLES = 20  # Requests of one attempt, which is one address, method and kind
-SLOW_CLIENTS = 60  # Connections that are held open with half a request
+SLOW_CLIENTS = 800  # Connections that are held open with half a request; more than the server holds
 SECONDS = 60.0
 """Seconds that a whole request may wait among them. A busy machine is slow; a server that waits for slow clients never answers."""
 HELD_SECONDS = 45.0
