@@ -311,7 +311,11 @@ class _Stores:
         expect(all(whole.get(row.sha256) == row.repositories for row in rows), f"{name}: {rows}")
 
     def _index(self, client: Any) -> FleetManifest:
-        return index_fleet(client, read_fleet(self._clones), str(self._store), UNLIMITED, most=MOST)
+        """Index as a new coordinator does, which has no results of earlier runs."""
+        from distributed import Client
+
+        with Client(client.scheduler.address) as coordinator:
+            return index_fleet(coordinator, read_fleet(self._clones), str(self._store), UNLIMITED, most=MOST)
 
     def _ask(self, *question: str) -> Said:
         return ask(self._folder, ("cluster", *question, "--store", str(self._store)))
