@@ -208,7 +208,7 @@ def open_writer(path: Path) -> tuple[apsw.Connection, bool]:
 def open_beside(path: Path, writing: bool) -> apsw.Connection:
     """Open a small database next to an index, creating it for writing if needed.
 
-    Its folder must exist. If a killed writer left a journal, a reader also opens the file for writing to roll it back. A file
+    Its folder must exist. If a killed writer left a journal, a reader first opens the file for writing to roll it back. A file
     without page checksums, from an earlier version, stays without them.
     """
     refuse_unsafe_index(path)
@@ -217,7 +217,9 @@ def open_beside(path: Path, writing: bool) -> apsw.Connection:
         return _connect(path, "mode=rwc", apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, checksums)
     if path.with_name(f"{path.name}-journal").exists():
         with suppress(apsw.Error):
-            return _prepare_connection(_connect(path, "mode=rw", apsw.SQLITE_OPEN_READWRITE, checksums))
+            writer = _connect(path, "mode=rw", apsw.SQLITE_OPEN_READWRITE, checksums)
+            with closing(writer):
+                _prepare_connection(writer)
     return _prepare_connection(_connect(path, "mode=ro", checksums=checksums))
 
 

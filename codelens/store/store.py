@@ -475,8 +475,10 @@ class Store(Tables):
         A reader copies it, since a writer would take pages that were lost for pages that it never wrote.
         """
         into.unlink(missing_ok=True)
-        with closing(open_reader(self.path)) as reader:
-            reader.execute("VACUUM INTO ?", (format_uri(into),)).fetchall()
+        target = format_uri(into)
+        reader = open_reader(self.path)
+        with closing(reader):
+            reader.execute("VACUUM INTO ?", (target,)).fetchall()
         flush_file(into)
 
     def shrink(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 from codelens.errors import IndexCorrupt, MemoryFault
 from codelens.model.memory import Place
 from codelens.store.checksums import RESERVED, find_file_faults
-from codelens.store.connection import open_reader, open_writer, switch_to_rest, switch_to_wal
+from codelens.store.connection import open_beside, open_reader, open_writer, switch_to_rest, switch_to_wal
 from codelens.store.records import Memory
 
 PAGE = 4096
@@ -152,6 +152,21 @@ def test_a_memory_with_a_flipped_bit_says_so(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(MemoryFault, match="is damaged: page 1 is damaged"), Memory.open_for_reading(path) as memory:
             memory.export_rows()
+
+
+def test_a_reader_is_strict_after_it_rolled_a_journal_back(path: Path) -> None:
+    """The last page of a long value becomes zeros, which only its checksum tells from content."""
+    sql = "SELECT pageno FROM dbstat WHERE name = 'notes' AND pagetype = 'overflow' ORDER BY path DESC LIMIT 1"
+    with closing(open_reader(path)) as reader:
+        number = reader.execute(sql).get
+    content = bytearray(path.read_bytes())
+    content[(number - 1) * PAGE : number * PAGE] = bytes(PAGE)
+    path.write_bytes(content)
+    path.with_name(path.name + "-journal").write_bytes(b"left by a killed writer")
+    reads = "SELECT sum(instr(content, 'x')) FROM notes"
+    fault = pytest.raises(apsw.CorruptError, match=f"page {number} is damaged")
+    with closing(open_beside(path, writing=False)) as beside, fault:
+        beside.execute(reads).fetchall()
 
 
 @pytest.mark.parametrize("length", [17, 20, 21, 99, 101])
