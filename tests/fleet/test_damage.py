@@ -197,6 +197,10 @@ class _Killer:
             time.sleep(0.01)
 
 
+def _list_running_clusters() -> list[str]:
+    return sorted(cluster.name for cluster in LocalCluster._instances if cluster.status.name == "running")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
 def test_workers_that_die_as_they_start_are_started_again() -> None:
     with _Killer(1) as killer, open_client("", workers=2) as started:
@@ -206,12 +210,13 @@ def test_workers_that_die_as_they_start_are_started_again() -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
 def test_workers_that_cannot_start_are_one_error() -> None:
+    before = _list_running_clusters()
     failing = pytest.raises(CodelensError, match="no workers can be started")
     with _Killer(100) as killer, failing as told, open_client("", workers=1):
         pass
     assert "--workers" in told.value.hint
     assert len(killer.killed) >= 3
-    assert not [cluster for cluster in LocalCluster._instances if cluster.status.name == "running"]
+    assert _list_running_clusters() == before
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
