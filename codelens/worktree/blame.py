@@ -95,7 +95,14 @@ def _read_lineage(head: Head, until: float) -> list[_LineageCommit]:
 
     def read_log(*options: str, given: bytes = b"") -> Iterator[Sequence[str]]:
         """Read (commit, parents, time, author) of each commit."""
-        output = run_git_within(head, until, "log", "--format=%H%x00%P%x00%ct%x00%an <%ae>%x00", *options, given=given)
+        output = run_git_within(
+            head,
+            until,
+            "log",
+            "--format=%H%x00%P%x00%ct%x00%an <%ae>%x00",
+            *options,
+            given=given,
+        )
         fields = output.decode("utf-8", "replace").split("\0")
         return ((fields[at].strip(), *fields[at + 1 : at + 4]) for at in range(0, len(fields) - 4, 4))
 

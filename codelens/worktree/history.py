@@ -46,7 +46,10 @@ class Head:
 
     @property
     def pathspecs(self) -> list[str]:
-        return [f":(literal){self.below}"] if self.below else []
+        """The arguments that limit git's output to the indexed folder."""
+        if not self.below:
+            return []
+        return [f":(literal){self.below}"]
 
     @property
     def terms(self) -> str:
@@ -161,7 +164,8 @@ def _read_commits(head: Head, names: Sequence[str], times: Mapping[str, int], un
     output = run_git_within(
         head,
         until,
-        *("diff-tree", "--stdin", "-r", "--root", "--raw", "--abbrev=4", "-z", "--always"),
+        "diff-tree",
+        *("--stdin", "-r", "--root", "--raw", "--abbrev=4", "-z", "--always"),
         *("--find-renames=100%", "--no-rename-empty", "--ignore-submodules=all", "--no-notes"),
         *(f"--format=format:{mark.decode()}%H%x00%s%x00%b%x00", "--", *head.pathspecs),
         given="".join(f"{name}\n" for name in names).encode(),

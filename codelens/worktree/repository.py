@@ -95,11 +95,15 @@ def is_special(path: Path) -> bool:
     a file with another name, which git might quote in a message. Tools that share git folders link files of the same name."""
     try:
         kind = stat.S_IFMT(path.stat().st_mode)
-        is_foreign = kind == stat.S_IFREG and path.is_symlink() and path.resolve().name != path.name
     except OSError:
         return False
+    if kind in (stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK):
+        return True
+
     # Old versions of git made HEAD a link to the file of its branch.
-    return kind in (stat.S_IFIFO, stat.S_IFCHR, stat.S_IFBLK) or (is_foreign and path.name != "HEAD")
+    if kind != stat.S_IFREG or path.name == "HEAD" or not path.is_symlink():
+        return False
+    return path.resolve().name != path.name
 
 
 def read_tracked_paths(repository: Repository) -> list[bytes] | None:
