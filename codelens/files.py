@@ -39,7 +39,9 @@ def list_tops(path: Path) -> list[Path]:
     out the user's home folder and the folders around it."""
     # Path.home raises RuntimeError without a home
     home = Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111
-    folders = [folder for folder in path.absolute().parents if not home.is_relative_to(folder)]
+    # The folders that a path leaves again by `..` do not count.
+    plain = Path(os.path.normpath(path.absolute()))
+    folders = [folder for folder in plain.parents if not home.is_relative_to(folder)]
     for mark in _MARKS:
         if tops := [folder for folder in folders if os.path.lexists(folder / mark)]:
             return tops

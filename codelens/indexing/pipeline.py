@@ -6,7 +6,7 @@ commits in batches, so that a killed build loses only the last one."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -45,10 +45,11 @@ def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resu
         closing(KeptWorkers(len(roots))) as workers,
     ):
         repositories = ensure_repositories(store, roots, transaction)
+        nested = _pair_nested_roots(repositories)
         for root in roots:
             started = time.perf_counter()
             tallies[root] = tally = update_repository(store, repositories[root], run, transaction, workers)
-            tally.notices = (*_find_nested_trees(store, repositories, root), *tally.notices)
+            tally.notices = (*_find_nested_trees(store, repositories, nested[root]), *tally.notices)
             tally.wrote |= before.get(root) != repositories[root].name
             report = _build_report(store, repositories[root], run, tally)
             reports.append(replace(report, resumed=resumed, seconds=time.perf_counter() - started))
@@ -66,12 +67,24 @@ def update_repositories(store: Store, roots: Sequence[Path], run: IndexRun, resu
     return reports
 
 
-def _find_nested_trees(store: Store, repositories: Mapping[Path, RepositoryRow], root: Path) -> Iterator[Notice]:
-    """Yield a notice for each two trees of which one is `root`, and one lies within the other and is indexed with it, too."""
-    nested = [(inner, outer) for inner in repositories for outer in inner.parents if outer in repositories]
+def _pair_nested_roots(roots: Iterable[Path]) -> dict[Path, list[tuple[Path, Path]]]:
+    """Map each root to the pairs of which it is a part: (root, root around it)."""
+    pairs: dict[Path, list[tuple[Path, Path]]] = {root: [] for root in roots}
+    for inner in pairs:
+        for outer in inner.parents:
+            if outer in pairs:
+                pairs[inner].append((inner, outer))
+                pairs[outer].append((inner, outer))
+    return pairs
+
+
+def _find_nested_trees(
+    store: Store, repositories: Mapping[Path, RepositoryRow], nested: Iterable[tuple[Path, Path]]
+) -> Iterator[Notice]:
+    """Yield a notice for each two trees of which one lies within the other and is indexed with it, too."""
     for inner, outer in nested:
         below = escape_path(inner.relative_to(outer).as_posix()) + "/"
-        if root in (inner, outer) and store.documents.has_below(repositories[outer].id, below):
+        if store.documents.has_below(repositories[outer].id, below):
             yield Notice("nested", f"{inner} lies within {outer}: its files are indexed twice")
 
 

@@ -186,6 +186,7 @@ from pathlib import Path
 from codelens.config import Settings
 from codelens.index import Index
 from codelens.model.request import SearchOptions
+from codelens.store import checks  # needed once the key cannot be read
 
 def hits():
     with Index.open(Path(sys.argv[1]), Settings(trust_indexes=True)) as index:
