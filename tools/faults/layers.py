@@ -56,7 +56,7 @@ def leave_out_checksums() -> None:
 def count_answers(count: int, folder: Path) -> dict[str, Counter[str]]:
     """Damage `count` files, each kind in turn; returns the counts of each kind."""
     counts = {kind: Counter[str]() for kind in sorted(damage.KINDS)}
-    with damage._alone(folder):
+    with damage.isolate(folder):
         tree, rest, logged = damage._made(folder)
         for number in range(count):
             luck = random.Random(number)
@@ -66,10 +66,10 @@ def count_answers(count: int, folder: Path) -> dict[str, Counter[str]]:
             lay()
             counts[kind].update(["files"])
             for command in damage.COMMANDS:
-                counts[kind].update(["answers", _judge(damage._ask(tree, command), base, command)])
+                counts[kind].update(["answers", _judge(damage.ask(tree, command), base, command)])
             if number % INDEX_EVERY == 0:
                 lay()
-                damage._ask(tree, ("index", "--json"))
+                damage.ask(tree, ("index", "--json"))
                 counts[kind].update(["updates", *["wrong after"] * _is_wrong_after_update(tree, base)])
     return counts
 
@@ -82,7 +82,7 @@ def _judge(ran: damage.Said, base: damage.Base, command: tuple[str, ...]) -> str
 
 def _is_wrong_after_update(tree: Path, base: damage.Base) -> bool:
     for command in damage.LASTING:
-        answer = damage._ask(tree, command)
+        answer = damage.ask(tree, command)
         given = answer.code, damage._timeless(answer)
         if given not in [(right.code, damage._timeless(right)) for right in base.answers[command]]:
             return True
