@@ -18,7 +18,7 @@ from typing import NoReturn
 from codelens.cli.arguments import read_arguments
 from codelens.cli.declare import COMPLETION_VARIABLE, Command, bind_flags, import_object
 from codelens.cli.help import ENTRY_POINTS, find_entry_point, find_unlisted
-from codelens.cli.streams import page_long_output, report_error, say, say_without_prefix
+from codelens.cli.streams import page_long_output, report_error, say, say_without_prefix, silence_output
 from codelens.cli.warm import Answer
 from codelens.errors import CodelensError
 
@@ -66,6 +66,7 @@ def main(arguments: Sequence[str], answer: Answer | None = None) -> int:
     An interrupt after the command has finished its work does not change the code.
     """
     code: int | None = None  # None until the command has finished
+    silence_output(False)  # a command line before this one, in the same process, may have had --quiet
     try:
         if answer:
             answer.write(page_long_output)
