@@ -182,7 +182,9 @@ def read_settings(path: Path, repository: Repository | None, depth: int = 0) -> 
     raw = read_regular(path)
     if raw is None or depth > _DEEPEST_INCLUDE:
         return
-    text = raw.decode("utf-8-sig", "surrogateescape").replace("\\\r\n", "").replace("\\\n", "")
+    text = (
+        raw.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").replace("\\\r\n", "").replace("\\\n", "")
+    )
     section, subsection = "", None
     for line in text.splitlines():
         if header := _SECTION.match(line):

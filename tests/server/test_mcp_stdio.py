@@ -228,7 +228,8 @@ class WaitingTool:
 
     def _answer(self, _: ToolCall) -> ToolAnswer:
         self.begun.set()
-        if CANCELLED.get().wait(PATIENCE):
+        cancelled = CANCELLED.get()
+        if cancelled and cancelled.wait(PATIENCE):
             self.abandoned.set()
         return ToolAnswer("too late", {})
 

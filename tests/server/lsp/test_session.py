@@ -209,7 +209,8 @@ def test_the_thread_of_a_cancelled_request_ends() -> None:
 
     def wait(request: LspRequest, params: Any) -> None:
         begun.set()
-        assert CANCELLED.get().wait(PATIENCE)
+        cancelled = CANCELLED.get()
+        assert cancelled and cancelled.wait(PATIENCE)
         ended.set()
 
     async def cancel() -> None:
