@@ -21,8 +21,8 @@ _MOUNT_POINT = 0xA000_0003  # IO_REPARSE_TAG_MOUNT_POINT of Windows: a junction,
 _MARKS = (".git", ".codelens.toml", ".codelens")  # Names in the top folder of a repository or an indexed tree
 _BINARY = getattr(os, "O_BINARY", 0)
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY  # O_EXCL follows no link
-_LOCK = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | _NONBLOCK | _BINARY
+_NEW_FILE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY  # O_EXCL follows no link
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | _NONBLOCK | _BINARY
 
 
 def is_link(path: Path) -> bool:
@@ -35,8 +35,8 @@ def is_link(path: Path) -> bool:
 
 
 def list_tops(path: Path) -> list[Path]:
-    """List the repositories that a path goes through, as it is written; without any, the trees with settings or an index. Leaves
-    out the user's home folder and the folders around it."""
+    """List the repositories whose folders contain a path, before links are followed. Without any, list the trees that have
+    settings or an index. Leaves out the user's home folder and the folders around it."""
     # Path.home raises RuntimeError without a home
     home = Path(os.path.realpath(os.path.expanduser("~")))  # noqa: PTH111
     # The folders that a path leaves again by `..` do not count.
@@ -81,7 +81,7 @@ def resolve_file(path: Path, tops: Sequence[Path] | None = None) -> Path:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """Open a regular file for reading. Does not block if it is a pipe by now. Raises OSError."""
+    """Open a regular file for reading. Does not block, even if the file has been replaced by a pipe. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | _BINARY | _NONBLOCK)
     file = os.fdopen(descriptor, "rb")
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -111,7 +111,7 @@ def replace_file(
     """
     before = path if path.exists() and not is_private else None
     temporary = path.with_name(f".codelens-{os.urandom(8).hex()}{PART}")
-    descriptor = os.open(temporary, _NEW, 0o600 if before or is_private else 0o666)
+    descriptor = os.open(temporary, _NEW_FILE_FLAGS, 0o600 if before or is_private else 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
@@ -155,7 +155,7 @@ def write_private_file(path: Path, content: bytes, keeps_existing: bool = False)
 def write_new(path: Path, content: bytes) -> None:
     """Write a new file, and create its folders. Raises OSError, also if there is something."""
     make_folder(path.parent)
-    with os.fdopen(os.open(path, _NEW, 0o666), "wb") as file:
+    with os.fdopen(os.open(path, _NEW_FILE_FLAGS, 0o666), "wb") as file:
         file.write(content)
 
 
@@ -173,7 +173,7 @@ def write_output(path: Path, content: bytes) -> None:
 def open_lock_file(path: Path) -> int:
     """Open a file to lock it, creating it if needed; returns its descriptor. Neither follows a link nor waits for a pipe. Raises
     OSError."""
-    return os.open(path, _LOCK, 0o644)
+    return os.open(path, _LOCK_FLAGS, 0o644)
 
 
 def flush_file(path: Path) -> None:

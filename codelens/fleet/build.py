@@ -333,7 +333,7 @@ def _list_shard_files(file: str) -> tuple[str, str, str]:
 
 
 def list_damaged_files(store: FleetStore, shards: Sequence[ShardEntry], verify: bool) -> set[str]:
-    """List the shards that are missing or have another length, and missing sketches; with `verify`, all with other bytes."""
+    """List missing sketches, and shards that are missing or have the wrong length; with `verify`, all whose bytes differ."""
     from concurrent.futures import ThreadPoolExecutor
 
     lengths = {file.name: file.bytes for file in store.list_files(SHARDS)}

@@ -29,7 +29,7 @@ UNINTERRUPTED = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 """Code that a local worker runs at its start: it ignores Ctrl-C, which the coordinator handles."""
 OBJECTS = 100_000  # Threshold for garbage collection; see `codelens/cli/warm.py`
 SHARDS = "shards"  # Folder of a store
-MAX_STARTS = 3
+MAX_CLUSTER_STARTS = 3
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def _start_cluster(workers: int, **options: Any) -> Any:
     """Start local workers. If one of them dies as it starts, Dask ends all of them, so they are started again."""
     from distributed import LocalCluster
 
-    for left in reversed(range(MAX_STARTS)):
+    for left in reversed(range(MAX_CLUSTER_STARTS)):
         try:
             return LocalCluster(n_workers=workers, **options)
         except (RuntimeError, OSError) as fault:

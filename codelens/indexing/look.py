@@ -44,15 +44,15 @@ MOST_FILES = 50  # Files with a changed time that are examined, in each tree
 MOST_BYTES = (
     4_000_000  # Bytes of files that are read because their times differ and their sizes do not, or because they are new
 )
-MIN_BYTES = 20_000  # What a small new file counts of these
+MIN_CHARGED_BYTES = 20_000  # A smaller new file counts as this many of these bytes
 MOST_FOLDERS = 30  # Folders whose entries are examined because their times, or those of their files, differ
 MOST_NAMES = 1000  # Entries of all these folders, of those around them, and of new ones
 ENOUGH_FILES = 100  # With fewer files, a build mostly waits for its processes to start
 _PACE = "pace"  # Key of `meta`: the speed of the last run that wrote
 _ROOT = "/"  # The root's path in the list. Other folders are relative to it, and end in a slash like all folders.
-_OTHER = "/"  # What the path of a skipped file begins with
+_SKIPPED_PREFIX = "/"  # What the path of a skipped file begins with
 _ABSENT = "-1"  # The time of a folder that does not exist, and would be entered
-_RULES = "//"  # What the path of a file with rules of the walk begins with, one of `list_rule_files`
+_RULE_FILE_PREFIX = "//"  # What the path of a file with rules of the walk begins with, one of `list_rule_files`
 
 
 class OuterRules(NamedTuple):
@@ -85,18 +85,18 @@ class OuterRules(NamedTuple):
 
 
 def format_times(store: Store, repository: RepositoryRow, tally: Tally) -> str:
-    """Format what later looks compare: the numbers of files and of times with the outer rules, then a line `TIME PATH` for each
+    """Format the state that later looks compare: the counts of files and times with the outer rules, then `TIME PATH` for each
     time, the most likely to change first. Paths with line breaks are only counted."""
     times = store.documents.read_times(repository.id)
     files = [*times]
     rules = []
     for path, at in tally.folders.items():
-        noted = escape_path(path) if path.endswith("/") else _RULES + escape_path(path)
+        noted = escape_path(path) if path.endswith("/") else _RULE_FILE_PREFIX + escape_path(path)
         times[noted] = at
-        if noted.startswith(_RULES):
+        if noted.startswith(_RULE_FILE_PREFIX):
             rules.append(noted)
     times.setdefault(f"{INDEX_FOLDER}/{NOTES_FOLDER}/", int(_ABSENT))  # the folder around it changes with each run
-    times |= {_OTHER + path: at for path, at in store.documents.read_times(repository.id, "skips").items()}
+    times |= {_SKIPPED_PREFIX + path: at for path, at in store.documents.read_times(repository.id, "skips").items()}
     # Files modified last and committed last, taken in turn, each after its folder; then other folders
     pairs = zip_longest(files, store.history.list_newest_paths(repository.id, MOST_TIMES))
     with_folders = (each for pair in pairs for path in pair if path for each in (path.rpartition("/")[0] + "/", path))
@@ -205,7 +205,7 @@ class _TreeCheck:
                 is_same = now == int(noted)
             except (OSError, ValueError):
                 is_same = noted == _ABSENT
-            is_document = not path.startswith(_OTHER) and not path.endswith("/")
+            is_document = not path.startswith(_SKIPPED_PREFIX) and not path.endswith("/")
             if not is_same:
                 (differing if is_document else others).append(path)
             checked += is_same and is_document
@@ -215,7 +215,7 @@ class _TreeCheck:
             checked += document is None or self._compare_content(document)
         if others or self._rules_changed:
             self._noted.update(line.partition(" ")[2] for line in lines)
-            self._rules_changed |= any(path.startswith(_RULES) for path in others)
+            self._rules_changed |= any(path.startswith(_RULE_FILE_PREFIX) for path in others)
             if not self._rules_changed:
                 self._compare_walk(others[:MOST_FOLDERS])
             if self._rules_changed:
@@ -274,7 +274,7 @@ class _TreeCheck:
             if places is None or path not in ways:
                 return left > 0 and (places is None or not self._knows(path))
             files = list_rule_files(self._row.root, folder.path)
-            self._rules_changed |= any(_RULES + escape_path(file) not in self._noted for file in files)
+            self._rules_changed |= any(_RULE_FILE_PREFIX + escape_path(file) not in self._noted for file in files)
             return left > 0
 
         own = list_own_files(self._store.path)
@@ -317,7 +317,7 @@ class _TreeCheck:
         is_judged = skip and skip.stamp and skip.stamp.agrees(seen.stamp) and skip.reason is not SkipReason.UNREADABLE
         if is_judged and not self._settings_changed:
             return False
-        self._bytes -= max(seen.stamp.size, MIN_BYTES)
+        self._bytes -= max(seen.stamp.size, MIN_CHARGED_BYTES)
         if self._bytes < 0:
             self._all_examined = False
             return False

@@ -81,7 +81,7 @@ def _pair_nested_roots(roots: Iterable[Path]) -> dict[Path, list[tuple[Path, Pat
 def _find_nested_trees(
     store: Store, repositories: Mapping[Path, RepositoryRow], nested: Iterable[tuple[Path, Path]]
 ) -> Iterator[Notice]:
-    """Yield a notice for each two trees of which one lies within the other and is indexed with it, too."""
+    """Yield a notice for each pair of trees of which one is inside the other and is indexed as part of it."""
     for inner, outer in nested:
         below = escape_path(inner.relative_to(outer).as_posix()) + "/"
         if store.documents.has_below(repositories[outer].id, below):

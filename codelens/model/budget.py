@@ -34,11 +34,12 @@ def pause_collector() -> Iterator[None]:
 
 
 CANCELLED: ContextVar[Event | None] = ContextVar("cancelled", default=None)
-"""Set when nobody waits any more for the answer that this thread works on; its budgets are then over. None if nobody can say so."""
+"""The event that is set when the client no longer wants this thread's answer; its time budgets then end. None if the work cannot
+be cancelled."""
 
 
 def read_cpu_time() -> float:
-    """Read the CPU seconds of this thread; beyond every limit once its work is cancelled."""
+    """Read the CPU seconds that this thread has used; a number beyond every limit if its work was cancelled."""
     cancelled = CANCELLED.get()
     if cancelled is not None and cancelled.is_set():
         return sys.float_info.max

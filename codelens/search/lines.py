@@ -38,7 +38,7 @@ from codelens.worktree.files import check_freshness
 LONGEST_HELD = 4_000_000
 """Most characters of an unfinished line that are held; a longer line, as in a large file of one line, is searched in pieces."""
 ORDINARY_SPEED = 3_000_000  # Characters of a text that ordinary patterns read in a second, at least
-FILE_SECONDS = 0.001  # Seconds that a file takes besides
+SECONDS_A_FILE = 0.001  # Seconds that a file takes besides
 LINES = "lines"  # Name of this search among the channels of a result
 
 
@@ -61,7 +61,7 @@ class LineSearch:
         conditions = scope.read_conditions(store, self.query, options, Texts(store), settings)
         seconds = settings.query_seconds
         self.budget = TimeBudget(seconds) if seconds else TimeBudget()
-        """The time for slow patterns. What ordinary patterns take to read all texts is granted, so that an answer is whole."""
+        """The time budget for slow patterns. It leaves ordinary patterns the time that they need to read all texts."""
         self.conditions = replace(conditions, matching=replace(conditions.matching, budget=self.budget))
         case, word, line, invert = conditions.matching.case, options.word, options.whole_line, options.invert
         wanted = make_line_query(self.query.node, case=case, whole_word=word, whole_line=line, invert=invert)
@@ -152,7 +152,7 @@ class LineSearch:
     @contextmanager
     def _end_in_time(self, document: DocumentRow) -> Iterator[None]:
         """Search a file in this block. Raises UsageError if the time is spent."""
-        self.budget.grant(FILE_SECONDS)
+        self.budget.grant(SECONDS_A_FILE)
         try:
             yield
         except OutOfTime:

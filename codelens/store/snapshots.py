@@ -42,8 +42,8 @@ class OlderFacts:
         self._frames: list[bytes] = []
 
     def add_batch(self, without: Iterable[int], lines: Mapping[int, bytes]) -> None:
-        """Add the positions of the next state's lines that this state lacks, and this state's lines that the next one lacks,
-        by position. Positions ascend, from batch to batch, too."""
+        """Add one batch of differences: the positions of lines that only the next state has, and the lines that only this
+        state has, by position. Positions ascend, also from batch to batch."""
         from codelens.zstd import zstd
 
         self._without += without

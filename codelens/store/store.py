@@ -565,7 +565,7 @@ class Store(Tables):
         self.documents.remove(document)
 
     def keep_repositories(self, kept: Collection[RepositoryId]) -> None:
-        """Delete all other repositories, so that searches answer as an index does that never held them."""
+        """Delete all repositories except these. Searches then answer as if the index had never contained the others."""
         with self.writing():
             for row in self.documents.list_repositories():
                 if row.id not in kept:

@@ -44,7 +44,7 @@ NO_KEY = "set XDG_DATA_HOME to a folder for a key, then `codelens index --rebuil
 
 
 def _may_be_tracked(place: Path) -> bool:
-    """True if git tracks the index, or cannot tell. A git folder with a pipe in place of its list tracks nothing."""
+    """True if git tracks the index, or if that is unknown. A git folder whose list of files is a pipe tracks nothing."""
     repository = find_enclosing_repository(place.resolve().parent)
     if repository and is_special(repository.git_folder / "index"):
         return False
@@ -88,7 +88,7 @@ def sign(connection: apsw.Connection, place: Path) -> bool:
 
 
 def is_settled(connection: apsw.Connection, place: Path) -> bool:
-    """True if the index is signed for this path and folder by each key; False after a move, or with a new key."""
+    """True if the index is signed for this path and folder by each key; False if it was moved or a key was added."""
     if read_marked_place(connection) != place or _read_meta(connection, FOLDER) != _identify_folder(place):
         return False
     marks = _read_meta(connection, MARK).split()

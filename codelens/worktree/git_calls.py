@@ -130,7 +130,7 @@ def build_variables(repository: Repository, network: bool) -> dict[str, str]:
 
 MAX_SECONDS = 120.0  # Time that git has for all calls of a run in one repository
 MAX_IDLE_SECONDS = 4.0  # Time that git may sleep without doing anything
-MAX_RUN_SECONDS = 600.0  # A server, whose run never ends, asks git again after this time
+RENEWAL_SECONDS = 600.0  # A server, whose run never ends, asks git again after this time
 
 
 @dataclass(slots=True)
@@ -143,7 +143,7 @@ class GitTime:
 
 def share_time(repository: Repository) -> GitTime:
     """Return the time that all calls in this repository share during a run. Raises GitError if it is over."""
-    shared = _begin_time(repository, int(time.monotonic() // MAX_RUN_SECONDS))
+    shared = _begin_time(repository, int(time.monotonic() // RENEWAL_SECONDS))
     if shared.left <= 0:
         raise GitError(shared.fault)
     return shared
@@ -152,7 +152,7 @@ def share_time(repository: Repository) -> GitTime:
 @lru_cache(maxsize=1000)
 def _begin_time(repository: Repository, period: int) -> GitTime:
     if special := find_special_file(repository):
-        return GitTime(0.0, f"{special} is not a regular file: git is not asked")
+        return GitTime(0.0, f"{special} is not a regular file, so git was not run")
     return GitTime(MAX_SECONDS)
 
 
@@ -177,7 +177,7 @@ def read_output(
             activity = _read_activity(process.pid)
             if activity == before and b") S " in activity and not may_sleep:
                 shared.left = 0.0
-                shared.fault = f"git did nothing for {MAX_IDLE_SECONDS:.0f} seconds and was ended"
+                shared.fault = f"git was stopped after {MAX_IDLE_SECONDS:.0f} seconds without activity"
                 raise GitError(shared.fault)
             before = activity
         raise TooSlow(f"git took longer than {seconds:.0f} seconds")

@@ -18,14 +18,14 @@ from codelens.model.fast_dataclass import dataclass
 RULE_FILES = (".codelensignore", ".gitignore")  # Names of the files with ignore rules in each folder
 NESTED_FILES = (".git", ".git/config", ".git/index", ".git/info/exclude")
 LONGEST_RULES = 4_000_000  # Bytes of a configuration or ignore file. The largest ordinary one seen has 30 kB.
-LONGEST_INDEX = 200_000_000  # Bytes of git's list of tracked files; a file takes about a hundred
+MAX_GIT_INDEX_BYTES = 200_000_000  # Bytes of git's list of tracked files; a file takes about a hundred
 
 # The format of that list: Documentation/gitformat-index.txt of git
 PATHS_ARE_WHOLE = (2, 3)  # Versions that store whole paths; version 4 omits common prefixes
 _HEADER = 12
 _FLAGS = 60  # Offset of an entry's flags, which its path follows
 _IS_EXTENDED = 0x4000  # Two more bytes of flags
-_MAX_LENGTH = 0xFFF  # The flags' bits for the path's length; longer paths have this one, too
+_LENGTH_MASK = 0xFFF  # The flags' bits for the path's length; longer paths have this one, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def read_tracked_paths(repository: Repository) -> list[bytes] | None:
     """Read the paths in git's index, sorted by their bytes. None if only git can read it: another format, or a split or sparse
     index."""
     place = repository.git_folder / "index"
-    raw = read_regular(place, limit=LONGEST_INDEX)
+    raw = read_regular(place, limit=MAX_GIT_INDEX_BYTES)
     if raw is None:
         return None if os.path.lexists(place) else []
     if raw[:4] != b"DIRC" or len(raw) < _HEADER or int.from_bytes(raw[4:8], "big") not in PATHS_ARE_WHOLE:
@@ -122,7 +122,7 @@ def read_tracked_paths(repository: Repository) -> list[bytes] | None:
         flags = int.from_bytes(raw[start + _FLAGS : start + _FLAGS + 2], "big")
         name = start + _FLAGS + (4 if flags & _IS_EXTENDED else 2)
         end = raw.find(b"\0", name)
-        if min(end - name, _MAX_LENGTH) != flags & _MAX_LENGTH:  # hashes of another length, or damage
+        if min(end - name, _LENGTH_MASK) != flags & _LENGTH_MASK:  # hashes of another length, or damage
             return None
         paths.append(raw[name:end])
         start += (end - start) // 8 * 8 + 8  # one to eight zeros fill an entry up
@@ -227,7 +227,7 @@ class GitError(Exception):
 
 
 class TooSlow(GitError):
-    """git took longer than it may; a second try would too."""
+    """git exceeded its time limit; trying again would not help."""
 
 
 def run_git(

@@ -141,7 +141,7 @@ class TreeWalker:
         return replace(folder, scope=folder.scope.enter_folder(folder.path, known, folder.inherited)), entries
 
     def _is_second_checkout(self, folder: str) -> bool:
-        """True for a linked worktree if the root lies in another checkout of its repository, or the main one in the root."""
+        """True for a linked worktree if the root lies inside another checkout of the repository, or contains the main one."""
         repository = open_repository(self.root / folder)
         if repository is None or not repository.is_linked:
             return False

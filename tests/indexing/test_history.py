@@ -67,7 +67,7 @@ def test_a_pipe_in_the_git_folder_leaves_out_the_history_and_is_named(tree: Tree
     assert pasts(tree.index) == {}
     (notice,) = report.notices
     assert notice.code == "git"
-    assert notice.text.startswith(f"{pipe} is not a regular file: git is not asked: the index may lack the history")
+    assert notice.text.startswith(f"{pipe} is not a regular file, so git was not run: the index may lack the history")
 
     pipe.unlink()
     pipe.write_bytes(kept)

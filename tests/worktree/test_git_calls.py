@@ -142,12 +142,12 @@ def test_git_is_not_asked_where_a_pipe_is_in_the_place_of_a_file(past: Past, pla
     os.mkfifo(pipe)
     repository = open_repository(past.root)
     assert repository
-    with pytest.raises(GitError, match="is not a regular file: git is not asked") as caught:
+    with pytest.raises(GitError, match="is not a regular file, so git was not run") as caught:
         run_git(repository, "log", "-p")
     assert str(pipe) in str(caught.value)
     assert find_git_fault(past.root) == str(caught.value)
     pipe.unlink()
-    with pytest.raises(GitError, match="git is not asked"):
+    with pytest.raises(GitError, match="git was not run"):
         run_git(repository, "log")
     renew_times()
     assert find_git_fault(past.root) == ""
@@ -189,10 +189,10 @@ def test_git_that_waits_is_ended_with_its_children_and_not_asked_again(
     with monkeypatch.context() as patched:
         started = waiting_git(tmp_path, patched)
         patched.setattr(git_calls, "MAX_IDLE_SECONDS", 1.0)
-        with pytest.raises(GitError, match="git did nothing for 1 seconds and was ended"):
+        with pytest.raises(GitError, match="git was stopped after 1 seconds without activity"):
             run_git(repository, "log")
     wait_until_ended(started)
-    with pytest.raises(GitError, match="git did nothing"):  # although git would answer now
+    with pytest.raises(GitError, match="git was stopped"):  # although git would answer now
         run_git(repository, "ls-files")
 
 

@@ -112,8 +112,8 @@ HEAD_SECONDS = 10.0
 BODY_SECONDS = 20.0  # Most seconds for the whole body
 LEAVE_SECONDS = 30.0  # Most seconds for a client to read its answer before an idle connection is closed
 MOST_BODY = 5_000_000  # Most bytes of a body, even if it is not read. The SDK of the Model Context Protocol takes 4 MB.
-MOST_CONNECTIONS = 768  # Most open connections. Each needs a file descriptor, and a process often has 1024.
-MAX_RUNNING = 256  # Most requests that are answered at the same time; further ones get 503
+MAX_CONNECTIONS = 768  # Most open connections. Each needs a file descriptor, and a process often has 1024.
+MAX_RUNNING_REQUESTS = 256  # Most requests that are answered at the same time; further ones get 503
 
 
 class BoundedConnection(H11Protocol):
@@ -125,7 +125,7 @@ class BoundedConnection(H11Protocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._waits_for: object = None
         self._set_deadline(h11.IDLE, HEAD_SECONDS)
-        if len(self.connections) > MOST_CONNECTIONS:
+        if len(self.connections) > MAX_CONNECTIONS:
             waiting: Any = self.connections - self._list_answering()
             oldest = min(waiting, key=attrgetter("waits_since"))
             self.connections.discard(oldest)
@@ -133,7 +133,7 @@ class BoundedConnection(H11Protocol):
 
     def handle_events(self) -> None:
         """Start to answer the requests that have come, or refuse them if too many others are being answered."""
-        is_busy = len(self._list_answering()) >= MAX_RUNNING
+        is_busy = len(self._list_answering()) >= MAX_RUNNING_REQUESTS
         self.app_state = {**self.app_state, "is_busy": is_busy}
         super().handle_events()
 

@@ -255,8 +255,8 @@ WAIT = b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n"
 @pytest.mark.parametrize("half", [*HALVES, GET, WAIT[:-2] + b"Content-Length: 9\r\n\r\nx"])
 def test_half_requests_keep_nobody_out(half: bytes, connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also idle connections, whose request has been answered. The one that has waited longest goes."""
-    monkeypatch.setattr(app, "MOST_CONNECTIONS", 8)
-    monkeypatch.setattr(app, "MAX_RUNNING", 4)
+    monkeypatch.setattr(app, "MAX_CONNECTIONS", 8)
+    monkeypatch.setattr(app, "MAX_RUNNING_REQUESTS", 4)
     first = connect()
     assert status(first, GET) == 200
     held = []
@@ -270,7 +270,7 @@ def test_half_requests_keep_nobody_out(half: bytes, connect: Connect, monkeypatc
 def test_a_request_that_is_being_answered_keeps_its_connection(
     connect: Connect, waiting: WaitingApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "MOST_CONNECTIONS", 3)
+    monkeypatch.setattr(app, "MAX_CONNECTIONS", 3)
     asked = connect()
     asked.sendall(WAIT)
     assert waiting.begun.acquire(timeout=PATIENCE)
@@ -286,7 +286,7 @@ def test_a_request_that_is_being_answered_keeps_its_connection(
 def test_requests_beyond_those_that_can_be_answered_are_told_when_to_return(
     connect: Connect, waiting: WaitingApp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "MAX_RUNNING", 2)
+    monkeypatch.setattr(app, "MAX_RUNNING_REQUESTS", 2)
     for _ in range(2):
         connect().sendall(WAIT)
         assert waiting.begun.acquire(timeout=PATIENCE)
