@@ -128,6 +128,6 @@ def patiently(client: Client, tool: str, **arguments: Any) -> CallToolResult:
         result = client.call(tool, **arguments)
         if not result.isError:
             return result
-        assert "being made" in text_of(result) or " yet" in text_of(result), text_of(result)
+        assert any(sign in text_of(result) for sign in ("being made", "being built", " yet")), text_of(result)
         client.portal.call(anyio.sleep, 0.2)
     raise AssertionError(text_of(result))
