@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from codelens.cluster.sketch import Routes
 from codelens.model.code import RepositoryId, UnitId
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.model.graph import EXTERNAL
 from codelens.store.documents import RepositoryRow, RootNames, name_by_roots
 
@@ -21,7 +21,7 @@ _LOCAL = (1 << LOCAL_BITS) - 1
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Home:
     """The shard that holds a repository, with its name and root in answers."""
 

@@ -24,7 +24,7 @@ from codelens.errors import UsageError
 from codelens.evaluation.metrics import METRICS, Values
 from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, read_index_infos
 from codelens.evaluation.tasks import Task
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.model.request import SearchOptions
 from codelens.query.parser import parse_query
 from codelens.search.intent import detect_intent
@@ -175,7 +175,7 @@ def make_task_rows(results: Sequence[TaskResult], values: Values) -> list[Record
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Comparison:
     """A comparison of two runs over their common tasks: the means, and the significance of their difference."""
 
@@ -194,7 +194,7 @@ class Comparison:
         return {name: round(value, PLACES) for name, value in figures.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SavedRun:
     """A run read from a file."""
 

@@ -17,7 +17,7 @@ from codelens.evaluation.metrics import CUTOFF, Judgement, NamedHit, Rule, judge
 from codelens.evaluation.tasks import Task
 from codelens.index import Index
 from codelens.model.code import IndexInfo
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import frozen_dataclass, replace
 from codelens.model.request import SearchOptions
 from codelens.model.runs import Progress, ProgressSink
 from codelens.model.search import Candidate
@@ -30,7 +30,7 @@ from codelens.store.store import Store
 Change = Callable[[Profile], Profile]  # A function that changes a profile; it must be picklable for several processes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Setup:
     """The options, settings and rule with which tasks are searched and judged."""
 
@@ -40,7 +40,7 @@ class Setup:
     change: Change | None = None  # A change of the profile that the options name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TaskBatch:
     """Tasks of one index."""
 
@@ -49,7 +49,7 @@ class TaskBatch:
     repositories: tuple[str, ...] = ()  # Repositories to search; empty means the whole index
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TaskResult:
     """The result of one task."""
 

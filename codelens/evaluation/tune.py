@@ -18,7 +18,7 @@ from codelens.evaluation.report import Comparison, compare_values
 from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, run_batch
 from codelens.evaluation.tasks import Task, read_tasks
 from codelens.index import Index
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import frozen_dataclass, replace
 from codelens.model.request import SearchOptions
 from codelens.model.runs import Progress, ProgressSink
 from codelens.search.intent import SHAPES
@@ -85,7 +85,7 @@ def split_by_age(tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
     return [task for task in tasks if task.key not in newest], [task for task in tasks if task.key in newest]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TunedWeights:
     """Learned weights with their tasks and their gain on the newest tasks."""
 

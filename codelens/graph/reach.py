@@ -24,7 +24,7 @@ from codelens.graph.view import (
 )
 from codelens.lang.registry import languages
 from codelens.model.code import TYPE_KINDS, DocumentId
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import frozen_dataclass, replace
 from codelens.model.graph import (
     BY_NAME,
     BY_NAME_CONFIDENCE,
@@ -57,7 +57,7 @@ LinkReader = Callable[[Sequence[Node]], Mapping[Node, Sequence[Link]]]
 RelationLister = Callable[[Node, int], Iterable[Relation]]  # From a node and a depth
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Reach:
     """The nodes that a search reached. `links` contains the nodes whose links were read."""
 

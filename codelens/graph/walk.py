@@ -21,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 
 Node = int
 Neighbour = tuple[Node, float]
@@ -72,7 +72,7 @@ STABLE_TOP = 10
 STABLE_STEPS = 2  # These last four values are from knowing, section 4, parameters
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class WalkResult:
     """The masses after the last step, which sum to 1, and why the walk stopped: `converged`, `stable` or `steps`."""
 
@@ -151,7 +151,7 @@ WHOLE = 1 << 60
 """All mass as a whole number: sums of whole numbers are exact, so the order of nodes changes no bit of the result."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class PushResult:
     """The result of a push: settled mass, waiting mass, and the work done."""
 
@@ -294,7 +294,7 @@ DEPTH = 1
 MINIMUM = 0.5  # From Graph Memory, for scores divided by the best; .3 for files
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ExpandedNode:
     """A node with its best score and, unless it is a seed, the node and edge before it on the best path."""
 

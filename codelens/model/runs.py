@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from codelens.model.code import IndexInfo
-from codelens.model.fast_dataclass import dataclass, field
+from codelens.model.fast_dataclass import field, frozen_dataclass
 from codelens.model.history import HistoryRead
 from codelens.model.search import Notice
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class IndexReport:
     """The result of an index run. Always: seen = indexed + skipped."""
 
@@ -44,7 +44,7 @@ class IndexReport:
     notices: tuple[Notice, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Progress:
     """Progress of an index run. `total` is 0 while unknown; `path` is the file finished last."""
 
@@ -60,7 +60,7 @@ WRITTEN, UNFINISHED = "the index is up to date", "`codelens index` goes on where
 """Messages after a KeyboardInterrupt during a run, if it came after or before the index was written."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Changes:
     """Files that differ between the tree and the index, as sorted paths relative to the repository's root."""
 
@@ -72,7 +72,7 @@ class Changes:
         return bool(self.new or self.changed or self.deleted)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class RepositoryStatus:
     """The indexed content of one repository. Mappings are name → number, largest first."""
 
@@ -99,7 +99,7 @@ class RepositoryStatus:
         return bool(self.changes) or self.gone
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Status:
     """The state of an index file."""
 
@@ -125,7 +125,7 @@ class WatchStep(StrEnum):
     POLLING = "polling"  # File events are not available here, so the trees are walked at intervals
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class WatchEvent:
     """One event of a watch; `text` is for people."""
 
@@ -137,7 +137,7 @@ class WatchEvent:
 WatchSink = Callable[[WatchEvent], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class FleetRepositoryStatus:
     """The status of one repository in the store."""
 
@@ -154,7 +154,7 @@ class FleetRepositoryStatus:
     """Why the next run will read it: `changed`, `gone`, `failed` or `new`; empty if it is fresh, or only the network can tell."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ShardStatus:
     """The status of one shard in the store."""
 
@@ -165,7 +165,7 @@ class ShardStatus:
     missing: bool  # True if the file or its sketch is missing or differs from what was stored
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class FleetStatus:
     """The status of a store, with totals."""
 

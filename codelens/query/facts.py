@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from codelens.errors import SettingsError
 from codelens.model.budget import TimeBudget
 from codelens.model.code import UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass, field
+from codelens.model.fast_dataclass import field, frozen_dataclass
 from codelens.model.history import MOST_LINE_COMMITS, LastChange, LineCommit, WrittenLines
 from codelens.query.patterns import Ranges, compile_pattern, find_matches, has_upper
 from codelens.store.documents import DocumentRow
@@ -40,7 +40,7 @@ Scalar = str | float | bool
 NOTHING: Mapping[str, Scalar] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Metadata:
     """A user's table of facts about repositories, folders and files (stars, ratings, categories)."""
 
@@ -188,7 +188,7 @@ class Facts(NamedTuple):
         return self._replace(kind=kind, name=name, qualified_name=qualified_name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Matching:
     """How one query compares text. `-i` sets case 'no', `-w` sets whole_word. The budget is for the whole query."""
 

@@ -41,7 +41,7 @@ from codelens.linking.precise.scip import (
 from codelens.linking.references import FoundEdge, Meaning
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, RepositoryId, Span, UnitId, UnitRow
 from codelens.model.extraction import DecodedText, Import, Reference
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import frozen_dataclass, replace
 from codelens.model.graph import EDGE_OF
 from codelens.model.search import Notice
 from codelens.store.store import Store
@@ -126,7 +126,7 @@ _FOLDER = ".scip"
 _LSIF = "LSIF is not supported; write a SCIP index instead"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class IndexFile:
     """A file that is named like an index; only reading it shows whether it is one."""
 
