@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 from codelens.cluster.calls import Call, Parts, find_call, freeze
-from codelens.cluster.numbers import Numbers, group_by_shard, group_pairs
+from codelens.cluster.numbers import Numbers, group_by_shard
 from codelens.cluster.shards import MOST_SETS, REHEARSE, MethodCall, RecordedCall, SetReference, Transport
 from codelens.model.code import UnitId
+from codelens.model.groups import group_pairs
 from codelens.store.units import UnitSet
 
 T = TypeVar("T")

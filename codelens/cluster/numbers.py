@@ -4,7 +4,6 @@ Repositories are numbered in the order of a single index, under unique names. Ex
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -14,6 +13,7 @@ from codelens.cluster.sketch import Routes
 from codelens.model.code import RepositoryId, UnitId
 from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.model.graph import EXTERNAL
+from codelens.model.groups import group_pairs
 from codelens.store.documents import RepositoryRow, RootNames, name_by_roots
 
 LOCAL_BITS = 25  # Allows 33 million units per shard, and 32,768 shards below the ids of externals
@@ -112,11 +112,3 @@ def split_number(number: int) -> tuple[int, int]:
 def group_by_shard(numbers: Iterable[int]) -> dict[int, list[int]]:
     """Group ids by shard, in the given order, as ids of the shard."""
     return group_pairs(map(split_number, numbers))
-
-
-def group_pairs(pairs: Iterable[tuple[int, T]]) -> dict[int, list[T]]:
-    """Group pairs (shard, value) by shard, in the given order: shard → values."""
-    by_shard = defaultdict[int, list[T]](list)
-    for shard, value in pairs:
-        by_shard[shard].append(value)
-    return dict(by_shard)

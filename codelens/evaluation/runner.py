@@ -18,6 +18,7 @@ from codelens.evaluation.tasks import Task
 from codelens.index import Index
 from codelens.model.code import IndexInfo
 from codelens.model.fast_dataclass import frozen_dataclass, replace
+from codelens.model.groups import group_pairs
 from codelens.model.request import SearchOptions
 from codelens.model.runs import Progress, ProgressSink
 from codelens.model.search import Candidate
@@ -74,9 +75,7 @@ def batch_one_index(tasks: Sequence[Task], index: Path, info: IndexInfo) -> list
 
 def batch_folder(tasks: Sequence[Task], folder: Path, suffix: str) -> tuple[list[TaskBatch], dict[str, int]]:
     """Batch each repository's tasks for FOLDER/REPO{suffix}.db; also return repository → number of tasks without an index."""
-    by_repository: dict[str, list[Task]] = {}
-    for task in tasks:
-        by_repository.setdefault(task.repository, []).append(task)
+    by_repository = group_pairs((task.repository, task) for task in tasks)
     places = {name: folder / f"{name}{suffix}.db" for name in sorted(by_repository)}
     missing = {name: len(by_repository[name]) for name, place in places.items() if not place.is_file()}
     if len(missing) == len(places):

@@ -18,6 +18,7 @@ from codelens.lang.manifests import Manifest, ScriptConfig, is_manifest, is_scri
 from codelens.lang.registry import NO_LANGUAGE, languages
 from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, find_folders, list_folders, use_dots
 from codelens.model.code import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
+from codelens.model.groups import group_pairs
 from codelens.store.codec import decompress
 from codelens.store.store import Store
 from codelens.text.expressions import count_parameters_and_results
@@ -57,18 +58,12 @@ class Manifests:
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], list[str]]:
         """(ecosystem, package name) → paths of its manifests."""
-        paths: dict[tuple[str, str], list[str]] = {}
-        for path, manifest in self._manifests.items():
-            paths.setdefault((manifest.ecosystem, manifest.name), []).append(path)
-        return paths
+        return group_pairs(((found.ecosystem, found.name), path) for path, found in self._manifests.items())
 
     @cached_property
     def _configs_in(self) -> dict[str, list[ScriptConfig]]:
         """Folder → the script configurations in it, in order of path."""
-        configs: dict[str, list[ScriptConfig]] = {}
-        for config in self._configs.values():
-            configs.setdefault(posixpath.dirname(config.path), []).append(config)
-        return configs
+        return group_pairs((posixpath.dirname(config.path), config) for config in self._configs.values())
 
     @cached_property
     def _roots(self) -> dict[str, list[tuple[str, str]]]:

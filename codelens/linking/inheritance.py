@@ -13,6 +13,7 @@ from codelens.linking.evaluator import Evaluator
 from codelens.linking.facts import Definition
 from codelens.model.code import TYPE_KINDS, DocumentId, UnitId
 from codelens.model.graph import KINDS, TIERS
+from codelens.model.groups import group_pairs
 from codelens.store.store import Store
 
 MOST_BELOW = 100_000  # Limit of subtypes to examine below changed types; a guard against cycles in bad input
@@ -35,9 +36,7 @@ class Inheritance:
 
     def derive_edges(self, holder: Definition) -> Iterator[ImpliedRow]:
         """Derive a type's edges, and its members', to the nearest inherited or overridden members and to satisfied interfaces."""
-        by_name: dict[str, list[Definition]] = {}
-        for member in list_own_members(self._catalog, holder):
-            by_name.setdefault(member.name, []).append(member)
+        by_name = group_pairs((member.name, member) for member in list_own_members(self._catalog, holder))
         constructors = holder.facts.file.language.constructors
         overrides, inherits = KINDS["overrides"], KINDS["inherits"]
         taken: set[str] = set()
