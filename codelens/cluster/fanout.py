@@ -19,6 +19,8 @@ from codelens.store.units import UnitSet
 T = TypeVar("T")
 MOST_LASTING = 5_000  # Limit on answers kept between searches, because a server is asked for ever new words
 
+Elements = dict[Any, list[Any]]
+
 
 class FanOut:
     """Sends calls to the shards that they concern and merges the answers. Shards never change, so answers are cached."""
@@ -27,9 +29,9 @@ class FanOut:
         self.transport, self.numbers = transport, numbers
         self._lasting_answers: dict[Any, Any] = {}  # Answers that all searches share
         self._answers: dict[Any, Any] = {}
-        self._elements_by_call: dict[Any, dict[Any, list[Any]]] = {}
+        self._elements_by_call: dict[Any, Elements] = {}
         """(method, other arguments) → element of the first argument → the elements of the answer that belong to it."""
-        self._lasting_elements: dict[Any, dict[Any, list[Any]]] = {}  # As above, for answers that all searches share
+        self._lasting_elements: dict[Any, Elements] = {}  # As above, for answers that all searches share
         self._sent_sets: list[_SentSet] = []  # The most recent sets of units, at most MOST_SETS
         self._counter = itertools.count()
         self._thread_state = threading.local()
@@ -121,7 +123,7 @@ class FanOut:
         """Find the cache for answers to such a call."""
         return self._lasting_answers if call.is_lasting else self._answers
 
-    def find_elements(self, method: str, further: tuple[Any, ...]) -> dict[Any, list[Any]]:
+    def find_elements(self, method: str, further: tuple[Any, ...]) -> Elements:
         """Find the cached elements of a method's answers; `further` are the arguments after the first."""
         by_call = self._lasting_elements if find_call(method).is_lasting else self._elements_by_call
         return by_call.setdefault((method, freeze(further)), {})
@@ -236,7 +238,7 @@ class _OpenCall:
         self._fan, self._method, self._arguments = fan, method, arguments
         self._key = (method, freeze(arguments))
         self._answers = fan.find_answers(self.call)
-        self._elements: dict[Any, list[Any]] | None = None
+        self._elements: Elements | None = None
         self._asked = arguments
         if self.call.elements and arguments[0] is not None:
             self._elements = fan.find_elements(method, arguments[1:])

@@ -10,6 +10,8 @@ from codelens.model.fast_dataclass import field, frozen_dataclass
 from codelens.model.history import HistoryRead
 from codelens.model.search import Notice
 
+Counts = Mapping[str, int]
+
 
 @frozen_dataclass
 class IndexReport:
@@ -26,18 +28,18 @@ class IndexReport:
     unchanged: int
     symbols: int
     chunks: int
-    skipped: Mapping[str, int]  # Reason → number
-    encodings: Mapping[str, int]
+    skipped: Counts  # Reason → number
+    encodings: Counts
     encoding_errors: int
     """Number of documents whose encoding is less certain than `encoding_threshold`. None of their bytes are lost."""
-    languages: Mapping[str, int]
+    languages: Counts
     faults: Mapping[str, str]  # Path → fault in parsing it. The text is indexed anyway.
     source_bytes: int
     index_bytes: int
     seconds: float
     wrote: bool  # False if nothing had changed, so that the index file was not written
     resumed: bool
-    references: Mapping[str, int] = field(default_factory=dict)
+    references: Counts = field(default_factory=dict)
     """Outcome of linking, a name of LINK_COUNTS → number of references, over all documents."""
     cpu_seconds: Mapping[str, float] = field(default_factory=dict)
     """Phase (read, link, history, finish) → seconds of processor time of all processes."""
@@ -79,13 +81,13 @@ class RepositoryStatus:
     name: str
     root: str
     documents: int
-    units: Mapping[str, int]  # Kind → number
-    languages: Mapping[str, int]
-    encodings: Mapping[str, int]
-    skipped: Mapping[str, int]  # Reason → number
+    units: Counts  # Kind → number
+    languages: Counts
+    encodings: Counts
+    skipped: Counts  # Reason → number
     faults: Mapping[str, str]  # Path → fault in parsing it
     source_bytes: int
-    references: Mapping[str, int]  # Outcome of linking, a name of LINK_COUNTS → number of references
+    references: Counts  # Outcome of linking, a name of LINK_COUNTS → number of references
     stale: int  # Number of documents that the next index run derives again, because the recipe changed
     changes: Changes | None  # None if the tree was not walked or does not exist
 
@@ -106,7 +108,7 @@ class Status:
     index: IndexInfo
     repositories: tuple[RepositoryStatus, ...]
     file_bytes: int
-    tables: Mapping[str, int]  # Table → bytes, including its indexes; largest first
+    tables: Counts  # Table → bytes, including its indexes; largest first
     journal_mode: str
     unfinished: str  # Path of an unfinished build; empty if no build is unfinished
     notices: tuple[Notice, ...] = ()
