@@ -53,14 +53,12 @@ def _start_cluster(workers: int, **options: Any) -> Any:
     """Start local workers. If one of them dies as it starts, Dask ends all of them, so they are started again."""
     from distributed import LocalCluster
 
-    for left in reversed(range(MAX_STARTS)):
+    for _ in range(MAX_STARTS):
         try:
             return LocalCluster(n_workers=workers, **options)
         except (RuntimeError, OSError) as fault:
-            if not left:
-                text = f"no workers can be started on this machine: {fault}"
-                raise CodelensError(text, "free memory, or start fewer with --workers N") from None
-    return None
+            text = f"no workers can be started on this machine: {fault}"
+    raise CodelensError(text, "free memory, or start fewer with --workers N")
 
 
 def connect(scheduler: str, purpose: str, **options: Any) -> Any:
