@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from codelens.cluster.calls import Call, Parts, find_call, freeze
 from codelens.cluster.numbers import Numbers, group_by_shard
-from codelens.cluster.shards import MOST_SETS, REHEARSE, MethodCall, RecordedCall, SetReference, Transport
+from codelens.cluster.shards import MOST_SETS, REHEARSE, Arguments, MethodCall, RecordedCall, SetReference, Transport
 from codelens.model.code import UnitId
 from codelens.model.groups import group_pairs
 from codelens.store.units import UnitSet
@@ -123,12 +123,12 @@ class FanOut:
         """Find the cache for answers to such a call."""
         return self._lasting_answers if call.is_lasting else self._answers
 
-    def find_elements(self, method: str, further: tuple[Any, ...]) -> Elements:
+    def find_elements(self, method: str, further: Arguments) -> Elements:
         """Find the cached elements of a method's answers; `further` are the arguments after the first."""
         by_call = self._lasting_elements if find_call(method).is_lasting else self._elements_by_call
         return by_call.setdefault((method, freeze(further)), {})
 
-    def cut(self, call: Call, arguments: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
+    def cut(self, call: Call, arguments: Sequence[Any]) -> dict[int, Arguments]:
         """Split a call's arguments: shard → its arguments. Shards that the call does not concern are left out."""
         parts: dict[int, Parts] = {}
         sets: dict[int, _SentSet] = {}
@@ -231,7 +231,7 @@ class _TaskThread:
 class _OpenCall:
     """A call in progress: the part of its answer that is cached, and the part that shards are asked for."""
 
-    def __init__(self, fan: FanOut, method: str, arguments: tuple[Any, ...], pending: set[Any]) -> None:
+    def __init__(self, fan: FanOut, method: str, arguments: Arguments, pending: set[Any]) -> None:
         """`pending`: keys that earlier calls of the same round ask for; this call adds its own."""
         self.call = find_call(method)
         self.places: dict[int, int] = {}  # Shard → place of the request in its message

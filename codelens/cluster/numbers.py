@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
 
 from codelens.cluster.sketch import Routes
 from codelens.model.code import RepositoryId, UnitId
@@ -18,7 +17,7 @@ from codelens.store.documents import RepositoryRow, RootNames, name_by_roots
 
 LOCAL_BITS = 25  # Allows 33 million units per shard, and 32,768 shards below the ids of externals
 _LOCAL = (1 << LOCAL_BITS) - 1
-T = TypeVar("T")
+LocalNumber = tuple[int, int]  # (shard, id there)
 
 
 @frozen_dataclass
@@ -38,7 +37,7 @@ class Numbers:
         names = name_by_roots([home.row.root for home in homes if not home.name])
         self.repositories: list[RepositoryRow] = []
         self._homes: dict[int, Home] = {}
-        self._number: dict[tuple[int, int], RepositoryId] = {}
+        self._number: dict[LocalNumber, RepositoryId] = {}
         self._name: dict[tuple[int, str], str] = {}
         for place, home in enumerate(homes, start=1):
             number, name = RepositoryId(place), home.name or names[home.row.root]
@@ -48,10 +47,10 @@ class Numbers:
             self._name[home.shard, home.row.name] = name
         self.shards = sorted({home.shard for home in homes})
         self.routes = Routes()
-        self._external_of_node: dict[tuple[int, int], int] = {}
-        self._places_of_external: dict[int, list[tuple[int, int]]] = {}
+        self._external_of_node: dict[LocalNumber, int] = {}
+        self._places_of_external: dict[int, list[LocalNumber]] = {}
         self._number_of_external: dict[str, int] = {}
-        self.unknown: set[tuple[int, int]] = set()  # Externals that `name_externals` must number
+        self.unknown: set[LocalNumber] = set()  # Externals that `name_externals` must number
 
     def find_home(self, repository: int) -> tuple[int, RepositoryId]:
         """Find the shard of a repository, and its id there."""
@@ -102,7 +101,7 @@ def join_number(shard: int, local: int) -> UnitId:
     return UnitId(shard << LOCAL_BITS | local)
 
 
-def split_number(number: int) -> tuple[int, int]:
+def split_number(number: int) -> LocalNumber:
     """Split the id of a unit, a document or a document's node into its shard and its id there."""
     if number < 0:
         return -number >> LOCAL_BITS, -(-number & _LOCAL)

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary, finalize
 
 import xxhash
 
-from codelens.cluster.shards import MethodCall, Shard, ShardFacts
+from codelens.cluster.shards import Arguments, MethodCall, Shard, ShardFacts
 from codelens.config import Settings, find_user_place
 from codelens.errors import (
     CannotWrite,
@@ -44,7 +44,7 @@ _locks: dict[Path, IO[bytes]] = {}  # Shards that this process has open → thei
 REPAIR = "`codelens cluster index FLEET --verify` builds what is damaged again"
 FETCH_SECONDS = 1.0  # Shortest timeout for reading an answer, even if the time is over
 
-Calls = Mapping[int, tuple[Any, ...]]  # Shard → the arguments of its call
+Calls = Mapping[int, Arguments]  # Shard → the arguments of its call
 Results = dict[int, tuple[Any, str]]  # Shard → (result, error message or an empty string)
 
 
