@@ -81,7 +81,8 @@ def split_by_age(tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
         name, explained, commit = task.id.rpartition(EXPLAINED)
         if task.kind == "task" and explained and f"{task.repository}/{name}-{commit}" in newest:
             newest.add(task.key)
-    return [task for task in tasks if task.key not in newest], [task for task in tasks if task.key in newest]
+    older = [task for task in tasks if task.key not in newest]
+    return older, [task for task in tasks if task.key in newest]
 
 
 @frozen_dataclass

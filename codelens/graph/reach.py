@@ -187,7 +187,8 @@ def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
     def read_ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
         bases_of = find_overridden(view, nodes) if "calls" in kinds else {}
         bases = {base for some in bases_of.values() for base in some}
-        arriving = group_pairs((edge.target, edge) for edge in view.find_edges_to([*nodes, *bases], kinds))
+        edges = view.find_edges_to([*nodes, *bases], kinds)
+        arriving = group_pairs((edge.target, edge) for edge in edges)
         rings = {}
         for node in nodes:
             links = [Link(edge, edge.source) for edge in arriving.get(node, ())]

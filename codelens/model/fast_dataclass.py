@@ -70,7 +70,8 @@ else:
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen_dataclass(cls: type[T]) -> type[T]:
     """Make a data class with slots whose instances cannot be changed, as nearly all of codelens are."""
-    return dataclass(frozen=True, slots=True)(cls)
+    define = dataclass(frozen=True, slots=True)
+    return define(cls)
 
 
 def replace(instance: T, /, **changes: Any) -> T:

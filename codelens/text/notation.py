@@ -35,22 +35,25 @@ def seal_json(record: Mapping[str, Any], **options: Any) -> bytes:
     """Encode a record as JSON that ends with a digest of the rest; `options` are those of json.dumps."""
     import json
 
-    return _add_seal(json.dumps(record, **options).encode())
+    whole = json.dumps(record, **options)
+    text = whole.removesuffix("}").encode()
+    return text + SEAL + _make_seal(text)
 
 
 def parse_sealed_json(content: bytes) -> Any:
     """Parse the result of `seal_json`, or JSON without a digest. Raises ValueError if it has changed since."""
-    text, seal, _ = content.rpartition(SEAL)
-    if seal and content != _add_seal(text + b"}"):
+    text, seal, found = content.rpartition(SEAL)
+    if seal and found != _make_seal(text):
         raise ValueError("its bytes are not those that were written")
     return parse_json(content)
 
 
-def _add_seal(text: bytes) -> bytes:
+def _make_seal(text: bytes) -> bytes:
     import xxhash
 
     digest = xxhash.xxh3_128_hexdigest(text)
-    return text.removesuffix(b"}") + SEAL + digest.encode() + b'"}\n'
+    end = f'{digest}"}}\n'
+    return end.encode()
 
 
 def parse_toml(text: str) -> dict[str, Any]:
