@@ -206,11 +206,12 @@ def _plan_edits(site: Site, entry: dict[str, Any], block: str, others: list[Site
     if not removes:
         change_block = partial(add_block, block=block)
 
-    for path in site.list_settings_files() if removes else site.list_settings_files()[:1]:
+    most = None if removes else 1  # the first is the one to write
+    for path in site.list_settings_files()[:most]:
         where = {"key": site.row["key"], "is_toml": path.suffix == ".toml"}
         change = partial(remove_entry, **where) if removes else partial(add_entry, entry=entry, **where)
         yield _edit_file(path, change, site.tops)
-    for path in site.list_instruction_files() if removes else site.list_instruction_files()[:1]:
+    for path in site.list_instruction_files()[:most]:
         if path not in in_use:
             yield _edit_file(path, change_block, site.tops)
 

@@ -107,6 +107,6 @@ def _check_scores(result: WhyResult, flags: WhyFlags) -> int:
     verdict = f"{quantity(count, 'score')} recomputed, {agreement}"
     if flags.json:
         say(verdict)
-    elif not flags.quiet:
+    else:
         write([f"{verdict}\n"])
     return 2 if differences else result.exit_code

@@ -15,12 +15,13 @@ from itertools import chain
 from types import NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
-from codelens.cluster.numbers import Numbers, group_by_shard, group_pairs, join_number, split_number
+from codelens.cluster.numbers import Numbers, group_by_shard, join_number, split_number
 from codelens.cluster.shards import GATEWAYS, REHEARSE, RUN_ON_INDEX, RecordedCall
 from codelens.errors import UsageError
 from codelens.model.code import DocumentId, RepositoryId, RepositoryName, UnitId
 from codelens.model.fast_dataclass import replace
 from codelens.model.graph import EXTERNAL, Node
+from codelens.model.groups import group_pairs
 from codelens.model.history import MessageId
 from codelens.store import merging
 from codelens.store.documents import InOrder, RootNames

@@ -10,13 +10,16 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
 from codelens.cluster.calls import Call, Parts, find_call, freeze
-from codelens.cluster.numbers import Numbers, group_by_shard, group_pairs
-from codelens.cluster.shards import MOST_SETS, REHEARSE, MethodCall, RecordedCall, SetReference, Transport
+from codelens.cluster.numbers import Numbers, group_by_shard
+from codelens.cluster.shards import MOST_SETS, REHEARSE, Arguments, MethodCall, RecordedCall, SetReference, Transport
 from codelens.model.code import UnitId
+from codelens.model.groups import group_pairs
 from codelens.store.units import UnitSet
 
 T = TypeVar("T")
 MOST_LASTING = 5_000  # Limit on answers kept between searches, because a server is asked for ever new words
+
+Elements = dict[Any, list[Any]]
 
 
 class FanOut:
@@ -26,9 +29,9 @@ class FanOut:
         self.transport, self.numbers = transport, numbers
         self._lasting_answers: dict[Any, Any] = {}  # Answers that all searches share
         self._answers: dict[Any, Any] = {}
-        self._elements_by_call: dict[Any, dict[Any, list[Any]]] = {}
+        self._elements_by_call: dict[Any, Elements] = {}
         """(method, other arguments) → element of the first argument → the elements of the answer that belong to it."""
-        self._lasting_elements: dict[Any, dict[Any, list[Any]]] = {}  # As above, for answers that all searches share
+        self._lasting_elements: dict[Any, Elements] = {}  # As above, for answers that all searches share
         self._sent_sets: list[_SentSet] = []  # The most recent sets of units, at most MOST_SETS
         self._counter = itertools.count()
         self._thread_state = threading.local()
@@ -120,12 +123,12 @@ class FanOut:
         """Find the cache for answers to such a call."""
         return self._lasting_answers if call.is_lasting else self._answers
 
-    def find_elements(self, method: str, further: tuple[Any, ...]) -> dict[Any, list[Any]]:
+    def find_elements(self, method: str, further: Arguments) -> Elements:
         """Find the cached elements of a method's answers; `further` are the arguments after the first."""
         by_call = self._lasting_elements if find_call(method).is_lasting else self._elements_by_call
         return by_call.setdefault((method, freeze(further)), {})
 
-    def cut(self, call: Call, arguments: Sequence[Any]) -> dict[int, tuple[Any, ...]]:
+    def cut(self, call: Call, arguments: Sequence[Any]) -> dict[int, Arguments]:
         """Split a call's arguments: shard → its arguments. Shards that the call does not concern are left out."""
         parts: dict[int, Parts] = {}
         sets: dict[int, _SentSet] = {}
@@ -228,14 +231,14 @@ class _TaskThread:
 class _OpenCall:
     """A call in progress: the part of its answer that is cached, and the part that shards are asked for."""
 
-    def __init__(self, fan: FanOut, method: str, arguments: tuple[Any, ...], pending: set[Any]) -> None:
+    def __init__(self, fan: FanOut, method: str, arguments: Arguments, pending: set[Any]) -> None:
         """`pending`: keys that earlier calls of the same round ask for; this call adds its own."""
         self.call = find_call(method)
         self.places: dict[int, int] = {}  # Shard → place of the request in its message
         self._fan, self._method, self._arguments = fan, method, arguments
         self._key = (method, freeze(arguments))
         self._answers = fan.find_answers(self.call)
-        self._elements: dict[Any, list[Any]] | None = None
+        self._elements: Elements | None = None
         self._asked = arguments
         if self.call.elements and arguments[0] is not None:
             self._elements = fan.find_elements(method, arguments[1:])

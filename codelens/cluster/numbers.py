@@ -4,24 +4,23 @@ Repositories are numbered in the order of a single index, under unique names. Ex
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
 
 from codelens.cluster.sketch import Routes
 from codelens.model.code import RepositoryId, UnitId
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.model.graph import EXTERNAL
+from codelens.model.groups import group_pairs
 from codelens.store.documents import RepositoryRow, RootNames, name_by_roots
 
 LOCAL_BITS = 25  # Allows 33 million units per shard, and 32,768 shards below the ids of externals
 _LOCAL = (1 << LOCAL_BITS) - 1
-T = TypeVar("T")
+LocalNumber = tuple[int, int]  # (shard, id there)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Home:
     """The shard that holds a repository, with its name and root in answers."""
 
@@ -38,7 +37,7 @@ class Numbers:
         names = name_by_roots([home.row.root for home in homes if not home.name])
         self.repositories: list[RepositoryRow] = []
         self._homes: dict[int, Home] = {}
-        self._number: dict[tuple[int, int], RepositoryId] = {}
+        self._number: dict[LocalNumber, RepositoryId] = {}
         self._name: dict[tuple[int, str], str] = {}
         for place, home in enumerate(homes, start=1):
             number, name = RepositoryId(place), home.name or names[home.row.root]
@@ -48,10 +47,10 @@ class Numbers:
             self._name[home.shard, home.row.name] = name
         self.shards = sorted({home.shard for home in homes})
         self.routes = Routes()
-        self._external_of_node: dict[tuple[int, int], int] = {}
-        self._places_of_external: dict[int, list[tuple[int, int]]] = {}
+        self._external_of_node: dict[LocalNumber, int] = {}
+        self._places_of_external: dict[int, list[LocalNumber]] = {}
         self._number_of_external: dict[str, int] = {}
-        self.unknown: set[tuple[int, int]] = set()  # Externals that `name_externals` must number
+        self.unknown: set[LocalNumber] = set()  # Externals that `name_externals` must number
 
     def find_home(self, repository: int) -> tuple[int, RepositoryId]:
         """Find the shard of a repository, and its id there."""
@@ -102,7 +101,7 @@ def join_number(shard: int, local: int) -> UnitId:
     return UnitId(shard << LOCAL_BITS | local)
 
 
-def split_number(number: int) -> tuple[int, int]:
+def split_number(number: int) -> LocalNumber:
     """Split the id of a unit, a document or a document's node into its shard and its id there."""
     if number < 0:
         return -number >> LOCAL_BITS, -(-number & _LOCAL)
@@ -112,11 +111,3 @@ def split_number(number: int) -> tuple[int, int]:
 def group_by_shard(numbers: Iterable[int]) -> dict[int, list[int]]:
     """Group ids by shard, in the given order, as ids of the shard."""
     return group_pairs(map(split_number, numbers))
-
-
-def group_pairs(pairs: Iterable[tuple[int, T]]) -> dict[int, list[T]]:
-    """Group pairs (shard, value) by shard, in the given order: shard → values."""
-    by_shard = defaultdict[int, list[T]](list)
-    for shard, value in pairs:
-        by_shard[shard].append(value)
-    return dict(by_shard)

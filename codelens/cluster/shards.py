@@ -52,7 +52,7 @@ class Gateway:
         """Pass on a call. Its answer depends on the name and the arguments alone."""
         return self._ask(*self._name_call(method, given, named))
 
-    def _name_call(self, method: str, given: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    def _name_call(self, method: str, given: Arguments, named: Mapping[str, Any]) -> Arguments:
         """Name a call: ("gateway.method", and its arguments in order, with defaults and lists, without functions)."""
         bound = inspect.signature(getattr(GATEWAYS[self._name], method)).bind(None, *given, **named)
         bound.apply_defaults()
@@ -71,7 +71,8 @@ class SetReference(NamedTuple):
     units: UnitSet | None
 
 
-MethodCall = tuple[str, tuple[Any, ...]]  # A method of a gateway with its arguments
+Arguments = tuple[Any, ...]
+MethodCall = tuple[str, Arguments]  # A method of a gateway with its arguments
 
 
 class ShardFacts(NamedTuple):
@@ -111,7 +112,7 @@ class Shard:
         """Answer several requests, in order."""
         return [self._answer_request(method, tuple(map(self._resolve_set, given))) for method, given in message]
 
-    def _answer_request(self, method: str, arguments: tuple[Any, ...]) -> Any:
+    def _answer_request(self, method: str, arguments: Arguments) -> Any:
         if method == RUN_ON_INDEX:
             return self._do_work(self.store, *arguments)
         if method == REHEARSE:
@@ -153,7 +154,7 @@ class RecordedCall(NamedTuple):
     """A call recorded in a rehearsal, with its answer; in ids of a shard, or of the whole cluster once translated."""
 
     method: str
-    arguments: tuple[Any, ...]
+    arguments: Arguments
     answer: Any
 
 

@@ -18,7 +18,16 @@ from typing import Any, TypeVar, cast
 
 from codelens.cluster.fanout import FanOut
 from codelens.cluster.numbers import Home, Numbers
-from codelens.cluster.shards import GATEWAYS, REHEARSE, RUN_ON_INDEX, Gateway, MethodCall, ShardFacts, Transport
+from codelens.cluster.shards import (
+    GATEWAYS,
+    REHEARSE,
+    RUN_ON_INDEX,
+    Arguments,
+    Gateway,
+    MethodCall,
+    ShardFacts,
+    Transport,
+)
 from codelens.cluster.sketch import Sketch
 from codelens.errors import UsageError
 from codelens.model.budget import OutOfTime, TimeBudget
@@ -45,7 +54,7 @@ class ShardGateway(Gateway):
 
     _ask: FanOut
 
-    def list_first_calls(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
+    def list_first_calls(self, method: str, arguments: Arguments) -> list[MethodCall]:
         """List the first calls that a method will make."""
         if hasattr(type(self), method):
             return []
@@ -84,7 +93,7 @@ class ShardWords(ShardGateway):
         counts = self._count([self._phrases.match_any([term], columns) for term in wanted])
         return dict(zip(wanted, counts, strict=True))
 
-    def list_first_calls(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
+    def list_first_calls(self, method: str, arguments: Arguments) -> list[MethodCall]:
         if method == "count_units":
             return [("postings.count_matches", ([self._phrases.match_any(arguments[:1], *arguments[1:])],))]
         if method == "rank_by_bm25":
@@ -96,7 +105,7 @@ class ShardWords(ShardGateway):
             return [("postings.rank_by_given_bm25", self._gather_statistics(*arguments))]
         return super().list_first_calls(method, arguments)
 
-    def _gather_statistics(self, *arguments: Any) -> tuple[Any, ...]:
+    def _gather_statistics(self, *arguments: Any) -> Arguments:
         """Turn the arguments of `rank_by_bm25` into those of `rank_by_given_bm25`, with the counts of all shards."""
         _, terms, weights, within, limit, columns, proposing = self._name_call("rank_by_bm25", arguments, {})
         rows, tokens = self._ask("postings.read_totals")
@@ -115,7 +124,7 @@ class ShardWords(ShardGateway):
 class ShardVectors(ShardGateway):
     """Vector search over all shards. The first pass over signs keeps the same vectors as in a single index."""
 
-    def list_first_calls(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
+    def list_first_calls(self, method: str, arguments: Arguments) -> list[MethodCall]:
         if method != "find_nearest":
             return super().list_first_calls(method, arguments)
         query, within, limit = arguments
@@ -135,7 +144,7 @@ class ShardVectors(ShardGateway):
 class ShardEdges(ShardGateway):
     """The symbol graph of all shards. Externals are left out if they have too many edges in all shards together."""
 
-    def list_first_calls(self, method: str, arguments: tuple[Any, ...]) -> list[MethodCall]:
+    def list_first_calls(self, method: str, arguments: Arguments) -> list[MethodCall]:
         """List the calls that a method will make; for a walk through the graph, have the shards read ahead of it."""
         if method != "find_neighbours":
             return super().list_first_calls(method, arguments)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from codelens.errors import UsageError
 from codelens.model.code import UnitId, UnitRow
 from codelens.model.context import Change
+from codelens.model.groups import group_pairs
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentRow
 from codelens.store.store import Store
@@ -43,9 +44,7 @@ class IndexedLines:
 
     def __init__(self, text: Sequence[str]) -> None:
         self.text = text
-        self.places: dict[str, list[int]] = {}
-        for number, line in enumerate(text):
-            self.places.setdefault(line, []).append(number)
+        self.places = group_pairs((line, number) for number, line in enumerate(text))
 
 
 def place_hunk(hunk: Hunk, document: IndexedLines, encoding: str) -> PlacedHunk:

@@ -16,7 +16,7 @@ from codelens.context.parts import write_token
 from codelens.errors import UsageError
 from codelens.model.code import IndexInfo
 from codelens.model.context import ContextRequest, Entry, Form, Forms, Pack, PackLayout, SentParts
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import frozen_dataclass, replace
 from codelens.model.search import Notice
 
 SIGNATURES_SHARE = 0.2
@@ -27,7 +27,7 @@ LARGEST_SHARE = 0.5  # Share of the room for a single body, unless room remains 
 Place = tuple[int, int, int]  # (document, start, end) in bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Item:
     """A symbol to pack, with the costs of its forms in tokens."""
 
@@ -43,7 +43,7 @@ class Item:
         return -self.score, self.number
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ChosenItem:
     """An item in the form that was chosen for it."""
 
@@ -133,7 +133,7 @@ MOST_ROUNDS = 8
 """Most rounds of counting a text that prints its own count; after the first, a round changes a digit at most."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Offer:
     """A candidate as two entries, body and signature, of which one is packed."""
 
@@ -147,7 +147,7 @@ class Offer:
         return (unit.document, unit.span.start, unit.span.end)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Offers:
     """All candidates of a pack in order of content, with notices about their source."""
 

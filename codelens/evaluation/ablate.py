@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import frozen_dataclass, replace
 from codelens.model.request import SearchOptions
 from codelens.search.retrieve import MODES
 from codelens.search.run import Profile
@@ -45,7 +45,7 @@ NOT_LISTED = frozenset({"channels", "cuts", *FIELDS, "graph", "composite", "expa
 WALK = "walk"  # The walk's feature; profiles with a graph have a row for the walk instead
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Ablation:
     """An ablation: a line of the table, with its edits of the profile."""
 

@@ -14,7 +14,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from codelens.evaluation.tasks import Place
 from codelens.evaluation.trees import GitReader, find_changed_units, has_definitions
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.model.runs import Progress, ProgressSink
 from codelens.training.histories import strip_subject
 from codelens.worktree.commits import (
@@ -117,7 +117,7 @@ STEP = 1.25  # Growth factor of the search window. At most a quarter of the comm
 AT_ONCE = 40  # Number of commits whose files are read from git at once
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ChangingCommit:
     """A usable commit, and those definitions of the base that it changed."""
 
@@ -125,7 +125,7 @@ class ChangingCommit:
     places: tuple[Place, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ChosenCommits:
     """A base commit and the usable commits after it, nearest first."""
 

@@ -21,7 +21,7 @@ from codelens.errors import CodelensError, MissingExtra, UsageError
 from codelens.evaluation.make_tasks import TaskCounts
 from codelens.evaluation.metrics import NamedHit, loose, make_match_filter, same_file
 from codelens.evaluation.tasks import Task
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import frozen_dataclass, replace
 from codelens.model.request import SearchOptions
 from codelens.search.company import COMPANY
 from codelens.search.features import FEATURES
@@ -44,7 +44,7 @@ TINY = 1e-9
 ASIDE = frozenset(("test", "docs", "example"))  # Roles of files that commits often change along with the code
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Sample:
     """A task with the feature values of its candidates, in ranked order. It is empty if no candidate is an answer."""
 
@@ -175,7 +175,7 @@ STEPS = 300  # Maximum number of L-BFGS-B iterations; about 100 suffice
 ROWS = 200_000  # Candidates per block: a matrix of 50 MB
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TrainingQuery:
     """A query to learn from: `values` is [candidates × features], `relevance` has a number per candidate, 0 if it is wrong."""
 
@@ -252,7 +252,7 @@ Weights = Mapping[str, float | Mapping[str, float]]  # Feature → weight, or se
 TOPIC, SECTION = "topic", COLUMNS.index("section")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class FittedWeights:
     """Learned weights, with the number of tasks that they were learned from."""
 

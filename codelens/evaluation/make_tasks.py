@@ -23,7 +23,7 @@ from codelens.evaluation.tasks import PlacedUnit, Row, TaskDraft, make_row, samp
 from codelens.evaluation.trees import GitReader, TreeText, read_tree, sample_paths, write_tree
 from codelens.files import make_folder, resolve_below, write_in_one_step
 from codelens.model.code import SYMBOL_KINDS
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.model.runs import ProgressSink
 from codelens.text.counts import quantity
 from codelens.text.notation import parse_json
@@ -138,7 +138,7 @@ def make_name_tasks(repository: str, texts: Sequence[TreeText], wanted: int) -> 
     return rows
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TaskCounts:
     """The number of tasks to make of each kind."""
 
@@ -151,7 +151,7 @@ class TaskCounts:
     """Maximum number of files in a tree. A larger tree is reduced to files with answers and a sample of the rest."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class MadeTasks:
     """A report of make-tasks: the base, the number of tasks of each kind, and why commits were left out."""
 

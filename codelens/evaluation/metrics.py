@@ -22,12 +22,12 @@ from typing import Any
 
 from codelens.errors import MissingExtra
 from codelens.evaluation.tasks import ABSENT, Relevant, Task
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 
 CUTOFF = 10  # Number of judged hits, the cutoff of all published figures
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class NamedHit:
     """A hit's qualified name and path."""
 
@@ -90,7 +90,7 @@ def _contains_run(outer: Sequence[str], inner: Sequence[str]) -> bool:
     return any(outer[i : i + len(inner)] == inner for i in range(len(outer) - len(inner) + 1))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Judgement:
     """A judgement of one result list, for the metrics. Only `among_candidates` goes beyond the first CUTOFF hits."""
 

@@ -24,7 +24,8 @@ from codelens.errors import UsageError
 from codelens.evaluation.metrics import METRICS, Values
 from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, read_index_infos
 from codelens.evaluation.tasks import Task
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
+from codelens.model.groups import group_pairs
 from codelens.model.request import SearchOptions
 from codelens.query.parser import parse_query
 from codelens.search.intent import detect_intent
@@ -69,9 +70,7 @@ def summarise_results(results: Sequence[TaskResult], values: Values) -> list[Rec
     by_task = [(result, values[result.task.key]) for result in results]
     groups: list[Record] = []
     for by, name_of in SPLITS.items():
-        parts: dict[str, list[tuple[TaskResult, Mapping[str, float]]]] = {}
-        for result, metrics in by_task:
-            parts.setdefault(name_of(result.task), []).append((result, metrics))
+        parts = group_pairs((name_of(row[0].task), row) for row in by_task)
         if by == "repo":
             means = [average_metrics([metrics for _, metrics in part]) for part in parts.values()]
             groups.insert(0, _make_group("macro", "MACRO", results, means))
@@ -175,7 +174,7 @@ def make_task_rows(results: Sequence[TaskResult], values: Values) -> list[Record
     ]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Comparison:
     """A comparison of two runs over their common tasks: the means, and the significance of their difference."""
 
@@ -194,7 +193,7 @@ class Comparison:
         return {name: round(value, PLACES) for name, value in figures.items()}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SavedRun:
     """A run read from a file."""
 
@@ -204,9 +203,7 @@ class SavedRun:
 
     def compute_mean(self, metric: str, keys: Iterable[str]) -> float:
         """Compute the mean of a metric over repositories, each with the mean of its tasks among `keys`."""
-        by_repository: dict[str, list[float]] = {}
-        for key in keys:
-            by_repository.setdefault(self.repositories[key], []).append(self.values[metric][key])
+        by_repository = group_pairs((self.repositories[key], self.values[metric][key]) for key in keys)
         return statistics.mean(map(statistics.mean, by_repository.values()))
 
 

@@ -17,7 +17,8 @@ from codelens.evaluation.metrics import CUTOFF, Judgement, NamedHit, Rule, judge
 from codelens.evaluation.tasks import Task
 from codelens.index import Index
 from codelens.model.code import IndexInfo
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import frozen_dataclass, replace
+from codelens.model.groups import group_pairs
 from codelens.model.request import SearchOptions
 from codelens.model.runs import Progress, ProgressSink
 from codelens.model.search import Candidate
@@ -30,7 +31,7 @@ from codelens.store.store import Store
 Change = Callable[[Profile], Profile]  # A function that changes a profile; it must be picklable for several processes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Setup:
     """The options, settings and rule with which tasks are searched and judged."""
 
@@ -40,7 +41,7 @@ class Setup:
     change: Change | None = None  # A change of the profile that the options name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TaskBatch:
     """Tasks of one index."""
 
@@ -49,7 +50,7 @@ class TaskBatch:
     repositories: tuple[str, ...] = ()  # Repositories to search; empty means the whole index
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TaskResult:
     """The result of one task."""
 
@@ -74,9 +75,7 @@ def batch_one_index(tasks: Sequence[Task], index: Path, info: IndexInfo) -> list
 
 def batch_folder(tasks: Sequence[Task], folder: Path, suffix: str) -> tuple[list[TaskBatch], dict[str, int]]:
     """Batch each repository's tasks for FOLDER/REPO{suffix}.db; also return repository → number of tasks without an index."""
-    by_repository: dict[str, list[Task]] = {}
-    for task in tasks:
-        by_repository.setdefault(task.repository, []).append(task)
+    by_repository = group_pairs((task.repository, task) for task in tasks)
     places = {name: folder / f"{name}{suffix}.db" for name in sorted(by_repository)}
     missing = {name: len(by_repository[name]) for name, place in places.items() if not place.is_file()}
     if len(missing) == len(places):

@@ -17,7 +17,7 @@ import xxhash
 from codelens.errors import UsageError
 from codelens.files import write_in_one_step
 from codelens.model.extraction import Unit
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.text.notation import parse_json
 
 Place = tuple[str, str]  # Path and qualified name of a definition
@@ -26,7 +26,7 @@ UNANSWERED = (ABSENT, NOTHING)
 """Kinds of tasks without an answer: queries of absent words, and questions about things that the code does not do."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Relevant:
     """An answer: a definition 'Container.name' (empty for a whole file) and the files that contain it (empty if unknown)."""
 
@@ -35,7 +35,7 @@ class Relevant:
     pinned: bool = False  # True if hits must be in these files by every rule, as for TREC documents
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Task:
     """A query and its relevant entries."""
 
@@ -161,7 +161,7 @@ def read_qrels(path: Path) -> dict[str, tuple[Relevant, ...]]:
 Row = dict[str, object]  # A task as a JSON object
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class PlacedUnit:
     """A definition with the path of its file."""
 
@@ -174,7 +174,7 @@ class PlacedUnit:
         return self.path, self.unit.qualified_name
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TaskDraft:
     """A query with the definitions that answer it. Drafts are sampled in the order of a hash of `seed`."""
 

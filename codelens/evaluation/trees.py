@@ -16,7 +16,7 @@ from codelens.indexing.files import ReadText, read_text
 from codelens.lang.registry import PLAIN_TEXT, detect_language, languages
 from codelens.model.code import SYMBOL_KINDS, SeenFile
 from codelens.model.extraction import Unit
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.model.runs import Progress, ProgressSink
 from codelens.text.lines import TextMap
 from codelens.worktree.classify import classify_bytes, find_roles
@@ -73,7 +73,7 @@ MOST_ALIKE = 4
 COUNTED = frozenset(SYMBOL_KINDS) - {"module"} | {"section"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class DefinedFile:
     """A file's text with its definitions in order of position, parents before children."""
 
@@ -207,7 +207,7 @@ def _measure_indent(line: bytes) -> int:
     return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TreeText:
     """A file of a tree; `defined` has no units if the file cannot contain answers."""
 

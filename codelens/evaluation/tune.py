@@ -18,7 +18,8 @@ from codelens.evaluation.report import Comparison, compare_values
 from codelens.evaluation.runner import Setup, TaskBatch, TaskResult, run_batch
 from codelens.evaluation.tasks import Task, read_tasks
 from codelens.index import Index
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import frozen_dataclass, replace
+from codelens.model.groups import group_pairs
 from codelens.model.request import SearchOptions
 from codelens.model.runs import Progress, ProgressSink
 from codelens.search.intent import SHAPES
@@ -72,9 +73,7 @@ def split_by_age(tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
     Tasks from a commit's subject and from its explanation stay together, because they have the same answers. Tasks without a
     date are split by their position in the file, which is random.
     """
-    by_kind: dict[str, list[Task]] = {}
-    for task in tasks:
-        by_kind.setdefault(task.kind, []).append(task)
+    by_kind = group_pairs((task.kind, task) for task in tasks)
     if by_kind.get("commit"):
         by_kind.pop("task", None)  # they follow the commit's subject
     newest = {task.key for same in by_kind.values() for task in same[len(same) - round(len(same) * NEWEST) :]}
@@ -82,10 +81,11 @@ def split_by_age(tasks: Sequence[Task]) -> tuple[list[Task], list[Task]]:
         name, explained, commit = task.id.rpartition(EXPLAINED)
         if task.kind == "task" and explained and f"{task.repository}/{name}-{commit}" in newest:
             newest.add(task.key)
-    return [task for task in tasks if task.key not in newest], [task for task in tasks if task.key in newest]
+    older = [task for task in tasks if task.key not in newest]
+    return older, [task for task in tasks if task.key in newest]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TunedWeights:
     """Learned weights with their tasks and their gain on the newest tasks."""
 

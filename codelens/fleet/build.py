@@ -350,7 +350,6 @@ def read_fleet_status(store_url: str, settings: Settings, *, looking: bool = Tru
     read all shards. Raises NoIndex."""
     store = open_store(store_url)
     manifest = FleetManifest.read(store)
-    there = {file.name: file.bytes for file in store.list_files(SHARDS)}
     damaged = list_damaged_files(store, manifest.shards, verify)
     in_folders = (r for r in manifest.repositories if looking and r.path)
     looks = {seen.source.name: seen for seen in check_sources(in_folders)}
@@ -371,6 +370,7 @@ def read_fleet_status(store_url: str, settings: Settings, *, looking: bool = Tru
         for s in manifest.shards
     )
     named = {shard.file for shard in manifest.shards}
+    superseded = (file for file in store.list_files(SHARDS) if file.name.endswith(".db") and file.name not in named)
     return FleetStatus(
         store=store.url,
         generation=manifest.generation,
@@ -383,7 +383,7 @@ def read_fleet_status(store_url: str, settings: Settings, *, looking: bool = Tru
         files=sum(r.files for r in shown),
         bytes=sum(shard.bytes for shard in shards),
         source_bytes=sum(source_bytes.values()),
-        superseded_bytes=sum(size for name, size in there.items() if name.endswith(".db") and name not in named),
+        superseded_bytes=sum(file.bytes for file in superseded),
         not_looked_at=tuple(r.name for r in manifest.repositories if looking and r.url),
         verified=verify,
     )

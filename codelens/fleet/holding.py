@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary, finalize
 
 import xxhash
 
-from codelens.cluster.shards import MethodCall, Shard, ShardFacts
+from codelens.cluster.shards import Arguments, MethodCall, Shard, ShardFacts
 from codelens.config import Settings, find_user_place
 from codelens.errors import (
     CannotWrite,
@@ -43,6 +43,9 @@ ROOM = ".room"  # Suffix of a placeholder as large as a shard that is being copi
 _locks: dict[Path, IO[bytes]] = {}  # Shards that this process has open → their locks
 REPAIR = "`codelens cluster index FLEET --verify` builds what is damaged again"
 FETCH_SECONDS = 1.0  # Shortest timeout for reading an answer, even if the time is over
+
+Calls = Mapping[int, Arguments]  # Shard → the arguments of its call
+Results = dict[int, tuple[Any, str]]  # Shard → (result, error message or an empty string)
 
 
 class ShardLostError(FleetIncomplete):
@@ -73,20 +76,20 @@ class OpenShards:
         """Read the status of these shards: shard → status. Raises ShardLostError."""
         return self._call_all(_read_status, dict.fromkeys(shards, (settings,)))
 
-    def _call_all(self, work: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+    def _call_all(self, work: Callable[..., Any], calls: Calls) -> dict[int, Any]:
         """Call a function with each shard: shard → result. Raises ShardLostError if any shard does not answer."""
         answers = self._call_each(work, calls)
         if missing := sorted(calls.keys() - answers.keys()):
             raise ShardLostError("; ".join(f"shard {number + 1}: {self.lost[number]}" for number in missing))
         return answers
 
-    def _call_each(self, work: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+    def _call_each(self, work: Callable[..., Any], calls: Calls) -> dict[int, Any]:
         """Call a function with each shard: shard → result. Shards without an answer are added to `lost`."""
         results = {number: result for part in self._call_holders(work, calls) for number, result in part.items()}
         self.lost |= {number: fault for number, (_, fault) in results.items() if fault}
         return {number: answer for number, (answer, fault) in results.items() if not fault}
 
-    def _call_holders(self, work: Any, calls: Mapping[int, tuple[Any, ...]]) -> Iterable[dict[int, tuple[Any, str]]]:
+    def _call_holders(self, work: Any, calls: Calls) -> Iterable[Results]:
         """Call a function with each shard, through the `HeldShards` that hold them; returns their answers."""
         return [self._held.call(work, calls)]
 
@@ -109,9 +112,9 @@ class HeldShards:
             except CodelensError as fault:
                 self.faults[number] = _describe_fault(fault)
 
-    def call(self, work: Callable[..., Any], calls: Mapping[int, tuple[Any, ...]]) -> dict[int, tuple[Any, str]]:
+    def call(self, work: Callable[..., Any], calls: Calls) -> Results:
         """Call a function with each shard and the arguments for it: shard → (result, error message or an empty string)."""
-        answers: dict[int, tuple[Any, str]] = {}
+        answers: Results = {}
         for number, given in calls.items():
             if number in self.faults:
                 answers[number] = None, self.faults[number]
@@ -200,7 +203,7 @@ class ShardsOfWorkers(OpenShards):
         self._placed.clear()
         self._client.close()
 
-    def _call_holders(self, work: Any, calls: Mapping[int, tuple[Any, ...]]) -> Iterable[dict[int, tuple[Any, str]]]:
+    def _call_holders(self, work: Any, calls: Calls) -> Iterable[Results]:
         wanted = {at: {n: calls[n] for n in self._workers[at] if n in calls} for at in self._actors}
         futures = {at: self._actors[at].call(work, of_worker) for at, of_worker in wanted.items() if of_worker}
         return self._collect_results(futures).values()

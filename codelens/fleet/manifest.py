@@ -12,14 +12,14 @@ import xxhash
 from codelens.errors import IndexBusy, NoIndex
 from codelens.fleet.sources import FleetSource, SourceLook
 from codelens.fleet.stores import FleetStore
-from codelens.model.fast_dataclass import dataclass, field, list_field_names, replace
+from codelens.model.fast_dataclass import field, frozen_dataclass, list_field_names, replace
 from codelens.text.notation import parse_sealed_json, seal_json
 
 MANIFEST = "manifest.json"
 VERSION = 2
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class FleetRepository(FleetSource):
     """A repository of the fleet, in the state in which it was last indexed."""
 
@@ -38,7 +38,7 @@ class FleetRepository(FleetSource):
         return bool(self.shard) and origin == (self.path, self.url, self.ref, self.state)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ShardEntry:
     """A shard: an index file that never changes."""
 
@@ -60,7 +60,7 @@ class ShardEntry:
         return replace(self, repositories=names, places=tuple(kept))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class FleetManifest:
     """The contents of a store. Repositories are in the order of a single index; those that were never indexed come last."""
 

@@ -26,7 +26,7 @@ import xxhash
 from codelens.config import find_user_place
 from codelens.errors import UsageError
 from codelens.files import make_folder
-from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.fast_dataclass import field, frozen_dataclass, replace
 from codelens.store.connection import hold_writer_lock
 from codelens.text.notation import parse_json, parse_toml
 from codelens.worktree.commits import fetch_tree, list_tree_files, resolve_commit, resolve_remote_commit, write_tree
@@ -42,7 +42,7 @@ LOOKS_AT_ONCE = 16  # Sources that are checked in parallel, since checks mostly 
 UNKNOWN_BYTES = 20_000_000  # Assumed size of a repository that was not fetched yet: above the median in a company
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class FleetSource:
     """A repository in the user's list: a folder, or a URL to fetch it from."""
 
@@ -59,7 +59,7 @@ class FleetSource:
         return self.path or self.url
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SourceLook:
     """The state of a source when it was checked. The same `state` means the same files."""
 

@@ -20,7 +20,7 @@ from codelens.errors import CannotWrite, CodelensError, MissingExtra, UsageError
 from codelens.fleet.manifest import FleetRepository, ShardEntry, map_fields, parse_shard
 from codelens.fleet.sources import SourceLook, find_folder, provide_folder
 from codelens.fleet.stores import FleetStore, compute_file_digest, open_store
-from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.fast_dataclass import field, frozen_dataclass, replace
 from codelens.processes.python import guard_children
 from codelens.text.notation import parse_sealed_json, seal_json
 from codelens.worktree.repository import GitError
@@ -53,14 +53,12 @@ def _start_cluster(workers: int, **options: Any) -> Any:
     """Start local workers. If one of them dies as it starts, Dask ends all of them, so they are started again."""
     from distributed import LocalCluster
 
-    for left in reversed(range(MAX_CLUSTER_STARTS)):
+    for _ in range(MAX_CLUSTER_STARTS):
         try:
             return LocalCluster(n_workers=workers, **options)
         except (RuntimeError, OSError) as fault:
-            if not left:
-                text = f"no workers can be started on this machine: {fault}"
-                raise CodelensError(text, "free memory, or start fewer with --workers N") from None
-    return None
+            text = f"no workers can be started on this machine: {fault}"
+    raise CodelensError(text, "free memory, or start fewer with --workers N")
 
 
 def connect(scheduler: str, purpose: str, **options: Any) -> Any:
@@ -106,7 +104,7 @@ def compute_fleet_recipe(settings: Settings) -> str:
     return xxhash.xxh3_64_hexdigest(repr(parts).encode())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ShardJob:
     """A shard to build, from repositories to index and, with a base, from repositories that it already holds."""
 
@@ -120,7 +118,7 @@ class ShardJob:
     last: bool = True  # True to go on without unreachable sources; False to leave the job to another worker
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ShardBuilt:
     """The result of a `ShardJob`."""
 

@@ -24,7 +24,7 @@ from codelens.graph.view import (
 )
 from codelens.lang.registry import languages
 from codelens.model.code import TYPE_KINDS, DocumentId
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import frozen_dataclass, replace
 from codelens.model.graph import (
     BY_NAME,
     BY_NAME_CONFIDENCE,
@@ -38,6 +38,7 @@ from codelens.model.graph import (
     is_unit,
     make_document_node,
 )
+from codelens.model.groups import group_pairs
 from codelens.model.search import Notice
 from codelens.store.targets import SAME_NAME
 from codelens.text.counts import quantity
@@ -57,7 +58,7 @@ LinkReader = Callable[[Sequence[Node]], Mapping[Node, Sequence[Link]]]
 RelationLister = Callable[[Node, int], Iterable[Relation]]  # From a node and a depth
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Reach:
     """The nodes that a search reached. `links` contains the nodes whose links were read."""
 
@@ -186,9 +187,8 @@ def make_caller_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
     def read_ring(nodes: Sequence[Node]) -> dict[Node, list[Link]]:
         bases_of = find_overridden(view, nodes) if "calls" in kinds else {}
         bases = {base for some in bases_of.values() for base in some}
-        arriving: dict[Node, list[Edge]] = {}
-        for edge in view.find_edges_to([*nodes, *bases], kinds):
-            arriving.setdefault(edge.target, []).append(edge)
+        edges = view.find_edges_to([*nodes, *bases], kinds)
+        arriving = group_pairs((edge.target, edge) for edge in edges)
         rings = {}
         for node in nodes:
             links = [Link(edge, edge.source) for edge in arriving.get(node, ())]
@@ -208,10 +208,9 @@ def make_callee_reader(view: GraphView, kinds: Collection[str]) -> LinkReader:
         wanted = frozenset(nodes)
         insides = {node: add_contents((node,), view, types_too=False) for node in nodes}
         parts = {node: [p for p in some if p == node or p not in wanted] for node, some in insides.items()}
-        leaving: dict[Node, list[Edge]] = {}
-        for edge in view.find_edges_from({p for some in parts.values() for p in some}, kinds):
-            leaving.setdefault(edge.source, []).append(edge)
-        targets = {e.target for edges in leaving.values() for e in edges if e.kind in CALLS}
+        edges = view.find_edges_from({p for some in parts.values() for p in some}, kinds)
+        leaving = group_pairs((edge.source, edge) for edge in edges)
+        targets = {e.target for some in leaving.values() for e in some if e.kind in CALLS}
         running = find_overriding(view, targets) if "calls" in kinds else {}
         rings = {}
         for node in nodes:

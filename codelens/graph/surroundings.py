@@ -25,6 +25,7 @@ BACK: Mapping[str, str] = {"tests": "tested_by"}
 """Kind of edge → kind whose weight it has when followed backward, if the weights name that kind."""
 Stored = Iterable[tuple[int, int, int, int, int]]
 Further = Iterable[tuple[int, int, str]]
+WeightedRows = dict[int, list[tuple[int, float]]]  # Node → (neighbour, weight) pairs
 
 
 class WeightedNeighbours:
@@ -41,9 +42,9 @@ class WeightedNeighbours:
         self._kinds_at: dict[int, Mapping[int, str]] = {}
         key = (*weights.items(), backward, precise, self.whole)
         walked = {} if store.walked is None else store.walked
-        self._kept: dict[int, list[tuple[int, float]]] = walked.setdefault(key, {})
+        self._kept: WeightedRows = walked.setdefault(key, {})
 
-    def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
+    def __call__(self, nodes: Sequence[int]) -> WeightedRows:
         """Find (neighbour, weight) pairs of each node, in no order. Of parallel edges, one for each line, the heaviest counts."""
         kept, new = self._kept, [node for node in nodes if node not in self._kept]
         if new:
@@ -53,7 +54,7 @@ class WeightedNeighbours:
             kept |= self._read_rows(new)
         return {node: kept[node] for node in nodes}
 
-    def _read_rows(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
+    def _read_rows(self, nodes: Sequence[int]) -> WeightedRows:
         rows: dict[int, dict[int, float]] = {node: {} for node in nodes}
         self._store.budget.check()
         stored, further = self._read(nodes)
@@ -168,7 +169,7 @@ class ContentNumbering:
             self.number[row[0]], self.unit[number] = number, UnitId(row[0])
         return {node: self.number[node] for node in wanted if node in self.number}
 
-    def __call__(self, nodes: Sequence[int]) -> dict[int, list[tuple[int, float]]]:
+    def __call__(self, nodes: Sequence[int]) -> WeightedRows:
         """Find (neighbour, weight) pairs of each node, sorted by the neighbour's number."""
         rows = self._around([self.unit[node] for node in nodes])
         numbers = self.number_nodes({o for others in rows.values() for o, _ in others})

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from codelens.errors import TargetError
 from codelens.graph.view import GraphView
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.model.graph import NamedNode, Node, Relation, RelationAnswer, RelationOptions, make_document_node
 from codelens.model.search import Notice
 from codelens.store.documents import DocumentRow
@@ -17,7 +17,7 @@ from codelens.store.targets import SAME_NAME, UserTarget, resolve_target
 from codelens.text.identifiers import fold_identifier
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ResolvedTarget:
     """A target and its nodes. A file includes all of its contents."""
 

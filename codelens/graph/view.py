@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from itertools import product
 
 from codelens.model.code import TYPE_KINDS, DocumentId, Freshness, IndexInfo, UnitId, UnitRow
@@ -37,6 +37,7 @@ from codelens.text.counts import quantity
 from codelens.text.lines import count_utf8_column, count_utf16_column
 from codelens.worktree.files import check_freshness
 
+NodeSets = dict[Node, set[Node]]
 IMPLIED = TIERS["implied"]
 MOST_SUBJECTS = 8  # Limit of subjects of a test; a test of more says little about any two of them
 LEAST_SHARED = 3
@@ -106,7 +107,7 @@ def derive_similar(store: Store, nodes: Iterable[int]) -> list[Edge]:
     callees_of = _find_callees(store, nodes)
     called = {c for callees in callees_of.values() for c in callees}
     popular = store.edges.count_sources(called, {"calls"})
-    callers: dict[Node, set[Node]] = {}
+    callers: NodeSets = {}
     for edge in store.edges.find_incoming([c for c in called if popular.get(c, 0) <= MOST_CALLERS], {"calls"}):
         if edge.confidence >= RESOLVED and is_unit(edge.source):
             callers.setdefault(edge.target, set()).add(edge.source)
@@ -371,20 +372,20 @@ def add_contents(nodes: Iterable[Node], view: GraphView, types_too: bool) -> lis
 MOST_OVERRIDES = 50  # Longest chain of overriding methods that is followed
 
 
-def find_overridden(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
+def find_overridden(view: GraphView, nodes: Iterable[Node]) -> NodeSets:
     """Find the methods that each method overrides, at any distance."""
     return _follow_overrides(view, nodes, upward=True)
 
 
-def find_overriding(view: GraphView, nodes: Iterable[Node]) -> dict[Node, set[Node]]:
+def find_overriding(view: GraphView, nodes: Iterable[Node]) -> NodeSets:
     """Find the methods that override each method, at any distance."""
     return _follow_overrides(view, nodes, upward=False)
 
 
-def _follow_overrides(view: GraphView, nodes: Iterable[Node], upward: bool) -> dict[Node, set[Node]]:
+def _follow_overrides(view: GraphView, nodes: Iterable[Node], upward: bool) -> NodeSets:
     read_edges = view.find_edges_from if upward else view.find_edges_to
-    reached: dict[Node, set[Node]] = {node: set() for node in nodes}
-    origins: Mapping[Node, set[Node]] = {node: {node} for node in reached}  # End of a chain → where it begins
+    reached: NodeSets = {node: set() for node in nodes}
+    origins: NodeSets = {node: {node} for node in reached}  # End of a chain → where it begins
     for _ in range(MOST_OVERRIDES):
         next_origins = defaultdict[Node, set[Node]](set)
         for edge in read_edges(origins, {"overrides"}, anywhere=True) if origins else ():

@@ -21,10 +21,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 
 Node = int
 Neighbour = tuple[Node, float]
+Amounts = Mapping[Node, float]  # Node → its weight as a seed, or its mass
 Adjacency = Mapping[Node, Sequence[Neighbour]]
 """Node → (neighbour, weight) pairs, each neighbour once, sorted by number. A node without neighbours may be missing."""
 Neighbours = Callable[[Sequence[Node]], Adjacency]
@@ -72,7 +73,7 @@ STABLE_TOP = 10
 STABLE_STEPS = 2  # These last four values are from knowing, section 4, parameters
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class WalkResult:
     """The masses after the last step, which sum to 1, and why the walk stopped: `converged`, `stable` or `steps`."""
 
@@ -83,7 +84,7 @@ class WalkResult:
 
 def walk(
     adjacency: Adjacency,
-    seeds: Mapping[Node, float],
+    seeds: Amounts,
     alpha: float = ALPHA,
     max_steps: int = MAX_STEPS,
     tolerance: float = TOLERANCE,
@@ -126,14 +127,14 @@ def walk(
     return WalkResult(mass, max_steps, "steps")
 
 
-def spread_over_seeds(seeds: Mapping[Node, float], alpha: float) -> list[Neighbour]:
+def spread_over_seeds(seeds: Amounts, alpha: float) -> list[Neighbour]:
     """Compute the shares of a restart: seeds with their parts of 1, by number. Raises ValueError for an alpha outside (0, 1]."""
     if not 0 < alpha <= 1:
         raise ValueError(f"alpha must be above 0 and at most 1, not {alpha}")
     return normalize_weights(sorted(seeds.items()))
 
 
-def find_heaviest(mass: Mapping[Node, float], count: int) -> list[Node]:
+def find_heaviest(mass: Amounts, count: int) -> list[Node]:
     """Find the `count` nodes with the most mass, in descending order; of equals, the smaller number first."""
     least = sorted(mass.values())[-count] if len(mass) > count > 0 else 0.0
     return sorted((node for node, here in mass.items() if here >= least), key=lambda n: (-mass[n], n))[:count]
@@ -151,7 +152,7 @@ WHOLE = 1 << 60
 """All mass as a whole number: sums of whole numbers are exact, so the order of nodes changes no bit of the result."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class PushResult:
     """The result of a push: settled mass, waiting mass, and the work done."""
 
@@ -167,7 +168,7 @@ class PushResult:
 
 def push_mass(
     neighbours: Neighbours,
-    seeds: Mapping[Node, float],
+    seeds: Amounts,
     alpha: float = ALPHA,
     epsilon: float = EPSILON,
     max_nodes: int = MAX_NODES,
@@ -235,7 +236,7 @@ class Trails:
     numbers. Raises ValueError as `walk` does.
     """
 
-    def __init__(self, adjacency: Adjacency, seeds: Mapping[Node, float], alpha: float, hops: int = HOPS) -> None:
+    def __init__(self, adjacency: Adjacency, seeds: Amounts, alpha: float, hops: int = HOPS) -> None:
         restart = spread_over_seeds(seeds, alpha)
         self._rings: list[dict[Node, Node]] = [{node: node for node, _ in restart}]
         """For each number of hops: node → previous node, for nodes that are reached more likely in so many hops than in fewer."""
@@ -294,7 +295,7 @@ DEPTH = 1
 MINIMUM = 0.5  # From Graph Memory, for scores divided by the best; .3 for files
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ExpandedNode:
     """A node with its best score and, unless it is a seed, the node and edge before it on the best path."""
 
@@ -316,7 +317,7 @@ class ExpandedNode:
 
 def expand(
     edges_of: Steps,
-    seeds: Mapping[Node, float],
+    seeds: Amounts,
     depth: int = DEPTH,
     minimum: float = MINIMUM,
     decay: float | None = None,

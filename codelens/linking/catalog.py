@@ -18,6 +18,7 @@ from codelens.lang.manifests import Manifest, ScriptConfig, is_manifest, is_scri
 from codelens.lang.registry import NO_LANGUAGE, languages
 from codelens.linking.facts import Definition, FileInfo, Key, LinkFacts, find_folders, list_folders, use_dots
 from codelens.model.code import SYMBOL_KINDS, DocumentId, RepositoryId, UnitId
+from codelens.model.groups import group_pairs
 from codelens.store.codec import decompress
 from codelens.store.store import Store
 from codelens.text.expressions import count_parameters_and_results
@@ -57,18 +58,12 @@ class Manifests:
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], list[str]]:
         """(ecosystem, package name) → paths of its manifests."""
-        paths: dict[tuple[str, str], list[str]] = {}
-        for path, manifest in self._manifests.items():
-            paths.setdefault((manifest.ecosystem, manifest.name), []).append(path)
-        return paths
+        return group_pairs(((found.ecosystem, found.name), path) for path, found in self._manifests.items())
 
     @cached_property
     def _configs_in(self) -> dict[str, list[ScriptConfig]]:
         """Folder → the script configurations in it, in order of path."""
-        configs: dict[str, list[ScriptConfig]] = {}
-        for config in self._configs.values():
-            configs.setdefault(posixpath.dirname(config.path), []).append(config)
-        return configs
+        return group_pairs((posixpath.dirname(config.path), config) for config in self._configs.values())
 
     @cached_property
     def _roots(self) -> dict[str, list[tuple[str, str]]]:
@@ -181,6 +176,10 @@ class Namesake(NamedTuple):
     kin: str  # The family of its language
 
 
+Name = tuple[str, str]  # (family of languages, name), or a folder or namespace instead of the name
+Place = tuple[int, int]  # (unit, document)
+
+
 class Catalog:
     """The facts of all documents of a repository, or of `only` one document if the others are not needed."""
 
@@ -188,19 +187,19 @@ class Catalog:
         self.store = store
         self.files: dict[int, FileInfo] = {}
         self.by_path: dict[str, FileInfo] = {}
-        self.by_folder: dict[tuple[str, str], list[FileInfo]] = {}
-        self.by_namespace: dict[tuple[str, str], list[FileInfo]] = {}
-        self._by_ending: dict[tuple[str, str], list[str]] = {}
+        self.by_folder: dict[Name, list[FileInfo]] = {}
+        self.by_namespace: dict[Name, list[FileInfo]] = {}
+        self._by_ending: dict[Name, list[str]] = {}
         """(family, or empty for any; file name or folder/file name) → paths; filled at the first lookup."""
-        self._ending: dict[tuple[str, str], list[str]] = {}
+        self._ending: dict[Name, list[str]] = {}
         self.folders_named: dict[str, list[str]] = {}  # Last part of a folder's path → folders, by path
         self.keys: set[Key] = set()  # Keys looked up since the last `take_keys`, or by the question being answered
         self._facts: dict[int, LinkFacts] = {}
-        self._top: dict[tuple[str, str], dict[str, list[tuple[int, int]]]] = {}
-        self._members: dict[tuple[str, str], dict[str, dict[str, list[tuple[int, int]]]]] = {}
+        self._top: dict[Name, dict[str, list[Place]]] = {}
+        self._members: dict[Name, dict[str, dict[str, list[Place]]]] = {}
         self._namesakes: dict[str, dict[str, list[Namesake]]] = {}
-        self._interfaces: dict[tuple[str, str], list[tuple[int, int]]] = {}
-        self._many: set[tuple[str, str]] = set()
+        self._interfaces: dict[Name, list[Place]] = {}
+        self._many: set[Name] = set()
         """(family, name) pairs with more than MOST_NAMED definitions, which need not be read again."""
         self._modules: dict[tuple[object, ...], tuple[Any, frozenset[Key]]] = {}
         self._loaded = self._rows = 0
@@ -365,7 +364,7 @@ class Catalog:
             self._rows += len(table)
         return self.read_definitions(table.get(name, ()))
 
-    def read_definitions(self, places: Iterable[tuple[int, int]]) -> list[Definition]:
+    def read_definitions(self, places: Iterable[Place]) -> list[Definition]:
         """Read the definitions of (unit, document) pairs, with the facts of their documents."""
         return [self.read_facts(document).by_id[unit] for unit, document in places]
 
@@ -389,7 +388,7 @@ class Catalog:
             return [d for same in holder.facts.members.get(holder.qualified, {}).values() for d in same]
         return self.read_definitions(chain.from_iterable(self._read_folder_members(holder).values()))
 
-    def _read_folder_members(self, holder: Definition) -> dict[str, list[tuple[int, int]]]:
+    def _read_folder_members(self, holder: Definition) -> dict[str, list[Place]]:
         """Read a type's members in the files of its folder: name → (unit, document)."""
         kin, folder = holder.facts.file.language.kin, holder.facts.file.path.rpartition("/")[0]
         if (table := self._members.get((kin, folder))) is None:

@@ -13,11 +13,13 @@ from codelens.linking.evaluator import Evaluator
 from codelens.linking.facts import Definition
 from codelens.model.code import TYPE_KINDS, DocumentId, UnitId
 from codelens.model.graph import KINDS, TIERS
+from codelens.model.groups import group_pairs
 from codelens.store.store import Store
 
 MOST_BELOW = 100_000  # Limit of subtypes to examine below changed types; a guard against cycles in bad input
 MOST_HOLDERS = 2000  # Limit of types to examine for one member's name; kubernetes has some 1 500 methods of one name
 _TIER = TIERS["implied"].number
+Shape = dict[str, tuple[int, int]]  # Method → (parameters, results)
 ImpliedRow = tuple[int, int, int, int, int]  # (source, number of the kind, target, 0, number of the tier)
 
 
@@ -27,7 +29,7 @@ class Inheritance:
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self._catalog = evaluator.catalog
-        self._shapes: dict[int, dict[str, tuple[int, int]] | None] = {}
+        self._shapes: dict[int, Shape | None] = {}
 
     def clear_cache(self) -> None:
         """Drop everything cached. It would be read again unchanged."""
@@ -35,9 +37,7 @@ class Inheritance:
 
     def derive_edges(self, holder: Definition) -> Iterator[ImpliedRow]:
         """Derive a type's edges, and its members', to the nearest inherited or overridden members and to satisfied interfaces."""
-        by_name: dict[str, list[Definition]] = {}
-        for member in list_own_members(self._catalog, holder):
-            by_name.setdefault(member.name, []).append(member)
+        by_name = group_pairs((member.name, member) for member in list_own_members(self._catalog, holder))
         constructors = holder.facts.file.language.constructors
         overrides, inherits = KINDS["overrides"], KINDS["inherits"]
         taken: set[str] = set()
@@ -85,11 +85,11 @@ class Inheritance:
             holders += find_owning_types(catalog, method) or [self._evaluator.find_owner(method.facts, method.place)]
         return [h for h in holders if h is not None and h.kind != "interface"]
 
-    def _read_shape(self, holder: Definition) -> dict[str, tuple[int, int]] | None:
+    def _read_shape(self, holder: Definition) -> Shape | None:
         """Read a type's shape, with embedded members: name → (parameters, results). None if an interface has an unknown base."""
         if holder.id not in self._shapes:
             lineage = self._evaluator.list_lineage(holder)
-            shape: dict[str, tuple[int, int]] = {}
+            shape: Shape = {}
             for above in lineage:
                 for member in list_own_members(self._catalog, above.definition) if above.definition else ():
                     shape.setdefault(member.name, self._catalog.read_shape(member))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated, NamedTuple, NewType
 
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 
 DocumentId = NewType("DocumentId", int)
 RepositoryId = NewType("RepositoryId", int)
@@ -32,7 +32,7 @@ class SkipReason(StrEnum):
     NESTED_INDEX = "index"  # codelens' own index files
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Span:
     """A half-open byte range [start, end) in a document's own bytes."""
 
@@ -55,7 +55,7 @@ class FileStamp(NamedTuple):
         return (self.size, self.mtime_ns, self.inode) == (other.size, other.mtime_ns, other.inode)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SeenFile:
     """A regular file that the walk selected for indexing."""
 
@@ -64,7 +64,7 @@ class SeenFile:
     stamp: FileStamp
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Skip:
     """A file or folder that the walk left out. An ignored folder is one skip, and its path ends in a slash."""
 
@@ -171,7 +171,7 @@ class TreeState(StrEnum):
     GONE = "gone"  # The root is not a directory any more
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TreeLook:
     """The changes that a quick look at a tree found. The look is bounded, so there may be more."""
 
@@ -190,7 +190,7 @@ class TreeLook:
         return len(self.new) + len(self.changed) + len(self.deleted)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class RepositoryInfo:
     """One indexed tree."""
 
@@ -201,7 +201,7 @@ class RepositoryInfo:
     tree: TreeLook | None = None  # None if the tree was not looked at
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class IndexInfo:
     """The index that an answer comes from."""
 
@@ -214,7 +214,7 @@ class IndexInfo:
     indexed_at: str = ""  # Time of the last run that wrote to it, as 2026-01-31T12:00:00Z; empty if unknown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class IndexedFile:
     """A file in a list of files."""
 
@@ -226,7 +226,7 @@ class IndexedFile:
     roles: tuple[str, ...]  # Roles by path, sorted: test, example, vendored, docs, generated
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SourceFile:
     """A file as indexed: its lines without line ends, and its units in order of position."""
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from codelens.model.code import Freshness, IndexInfo, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.model.request import SearchOptions
 from codelens.model.search import Notice
 
@@ -34,7 +34,7 @@ class Forms(StrEnum):
     SIGNATURES = "signatures"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Counter:
     """A named way to count the tokens of a text."""
 
@@ -42,7 +42,7 @@ class Counter:
     count: Callable[[str], int]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Entry:
     """One symbol of a pack, in one form."""
 
@@ -57,7 +57,7 @@ class Entry:
     tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Pack:
     """The chosen entries: bodies, then signatures, each by descending score. `tokens` counts the whole output."""
 
@@ -95,7 +95,7 @@ class PackLayout(Protocol):
         """Format the complete text of a pack."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Change:
     """A change, given as a diff, as two revisions, or as git's staged changes."""
 
@@ -108,7 +108,7 @@ class Change:
 ChangedCode = Change | Sequence[str]  # A change, or targets
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SentParts:
     """A record of how earlier parts of a pack contain each symbol: as a body, as a signature or not at all."""
 
@@ -116,7 +116,7 @@ class SentParts:
     forms: tuple[int, ...]  # For each candidate, in content order: 0 if not sent, 1 signature sent, 2 body sent
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ContextRequest:
     """A request for a pack."""
 
@@ -138,7 +138,7 @@ class ContextRequest:
         return Change(self.diff, self.revisions, self.staged, self.cwd)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class PackedText:
     """A written pack with its figures and notices."""
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from codelens.model.code import SeenFile, Span
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class UnchangedFile:
     """A file that was read again and found equal to its indexed content."""
 
@@ -17,7 +17,7 @@ class UnchangedFile:
     content_hash: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class DecodedText:
     """A file's text and encoding. The BOM and `text.encode(encoding)` restore its bytes."""
 
@@ -27,7 +27,7 @@ class DecodedText:
     bom: int  # Length of the byte order mark before the text
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Unit:
     """The unit of ranking: a symbol, or a chunk of text that no symbol covers.
 
@@ -110,7 +110,7 @@ class Import(NamedTuple):
     line: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Extraction:
     """The units, references and imports that a grammar found in one text. `fault` is the reason for missing parts."""
 
@@ -134,7 +134,7 @@ class Posting(NamedTuple):
     signature: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class PackedReferences:
     """A document's references as they are stored."""
 
@@ -154,7 +154,7 @@ class PartPlace(NamedTuple):
     before: int  # Number of characters of this line in earlier parts
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class DerivedPart:
     """The index entries of one part of a large file. Each unit lies within one part; spans count from the start of the file."""
 
@@ -166,7 +166,7 @@ class DerivedPart:
     snapshot: bytes  # The part's own bytes, compressed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class DerivedDocument:
     """All index entries of one file. They depend only on its bytes, its path and the recipe."""
 

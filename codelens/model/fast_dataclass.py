@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, dataclass_transform
 
 T = TypeVar("T")
 MISSING: Any = object()
@@ -65,6 +65,13 @@ else:
             return made
 
         return define
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen_dataclass(cls: type[T]) -> type[T]:
+    """Make a data class with slots whose instances cannot be changed, as nearly all of codelens are."""
+    define = dataclass(frozen=True, slots=True)
+    return define(cls)
 
 
 def replace(instance: T, /, **changes: Any) -> T:

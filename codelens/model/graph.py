@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple, NewType
 
 from codelens.model.code import Freshness, IndexInfo, Span
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.model.request import SearchOptions
 from codelens.model.search import Notice
 
@@ -70,7 +70,7 @@ or unresolved."""
 RESOLVED = 0.5  # Minimum confidence of an edge that counts as resolved
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Edge:
     """A directed relation of one kind, with the line of code that it comes from."""
 
@@ -107,7 +107,7 @@ name agrees."""
 UNRESOLVED = "unresolved"  # Provenance of a relation to a name that linking could not follow; its confidence is 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class NamedNode:
     """A node of the graph with its names: a unit, a file, or something outside of the index."""
 
@@ -131,7 +131,7 @@ class NamedNode:
         return (self.kind == OUTSIDE, self.repository, self.path, self.start_byte, self.kind, self.qualified_name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SourceLine:
     """A line of an indexed file, with its indexed text."""
 
@@ -149,7 +149,7 @@ class SourceLine:
 NO_SPAN = Span(0, 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Relation:
     """One edge of an answer, with the names and positions of its ends."""
 
@@ -179,7 +179,7 @@ class Relation:
         return self.listed.test or (self.kind == "tests" and not self.outgoing)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class RelationAnswer:
     """The answer to a question about the graph: its targets, and relations in reading order."""
 
@@ -192,7 +192,7 @@ class RelationAnswer:
     index: IndexInfo
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class CentralSymbol:
     """A symbol on the repository map."""
 
@@ -211,7 +211,7 @@ class CentralSymbol:
 LONGEST_SIGNATURE = 120  # Maximum length of a signature on the map, in characters
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class RepositoryMap:
     """The most central symbols that fit a budget. Files are ordered by their most central symbol, symbols by position."""
 
@@ -224,7 +224,7 @@ class RepositoryMap:
     index: IndexInfo
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class RelationOptions:
     """Options of a question about the graph."""
 
@@ -239,7 +239,7 @@ class RelationOptions:
     where: SearchOptions | None = None  # Restricts the answer to files that these options select; None for all files
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ReachingTest:
     """A test that reaches the changed or named code."""
 
@@ -248,7 +248,7 @@ class ReachingTest:
     through: tuple[str, ...]  # Qualified names on the way from that code to the test, without both ends
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ReachingTests:
     """The tests to run for a change, nearest first."""
 
@@ -270,7 +270,7 @@ class GraphLink(NamedTuple):
     confidence: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class GraphStream:
     """A graph streamed from the index. Read `nodes` to the end before `links`."""
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Annotated, NamedTuple
 
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 
 MessageId = Annotated[int, "message"]  # The number of a commit's message
 MOST_LINE_COMMITS = 1000
@@ -31,7 +31,7 @@ class PastCommit(NamedTuple):
         return 1.0 / math.sqrt(len(self.paths)) if 0 < len(self.paths) <= MASS_CHANGE else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class FileHistory:
     """The commits that changed a file: their number, and the time of the last in unix seconds (`changed`)."""
 
@@ -40,7 +40,7 @@ class FileHistory:
     names: tuple[str, ...] = ()  # Names of those commits, without mass changes, newest first
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class FileMessages:
     """Weights of the messages of the commits that changed a file, by the terms of a query."""
 
@@ -49,7 +49,7 @@ class FileMessages:
     best: MessageId  # The message with the greatest weight; the newest of equals
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class HistoryRead:
     """How much of a repository's history was read, or why it was not."""
 
@@ -79,7 +79,7 @@ class EdgeFact(NamedTuple):
     target: str  # Qualified name of the target, or name of an external; empty for the file itself
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SnapshotDocument:
     """The facts of one document in a snapshot."""
 
@@ -106,7 +106,7 @@ class EdgePlace(NamedTuple):
     edge: EdgeFact
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SymbolChange:
     """A symbol that both states have, with differences."""
 
@@ -114,7 +114,7 @@ class SymbolChange:
     new: SymbolPlace
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SnapshotDifference:
     """The difference between two states; lists are in order of repository, path and line."""
 
@@ -138,7 +138,7 @@ class LineRun(NamedTuple):
     commit: int  # Number of the commit; 0 if it was not read
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class LineCommit:
     """Time and author of a commit."""
 
@@ -146,7 +146,7 @@ class LineCommit:
     author: str  # Name <address>; for a merge, the author of the last merged commit
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class WrittenLines:
     """The commits that last wrote the lines of a file. Lines after the last run are older than the history read."""
 
@@ -155,7 +155,7 @@ class WrittenLines:
     runs: tuple[LineRun, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class LastChange:
     """Time and author of the last change of a file or unit."""
 

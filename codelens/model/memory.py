@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from codelens.model.code import UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 
 FILE = "file"  # The kind of a place that is a whole file and has no name
 NEUTRAL_SUCCESS = 0.5  # Success rate of a place that was never judged
@@ -47,7 +47,7 @@ class Feedback(NamedTuple):
     query: str = ""  # The query whose answer was judged; empty if the place itself was judged
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class PlaceRecord:
     """All records about one place, except learned words."""
 
@@ -89,7 +89,7 @@ class AnsweredPlace(NamedTuple):
     used: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class RecordedAnswer:
     """A search or a context pack that was recorded."""
 
@@ -101,7 +101,7 @@ class RecordedAnswer:
     number: int = 0  # Number in the memory file, from 1; 0 if not recorded yet
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class PlaceRecords:
     """The records about some places. A unit without records of its own takes those of its file."""
 

@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
-from codelens.model.fast_dataclass import FieldRule, dataclass, field
+from codelens.model.fast_dataclass import FieldRule, field, frozen_dataclass
 
 T = TypeVar("T")
 
@@ -97,7 +97,7 @@ def read_words(option: Option) -> tuple[str, ...]:
     return tuple(words() if callable(words) else words)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 @collect_rows
 class SearchOptions:
     """Options of one search. Pools have a fixed size, so `limit` and `offset` never change a score."""

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from codelens.model.code import IndexInfo
-from codelens.model.fast_dataclass import dataclass, field
+from codelens.model.fast_dataclass import field, frozen_dataclass
 from codelens.model.history import HistoryRead
 from codelens.model.search import Notice
 
+Counts = Mapping[str, int]
 
-@dataclass(frozen=True, slots=True)
+
+@frozen_dataclass
 class IndexReport:
     """The result of an index run. Always: seen = indexed + skipped."""
 
@@ -26,25 +28,25 @@ class IndexReport:
     unchanged: int
     symbols: int
     chunks: int
-    skipped: Mapping[str, int]  # Reason → number
-    encodings: Mapping[str, int]
+    skipped: Counts  # Reason → number
+    encodings: Counts
     encoding_errors: int
     """Number of documents whose encoding is less certain than `encoding_threshold`. None of their bytes are lost."""
-    languages: Mapping[str, int]
+    languages: Counts
     faults: Mapping[str, str]  # Path → fault in parsing it. The text is indexed anyway.
     source_bytes: int
     index_bytes: int
     seconds: float
     wrote: bool  # False if nothing had changed, so that the index file was not written
     resumed: bool
-    references: Mapping[str, int] = field(default_factory=dict)
+    references: Counts = field(default_factory=dict)
     """Outcome of linking, a name of LINK_COUNTS → number of references, over all documents."""
     cpu_seconds: Mapping[str, float] = field(default_factory=dict)
     """Phase (read, link, history, finish) → seconds of processor time of all processes."""
     notices: tuple[Notice, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Progress:
     """Progress of an index run. `total` is 0 while unknown; `path` is the file finished last."""
 
@@ -60,7 +62,7 @@ WRITTEN, UNFINISHED = "the index is up to date", "`codelens index` goes on where
 """Messages after a KeyboardInterrupt during a run, if it came after or before the index was written."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Changes:
     """Files that differ between the tree and the index, as sorted paths relative to the repository's root."""
 
@@ -72,20 +74,20 @@ class Changes:
         return bool(self.new or self.changed or self.deleted)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class RepositoryStatus:
     """The indexed content of one repository. Mappings are name → number, largest first."""
 
     name: str
     root: str
     documents: int
-    units: Mapping[str, int]  # Kind → number
-    languages: Mapping[str, int]
-    encodings: Mapping[str, int]
-    skipped: Mapping[str, int]  # Reason → number
+    units: Counts  # Kind → number
+    languages: Counts
+    encodings: Counts
+    skipped: Counts  # Reason → number
     faults: Mapping[str, str]  # Path → fault in parsing it
     source_bytes: int
-    references: Mapping[str, int]  # Outcome of linking, a name of LINK_COUNTS → number of references
+    references: Counts  # Outcome of linking, a name of LINK_COUNTS → number of references
     stale: int  # Number of documents that the next index run derives again, because the recipe changed
     changes: Changes | None  # None if the tree was not walked or does not exist
 
@@ -99,14 +101,14 @@ class RepositoryStatus:
         return bool(self.changes) or self.gone
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Status:
     """The state of an index file."""
 
     index: IndexInfo
     repositories: tuple[RepositoryStatus, ...]
     file_bytes: int
-    tables: Mapping[str, int]  # Table → bytes, including its indexes; largest first
+    tables: Counts  # Table → bytes, including its indexes; largest first
     journal_mode: str
     unfinished: str  # Path of an unfinished build; empty if no build is unfinished
     notices: tuple[Notice, ...] = ()
@@ -125,7 +127,7 @@ class WatchStep(StrEnum):
     POLLING = "polling"  # File events are not available here, so the trees are walked at intervals
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class WatchEvent:
     """One event of a watch; `text` is for people."""
 
@@ -137,7 +139,7 @@ class WatchEvent:
 WatchSink = Callable[[WatchEvent], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class FleetRepositoryStatus:
     """The status of one repository in the store."""
 
@@ -154,7 +156,7 @@ class FleetRepositoryStatus:
     """Why the next run will read it: `changed`, `gone`, `failed` or `new`; empty if it is fresh, or only the network can tell."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ShardStatus:
     """The status of one shard in the store."""
 
@@ -165,7 +167,7 @@ class ShardStatus:
     missing: bool  # True if the file or its sketch is missing or differs from what was stored
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class FleetStatus:
     """The status of a store, with totals."""
 

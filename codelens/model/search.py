@@ -10,11 +10,11 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from codelens.model.code import DocumentId, Freshness, IndexInfo, UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass, field
+from codelens.model.fast_dataclass import dataclass, field, frozen_dataclass
 from codelens.model.request import SearchOptions
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Contribution:
     """One signed part of a score, with its reason. `rule` and `operands` suffice to recompute `amount`."""
 
@@ -74,7 +74,7 @@ def describe_gap(gaps: Mapping[str, float], places: int) -> tuple[str, str]:
     return f"{abs(gap):.{places}f}", ", ".join(f"{name} {amount:+.{places}f}" for name, amount in named)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Match:
     """A unit found by one channel."""
 
@@ -83,7 +83,7 @@ class Match:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Term:
     """A normalised search term, and where it comes from."""
 
@@ -94,7 +94,7 @@ class Term:
     stands_for: tuple[str, ...] = ()  # The terms of the query that it is related to
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ExpandedQuery:
     """A query's terms in the forms that the channels use."""
 
@@ -112,7 +112,7 @@ class ExpandedQuery:
     vector: bytes = b""  # The embedding of the code in question; if empty, `text` is embedded
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class QueryTarget:
     """A unit that the query names by place (PATH, PATH:LINE or PATH:LINE:COLUMN) or by a mark such as TODO."""
 
@@ -236,7 +236,7 @@ def rank_candidates(candidates: Iterable[Candidate]) -> list[Candidate]:
     return [candidate for _, candidate in rank_with_scores(candidates)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SnippetLine:
     """One line of a hit as it was indexed; `number` is from 1."""
 
@@ -245,7 +245,7 @@ class SnippetLine:
     matches: tuple[tuple[int, int], ...] = ()  # Half-open character ranges of `text` that match the query
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Hit:
     """A search result with all that an output format shows."""
 
@@ -267,7 +267,7 @@ class Hit:
     """Probability that it is what the query asks for; None if the profile has no confidences."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Notice:
     """A remark about the whole answer, such as a missing capability or a part of the query that was taken as text."""
 
@@ -281,7 +281,7 @@ WEAK = "weak"  # Code of the notice that probably none of the hits is what the q
 MEMORY_UNUSED = "memory"  # Code of the notice that the memory file cannot be used
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Original:
     """The code that hits should resemble, resolved from `--like`."""
 
@@ -304,7 +304,7 @@ class Event:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Intent:
     """The kind that a query was classified as, with the reason."""
 
@@ -360,7 +360,7 @@ class MatchedLine(NamedTuple):
     matched: bool = True  # False for a line of context
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class FileLines:
     """A file with matching lines. `lines` can be iterated once; it reads the file's text as it goes."""
 
@@ -374,7 +374,7 @@ class FileLines:
     lines: Iterator[MatchedLine]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SearchResult:
     """The answer of a search: the hits of one page, their total, and notices."""
 
@@ -409,7 +409,7 @@ class SearchResult:
         return 2 if self.failed else 0 if self.hits else 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Loss:
     """The reason why a unit is not among the hits, and the first stage that dropped it."""
 
@@ -422,7 +422,7 @@ class Loss:
     remedy_options: SearchOptions | None = None  # The options it needs, if they differ from the search's
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Explanation:
     """The explanation of one target: its rank or its loss, and the candidates directly above and below."""
 
@@ -434,7 +434,7 @@ class Explanation:
     loss: Loss | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class WhyResult:
     """A search with an explanation of each rank."""
 

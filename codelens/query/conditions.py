@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from codelens.model.code import DocumentId, Span, UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.fast_dataclass import dataclass, field, frozen_dataclass, replace
 from codelens.query.facts import (
     EMPTY,
     Facts,
@@ -51,7 +51,7 @@ from codelens.store.units import Brief
 from codelens.text.terms import fold
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Verdict:
     """The value of a condition; None if more facts are needed. `blame` is the smallest node that made it False: a leaf, a
     negation, or an Or whose parts all failed."""
@@ -89,7 +89,7 @@ def find_undecided(node: Node | None, facts: Facts, matching: Matching) -> Node 
     return join_parts([part for part in list_required_parts(node) if not evaluate_node(part, facts, matching).value])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class AnyWord:
     """A node for alternative words, of which one must occur. All are tested together, so that a text is split only once."""
 
@@ -253,7 +253,7 @@ Even, so that no UTF-16 character is cut."""
 Undecided = tuple[UnitId, Facts, Span]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Conditions:
     """The conditions of one query, with the data that decides them."""
 

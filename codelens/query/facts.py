@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from codelens.errors import SettingsError
 from codelens.model.budget import TimeBudget
 from codelens.model.code import UnitId, UnitRow
-from codelens.model.fast_dataclass import dataclass, field
+from codelens.model.fast_dataclass import field, frozen_dataclass
 from codelens.model.history import MOST_LINE_COMMITS, LastChange, LineCommit, WrittenLines
 from codelens.query.patterns import Ranges, compile_pattern, find_matches, has_upper
 from codelens.store.documents import DocumentRow
@@ -37,19 +37,21 @@ UPDATED = "updated"  # The column with a time: ISO 8601 or unix seconds. Stored 
 KEYS = ("path", "repository")
 
 Scalar = str | float | bool
-NOTHING: Mapping[str, Scalar] = {}
+FieldValues = Mapping[str, Scalar]  # Field → value
+FilePlace = tuple[str, str]  # (repository, path)
+NOTHING: FieldValues = {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Metadata:
     """A user's table of facts about repositories, folders and files (stars, ratings, categories)."""
 
-    rows: Mapping[tuple[str, str], Mapping[str, Scalar]]
+    rows: Mapping[FilePlace, FieldValues]
     """(repository, empty for any; path of a file or folder, empty for all) → column → value."""
     columns: frozenset[str]
     newest: int  # The latest time in the column `updated`; 0 if it has none
 
-    def find_values(self, repository: str, path: str) -> Mapping[str, Scalar]:
+    def find_values(self, repository: str, path: str) -> FieldValues:
         """Find the values for a file: its own, else its folder's, else its repository's."""
         parts = path.split("/")
         values: dict[str, Scalar] = {}
@@ -72,7 +74,7 @@ def load_metadata(path: str) -> Metadata:
 
 @lru_cache(maxsize=2)
 def _parse_table(text: str, path: str) -> Metadata:
-    rows: dict[tuple[str, str], Mapping[str, Scalar]] = {}
+    rows: dict[FilePlace, FieldValues] = {}
     try:
         for place, row in _read_json_rows(text) if text.lstrip()[:1] in ("[", "{") else _read_csv_rows(text):
             try:
@@ -118,7 +120,7 @@ def _read_csv_rows(text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
         raise ValueError(f"line {reader.line_num}: {fault}") from None
 
 
-def _parse_row(row: Mapping[str, Any]) -> tuple[tuple[str, str], Mapping[str, Scalar]]:
+def _parse_row(row: Mapping[str, Any]) -> tuple[FilePlace, FieldValues]:
     named = {key: row.get(key, "") for key in KEYS}
     if wrong := [key for key, value in named.items() if not isinstance(value, str)]:
         raise ValueError(f"{wrong[0]} must be a string, not {named[wrong[0]]!r}")
@@ -178,7 +180,7 @@ class Facts(NamedTuple):
     repository: str
     language: str
     roles: frozenset[str] = frozenset()  # Such as 'test'; tested by `is:`
-    metadata: Mapping[str, Scalar] = NOTHING  # Values in the user's table; tested by `meta:`
+    metadata: FieldValues = NOTHING  # Values in the user's table; tested by `meta:`
     kind: str | None = None
     name: str = ""
     qualified_name: str = ""
@@ -188,7 +190,7 @@ class Facts(NamedTuple):
         return self._replace(kind=kind, name=name, qualified_name=qualified_name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Matching:
     """How one query compares text. `-i` sets case 'no', `-w` sets whole_word. The budget is for the whole query."""
 

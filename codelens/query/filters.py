@@ -35,6 +35,8 @@ MISTAKEN = {
     "committer": "author",
 }
 
+Values = tuple[str, ...]
+
 
 def shorten(text: str) -> str:
     """Shorten a text to one line for a notice."""
@@ -136,7 +138,7 @@ def find_day_start(text: str) -> int | None:
         return None
 
 
-def _has_kind(facts: Facts, values: tuple[str, ...], _: Matching) -> bool | None:
+def _has_kind(facts: Facts, values: Values, _: Matching) -> bool | None:
     if facts.kind is None:
         return None
     if facts.kind in expand_kinds(value for value in values if value != DOC):
@@ -192,7 +194,7 @@ _COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-def _has_symbol(facts: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
+def _has_symbol(facts: Facts, values: Values, matching: Matching) -> bool | None:
     """True if the name contains the value; a part before a dot must match the end of the container."""
     if facts.kind is None:
         return None
@@ -208,7 +210,7 @@ def _has_symbol(facts: Facts, values: tuple[str, ...], matching: Matching) -> bo
     return False
 
 
-def _is_after(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
+def _is_after(_: Facts, values: Values, matching: Matching) -> bool | None:
     """True if last changed on that day or later. No part of a file is younger than the file."""
     last = matching.last
     if last is None or last.time < min(find_day_start(value) or 0 for value in values):
@@ -216,7 +218,7 @@ def _is_after(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | N
     return None if last.whole_file else last.exact
 
 
-def _is_before(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
+def _is_before(_: Facts, values: Values, matching: Matching) -> bool | None:
     """True if last changed before that day."""
     last = matching.last
     if last is None:
@@ -226,7 +228,7 @@ def _is_before(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | 
     return None if last.whole_file else False
 
 
-def _is_by_author(_: Facts, values: tuple[str, ...], matching: Matching) -> bool | None:
+def _is_by_author(_: Facts, values: Values, matching: Matching) -> bool | None:
     """True if the name or address of the last change's author contains a value."""
     last = matching.last
     if last is None:
@@ -234,7 +236,7 @@ def _is_by_author(_: Facts, values: tuple[str, ...], matching: Matching) -> bool
     return None if last.whole_file else any(_fits(last.author, value, matching) for value in values)
 
 
-FIELD_TESTS: Mapping[str, Callable[[Facts, tuple[str, ...], Matching], bool | None]] = {
+FIELD_TESTS: Mapping[str, Callable[[Facts, Values, Matching], bool | None]] = {
     "lang": lambda facts, values, _: facts.language.lower() in map(str.lower, values),
     "path": lambda facts, values, matching: any(_fits_path(facts.path, value, matching) for value in values),
     "file": lambda facts, values, matching: any(_fits(facts.path.rpartition("/")[2], v, matching) for v in values),

@@ -14,7 +14,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from codelens.model.budget import TimeBudget
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.query.nodes import (
     And,
     Filter,
@@ -47,7 +47,7 @@ from codelens.query.patterns import (
 from codelens.text.terms import fold
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class LinePlace:
     """A condition on the file and the units that a line lies in."""
 
@@ -57,7 +57,7 @@ class LinePlace:
 LineNode = Any  # A condition on a line: a tree of And, Or and Not with leaves LinePlace, Phrase, Identifier and Pattern
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class LineQuery:
     """A query for lines, split into conditions on their place and conditions on their text."""
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from codelens.model.code import CHUNK_KINDS, SYMBOL_KINDS, TODO
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import frozen_dataclass, replace
 from codelens.model.request import OPTIONS, read_words
 from codelens.model.search import Notice
 from codelens.text.terms import BEGINNING, find_prefix
@@ -37,7 +37,7 @@ def expand_kinds(values: Iterable[str]) -> frozenset[str]:
     return frozenset(kind for value in values for kind in KIND_GROUPS.get(value, (value,)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Word:
     """A word between spaces. `start` is its offset in the query, in characters from 0."""
 
@@ -50,28 +50,28 @@ class Word:
         return find_prefix(self.text.rstrip(PUNCTUATION))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Phrase:
     """Text that a unit's text must contain, including its spaces."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Identifier:
     """A name in back-ticks. It sets no condition, but ranks above all other terms."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Pattern:
     """A regular expression that must match somewhere in a unit's text."""
 
     source: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Filter:
     """A field and its values, of which at least one must match. Values of lang, kind, is and meta are canonical."""
 
@@ -79,21 +79,21 @@ class Filter:
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class And:
     """Every part must hold, except words and identifiers at the top level, which rank."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Or:
     """At least one part must hold."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Not:
     """The part must not hold. Words in it do not rank."""
 
@@ -104,7 +104,7 @@ Leaf = Word | Phrase | Identifier | Pattern | Filter
 Node = Leaf | And | Or | Not
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Query:
     """A parsed query. `case` is auto, yes or no, from `case:` in the text if given; `node` is None for an empty query."""
 

@@ -38,7 +38,7 @@ import re
 from collections.abc import Collection
 
 from codelens.errors import QueryError
-from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.fast_dataclass import dataclass, field, frozen_dataclass, replace
 from codelens.model.search import Notice
 from codelens.query.filters import (
     ACCEPTED,
@@ -103,7 +103,7 @@ _FIELD = re.compile(r"([A-Za-z][A-Za-z_-]+|[rf]):(?!:|//)")  # r: and f: are Sou
 _OPERATORS = {"OR": "or", "AND": "and", "NOT": "not"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class QueryToken:
     """A token of a query. `kind` is leaf, open, close, or, and, not; only the kind leaf has a `leaf`."""
 

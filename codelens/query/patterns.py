@@ -25,7 +25,7 @@ from unicodedata import category
 
 from codelens.errors import QueryError
 from codelens.model.budget import OutOfTime, TimeBudget
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.text.terms import fold
 
 MAX_SOURCE = 10_000  # Most characters of a regular expression. A generated alternation of some hundred names fits
@@ -35,7 +35,7 @@ _CODE_ESCAPE = re.compile(r"\\[xuUN0-9]")
 _POSIX_CLASS = re.compile(r"\[:\^?\w+:\]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Tree:
     """The tree from Python's private parser `re._parser`: (operator name, argument) pairs. `read_items` reads nested
     sequences. Code that walks it must treat an unknown operator as "matches anything"."""
@@ -91,7 +91,7 @@ _NO_REPEAT = re.compile(r"\\.|\{(?![0-9]+(?:,[0-9]*)?\}|,[0-9]*\})", re.DOTALL)
 """Matches braces that Python reads as text and the engine as fuzzy matching. Escaped pairs are skipped."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class CompiledPattern:
     source: str
     program: Any
@@ -247,26 +247,26 @@ SHORTEST = 3  # Length of a trigram
 MOST_ALTERNATIVES = 64  # Most literals of an alternation in a plan. More cost more time than they save.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Anything:
     """A plan that every text fulfils."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Substring:
     """A plan that requires a substring: a case-folded text of at least SHORTEST characters."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class AllOf:
     """A plan whose parts must all hold; made by `require_all`, which keeps it flat."""
 
     parts: tuple[Plan, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class AnyOf:
     """A plan of whose parts one must hold; made by `require_any`, which keeps it flat."""
 

@@ -7,7 +7,7 @@ grep does; if they are steps (path, impact, hierarchy), each line describes the 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from codelens.model.code import IndexInfo
 from codelens.model.graph import (
@@ -97,10 +97,10 @@ RELATION_FIELDS: Mapping[str, Field[Relation]] = {
     "path": lambda r, paths: paths.format_path(r.place.root, r.place.os_path),
     **read_attributes("place.line place.column"),
     "text": lambda r, _: escape_breaks(r.place.text.strip()),
-    "kind": lambda r, _: r.kind,
+    **read_attributes("kind"),
     "source": lambda r, _: r.source.qualified_name,
     "target": lambda r, _: r.target.qualified_name,
-    "depth": lambda r, _: r.depth,
+    **read_attributes("depth"),
     "confidence": lambda r, _: f"{r.confidence:g}",
     **read_attributes("provenance certainty role span.start span.end via"),
     "test": lambda r, _: "test" if r.test else "",
@@ -223,12 +223,11 @@ def build_reaching_record(result: ReachingTests, paths: PathStyle, exit_code: in
     }
 
 
-_FIELDS = (
-    *(("kind", "string"), ("name", "string"), ("qualified_name", "string"), ("language", "string")),
-    *(("repository", "string"), ("path", "string"), ("line", "int"), ("signature", "string"), ("test", "boolean")),
-)
-"""GraphML's attributes of nodes, and their types."""
-_OF_LINKS = (("kind", "string"), ("line", "int"), ("provenance", "string"), ("confidence", "double"))
+_FIELDS = "kind name qualified_name language repository path line signature test"
+"""GraphML's attributes of nodes."""
+_OF_LINKS = "kind line provenance confidence"
+_TYPES = {"line": "int", "test": "boolean", "confidence": "double"}
+"""GraphML's types of attributes that are no texts."""
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot represent."""
 _MISLEADING = re.compile(f"[\r{INVISIBLE}]")
@@ -251,7 +250,8 @@ def format_graph_graphml(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
     """Write GraphML (Brandes et al., 2002), as Gephi, yEd and networkx read it. Characters that XML forbids become U+FFFD."""
     yield '<?xml version="1.0" encoding="UTF-8"?>\n<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
     for target, fields in (("node", _FIELDS), ("edge", _OF_LINKS)):
-        for name, kind in fields:
+        for name in fields.split():
+            kind = _TYPES.get(name, "string")
             yield f'  <key id="{target}_{name}" for="{target}" attr.name="{name}" attr.type="{kind}"/>\n'
     yield '  <graph id="codelens" edgedefault="directed">\n'
     for number, named in graph.nodes:
@@ -262,10 +262,10 @@ def format_graph_graphml(graph: GraphStream, index: IndexInfo) -> Iterator[str]:
     yield "  </graph>\n</graphml>\n"
 
 
-def _format_values(target: str, fields: Sequence[tuple[str, str]], item: object) -> str:
+def _format_values(target: str, fields: str, item: object) -> str:
     from xml.sax.saxutils import escape  # imports network modules, so only GraphML loads it
 
-    values = ((name, getattr(item, name)) for name, _ in fields)
+    values = ((name, getattr(item, name)) for name in fields.split())
     texts = [(name, str(value).lower() if isinstance(value, bool) else str(value)) for name, value in values]
     safe = [(name, escape(_NOT_XML.sub("\ufffd", text))) for name, text in texts if text]
     shown = [(name, _MISLEADING.sub(lambda found: f"&#{ord(found[0])};", text)) for name, text in safe]

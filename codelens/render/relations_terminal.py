@@ -11,6 +11,7 @@ from rich.tree import Tree
 
 from codelens.model.code import Freshness
 from codelens.model.graph import UNRESOLVED, NamedNode, Relation, RelationAnswer, RepositoryMap
+from codelens.model.groups import group_pairs
 from codelens.render.paths import PathStyle
 from codelens.render.relations import format_remark
 from codelens.render.terminal import DIM, HEADING, make_console, render_texts
@@ -56,9 +57,7 @@ def render_map(result: RepositoryMap, paths: PathStyle, color: bool) -> Iterator
 
 
 def _render_references(result: RelationAnswer, paths: PathStyle) -> Iterator[list[Text]]:
-    files: dict[tuple[str, str, str], list[Relation]] = {}
-    for relation in result.relations:
-        files.setdefault((relation.certainty, relation.place.root, relation.place.os_path), []).append(relation)
+    files = group_pairs(((r.certainty, r.place.root, r.place.os_path), r) for r in result.relations)
     width = max((len(r.kind) for r in result.relations), default=0)
     for i, ((_, *file), relations) in enumerate(files.items()):
         heading = Text("").append(escape_text(paths.format_path(*file)), HEADING)
@@ -143,9 +142,7 @@ def _render_paths(result: RelationAnswer, paths: PathStyle) -> list[Text]:
 
 
 def _render_impact(result: RelationAnswer, paths: PathStyle) -> Iterator[list[Text]]:
-    groups: dict[str, list[Relation]] = {}
-    for relation in result.relations:
-        groups.setdefault("tests" if relation.test else f"depth {relation.depth}", []).append(relation)
+    groups = group_pairs(("tests" if r.test else f"depth {r.depth}", r) for r in result.relations)
     for name, relations in groups.items():
         lines = [Text(f"{name}: {len(relations)}", HEADING)]
         for relation in relations:

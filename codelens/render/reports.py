@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codelens.model.code import SeenFile, Skip
-from codelens.model.history import EdgePlace, HistoryRead, SnapshotDifference, SymbolPlace
+from codelens.model.history import EdgePlace, HistoryRead, SnapshotDifference, SymbolChange, SymbolPlace
 from codelens.model.runs import FleetStatus, IndexReport, Status, WatchEvent, WatchStep
 from codelens.render.records import SCHEMA, Record, build_index_record, build_notice_record, encode_path, pick_fields
 from codelens.render.visible import escape_column, escape_text
@@ -236,12 +236,15 @@ def build_difference_record(difference: SnapshotDifference, exit_code: int) -> R
         ends = {"source": edge.source, "kind": edge.kind, "target_path": edge.path, "target": edge.target}
         return build_file_record(place) | ends
 
+    def build_change_record(change: SymbolChange) -> Record:
+        return {"old": build_symbol_record(change.old), "new": build_symbol_record(change.new)}
+
     return {
         "schema": SCHEMA,
         "added": list(map(build_symbol_record, difference.added)),
         "removed": list(map(build_symbol_record, difference.removed)),
-        "moved": [{"old": build_symbol_record(c.old), "new": build_symbol_record(c.new)} for c in difference.moved],
-        "changed": [{"old": build_symbol_record(c.old), "new": build_symbol_record(c.new)} for c in difference.changed],
+        "moved": list(map(build_change_record, difference.moved)),
+        "changed": list(map(build_change_record, difference.changed)),
         "edges_added": list(map(build_edge_record, difference.edges_added)),
         "edges_removed": list(map(build_edge_record, difference.edges_removed)),
         "exit_code": exit_code,

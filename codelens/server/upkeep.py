@@ -22,13 +22,13 @@ from codelens.config import Settings, resolve_paths
 from codelens.errors import IndexCorrupt, NoIndex
 from codelens.fleet.open import FleetPlace
 from codelens.index import Index
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.processes.python import start
 from codelens.watching.process import WatchProcess
 from codelens.worktree.place import BUILDING, LOCK, prepare_index_folder
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ServedIndex:
     """The index that a server serves: its files and settings."""
 

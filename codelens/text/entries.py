@@ -22,8 +22,10 @@ _COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*+"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _LAST_COMMA = re.compile(r'"(?:\\.|[^"\\\n])*+"|,(?=\s*[}\]])')
 _BLOCK = re.compile(rf"((?<=\n)\r?\n)?{BEGIN}\r?\n.*?\n{END}(?:\r?\n)?", re.DOTALL)
 
+Table = dict[str, Any]
 
-def find_entry(text: str, key: str, is_toml: bool) -> dict[str, Any] | None:
+
+def find_entry(text: str, key: str, is_toml: bool) -> Table | None:
     """Find the entry in a settings text; None if the text has no entry. Raises ValueError."""
     holder = _parse(text, is_toml).get(key, {})
     if not isinstance(holder, dict) or not isinstance(holder.get(NAME, {}), dict):
@@ -31,7 +33,7 @@ def find_entry(text: str, key: str, is_toml: bool) -> dict[str, Any] | None:
     return holder.get(NAME)
 
 
-def add_entry(text: str, key: str, entry: dict[str, Any], is_toml: bool) -> str:
+def add_entry(text: str, key: str, entry: Table, is_toml: bool) -> str:
     """Add the entry to the text, or update it. Other fields of an existing entry stay."""
     before, old = _parse(text, is_toml), find_entry(text, key, is_toml) or {}
     merged = old | entry
@@ -93,7 +95,7 @@ def _end_with_blank_line(text: str) -> str:
     return f"{text}{'' if text.endswith(newline) else newline}{newline}" if text else ""
 
 
-def _parse(text: str, is_toml: bool) -> dict[str, Any]:
+def _parse(text: str, is_toml: bool) -> Table:
     plain = text if is_toml else _blank_comments(text)
     found = (parse_toml if is_toml else parse_json)(plain) if plain.strip() else {}
     if not isinstance(found, dict):
@@ -101,7 +103,7 @@ def _parse(text: str, is_toml: bool) -> dict[str, Any]:
     return found
 
 
-def _choose_intended(candidates: Iterator[str] | list[str], meant: dict[str, Any], is_toml: bool) -> str:
+def _choose_intended(candidates: Iterator[str] | list[str], meant: Table, is_toml: bool) -> str:
     for text in islice(candidates, MOST_TRIED):
         try:
             if _parse(text, is_toml) == meant:
@@ -135,7 +137,7 @@ def _find_members(plain: str, name: str) -> list[re.Match[str]]:
     return sorted(found, key=lambda match: len(_get_indent(plain, match.start())))
 
 
-def _set_member(text: str, key: str, entry: dict[str, Any]) -> Iterator[str]:
+def _set_member(text: str, key: str, entry: Table) -> Iterator[str]:
     plain, decode = _blank_comments(text), json.JSONDecoder().raw_decode
     for at in _find_members(plain, NAME):
         if plain[at.end()] == "{":

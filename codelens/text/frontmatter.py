@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 
 Item = str | Mapping[str, object]
 Value = str | tuple[Item, ...]
@@ -29,7 +29,7 @@ _TEXT_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("str", "int", "f
 _NULL = "tag:yaml.org,2002:null"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class FrontMatter:
     """The fields in one document's front matter."""
 

@@ -16,7 +16,7 @@ from operator import add
 
 from codelens.model.code import Span
 from codelens.model.extraction import DecodedText
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 
 _STRIDE = 256  # Number of characters between two checkpoints
 
@@ -91,7 +91,7 @@ def count_utf16_column(line_text: str, utf8_column: int) -> int:
     return len(before.encode("utf-16-le", "surrogatepass")) // 2 + 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Excerpt:
     """Pieces of a text joined into one, such as the code in a fence or the source of a notebook cell; offsets are UTF-8 bytes.
 

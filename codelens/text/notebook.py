@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.text.lines import Excerpt, build_excerpt
 
 NOTEBOOK = "jupyter"  # The language name of notebook files
@@ -26,7 +26,7 @@ _BETWEEN = re.compile(r'(\\.)|"\s*,\s*"', re.DOTALL)  # An escape, or the separa
 _LINE = re.compile(r'(\s*(?:"source"\s*:\s*(?:\[\s*)?)?)"((?:[^"\\]|\\.)*)"\s*[\],]*\s*')
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Cell:
     """One cell; `source` is its text, mapped to the file."""
 
@@ -34,7 +34,7 @@ class Cell:
     source: Excerpt
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Notebook:
     """The language and cells of a notebook."""
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from codelens.embed.model_file import ModelFile
 from codelens.errors import UsageError
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import frozen_dataclass, replace
 from codelens.model.runs import ProgressSink
 from codelens.training.corpus import KINDS, Corpus, Encoder, Whole, load_scipy_sparse, map_to_rows
 from codelens.training.histories import HELD_OUT, LEARNT, VALIDATION, collect_pairs
@@ -43,7 +43,7 @@ SHARES_TRIED = (0.25, 0.5, 0.75)
 """Interpolations tried between the original model and the trained one (Wortsman et al. 2022)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class TrainingStep:
     """The progress of training: the step, the loss of its batch, and the validation score."""
 
@@ -53,7 +53,7 @@ class TrainingStep:
     validation: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class KindScore:
     """The result for one kind of question: the number of pairs and of held-out pairs, and MRR@10 before and after training."""
 
@@ -64,7 +64,7 @@ class KindScore:
     after: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class FineTuned:
     """The result of fine-tuning. `validation` has the validation scores before and after."""
 
@@ -166,7 +166,7 @@ class _BestModel:
             self.model, self.score, self.step, self.share = model.copy(), score, step, share
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Exam:
     """A corpus divided into parts on which models are measured. `places` has the positions of each part's pairs."""
 

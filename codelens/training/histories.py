@@ -17,7 +17,7 @@ from codelens.indexing.embedding import cut_pieces
 from codelens.indexing.extract import extract_definitions, list_own_texts
 from codelens.lang.registry import detect_language
 from codelens.model.extraction import DecodedText
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.model.runs import Progress, ProgressSink
 from codelens.text.lines import TextMap
 from codelens.training.mining import LEFT_OUT, MAX_FILE, NAMED_KINDS, Pair, draw_number, is_code, mine_tree
@@ -33,7 +33,7 @@ _AROUND = re.compile(r"^(?:\w+(?:\([^)]*\))?!?|\[[^\]]*\]|[\w./-]+):\s+|\s*\(?#\
 """Prefixes and suffixes of a subject that are not part of the question: `fix(parser):`, `[core]`, `lib/parse.c:`, `(#123)`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class _CommitQuestion:
     """A commit whose subject is a question, with its source files and their changed lines."""
 
@@ -99,7 +99,7 @@ LEARNT, VALIDATION, HELD_OUT = ("learnt", "validation", "held-out")
 HELD_OUT_SHARE, VALIDATION_SHARE = 0.2, 0.1  # Shares of the files and of the commits
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class OwnPair:
     """A pair with the index of its tree and its part: LEARNT, VALIDATION or HELD_OUT."""
 
@@ -108,7 +108,7 @@ class OwnPair:
     part: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class OwnPairs:
     """All pairs, in the order of the trees, and notes for the user."""
 

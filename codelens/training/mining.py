@@ -24,7 +24,7 @@ from codelens.lang.comments import clean_comment
 from codelens.lang.registry import detect_language, languages
 from codelens.model.code import SeenFile
 from codelens.model.extraction import Unit
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import frozen_dataclass, replace
 from codelens.text.identifiers import fold_identifier, split_identifier
 from codelens.text.lines import TextMap
 from codelens.text.terms import tokens
@@ -83,7 +83,7 @@ _DOC_STRING = re.compile(r"\s*[rRuUbBfF]{0,2}(\"\"\"|'''|\"|')(?:\\.|(?!\1).)*\1
 SEED = "codelens pairs 1"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Pair:
     """A question and the fields of its answer. `kind` is the question's origin: doc of a definition, value (the doc of a value),
     name of a function, comment inside a function, or history."""

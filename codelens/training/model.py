@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from codelens.embed.model_file import ModelFile, ModelTable, find_word_rows, hash_name, write_model
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import dataclass, frozen_dataclass
 from codelens.training.corpus import KINDS, Corpus, Floats, Whole, list_word_positions
 
 FIELDS = 4  # Fields of code: name, context, signature, body
@@ -24,7 +24,7 @@ TEXTS_OF_PAIR = 1 + FIELDS
 DOC = KINDS.index("doc")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Recipe:
     """All parameters of training. Defaults are those of the original study, unless noted.
 

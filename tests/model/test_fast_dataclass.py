@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import codelens
-from codelens.model.fast_dataclass import dataclass, field, replace
+from codelens.model.fast_dataclass import dataclass, field, frozen_dataclass, replace
 
 
 def define(decorate: Callable[..., Any], field: Callable[..., Any]) -> tuple[type, type, type]:
@@ -120,3 +120,16 @@ def test_every_class_is_defined() -> None:
     for module in pkgutil.walk_packages(codelens.__path__, "codelens."):
         if module.name != "codelens.__main__":
             importlib.import_module(module.name)
+
+
+def test_instances_of_a_frozen_data_class_cannot_be_changed() -> None:
+    @frozen_dataclass
+    class Point:
+        x: int
+        y: int = 0
+
+    point = Point(1)
+    assert point == Point(1, 0)
+    assert hash(point) == hash(Point(1, 0))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        point.x = 2  # type: ignore[misc]

@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from codelens import __version__
 from codelens.cli.declare import Section, argument, command, option
@@ -31,6 +30,7 @@ from codelens.evaluation.tune import (
 )
 from codelens.files import write_output
 from codelens.model.fast_dataclass import replace
+from codelens.render.records import Record
 from codelens.render.terminal import Columns, format_plain_columns
 from codelens.text.counts import quantity
 from codelens.worktree.repository import GitError, Repository
@@ -204,8 +204,8 @@ def _tabulate(tuned: TunedWeights) -> Columns:
     return Columns(heads, tuple(rows))
 
 
-def _build_record(name: str, tuned: TunedWeights, written: Path | None) -> dict[str, Any]:
-    def build_metric_record(comparison: Comparison) -> dict[str, Any]:
+def _build_record(name: str, tuned: TunedWeights, written: Path | None) -> Record:
+    def build_metric_record(comparison: Comparison) -> Record:
         means = {"before": round(comparison.before, PLACES), "after": round(comparison.after, PLACES)}
         return {"n": comparison.tasks, **means, **comparison.make_record()}
 

@@ -4,7 +4,7 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from codelens.cli.declare import Section, argument, command, make_default_flags, option
 from codelens.cli.flags import ALLOW_NETWORK, OUTPUT, CommonFlags, JsonFlags, ProgressFlags, RankingFlags, ScoreFlags
@@ -32,7 +32,7 @@ from codelens.evaluation.tasks import read_tasks, read_trec
 from codelens.files import write_output
 from codelens.index import Index
 from codelens.model.fast_dataclass import replace
-from codelens.render.records import to_json
+from codelens.render.records import Record, to_json
 from codelens.render.terminal import Columns, format_markdown_columns, format_plain_columns, render_columns
 from codelens.search.profiles import load_profile
 from codelens.text.counts import quantity
@@ -168,7 +168,7 @@ def _measure_ablations(flags: EvalFlags, command: list[str]) -> int:
         if not any(text in row.name for row in ablations):
             names = ", ".join(row.name.removeprefix("- ") for row in ablations[1:])
             raise UsageError(f"--rows: nothing is named '{text}'", f"there are: {names}")
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     first: Mapping[str, float] = {}  # Task key → METRIC of the whole profile
     with open_workers(flags.jobs) as pool:
         for ablation in ablations:
@@ -178,7 +178,7 @@ def _measure_ablations(flags: EvalFlags, command: list[str]) -> int:
             results = run_tasks(run.batches, changed, pool)
             values = compute_metrics({result.task.key: result.judged for result in results})
             means = average_metrics(list(values.values()), SHOWN)
-            row: dict[str, Any] = {
+            row: Record = {
                 "name": ablation.name,
                 "means": {metric: round(mean, PLACES) for metric, mean in means.items()},
                 "cpu_ms": compute_percentiles([result.cpu_ms for result in results]),
@@ -223,14 +223,14 @@ def _compare_saved_runs(flags: EvalFlags) -> int:
             "better": comparison.better,
             "worse": comparison.worse,
         }
-    record: dict[str, Any] = {"schema": SCHEMA, "runs": [str(path) for path in paths], "metrics": rows}
+    record: Record = {"schema": SCHEMA, "runs": [str(path) for path in paths], "metrics": rows}
     save_run(flags.out, record)
     color = load_settings_at(find_working_folder(), None, flags).values.color
     write_result(flags, record, tabulate_comparison(record, choose_metrics(flags.metrics)), color)
     return 0
 
 
-def write_result(flags: EvalFlags, record: dict[str, Any], table: Columns, color: str) -> None:
+def write_result(flags: EvalFlags, record: Record, table: Columns, color: str) -> None:
     """Write the record with --json, else the table: styled on a terminal, else aligned text. `color` is the setting."""
     if flags.json:
         write_record(record)
@@ -243,7 +243,7 @@ def write_result(flags: EvalFlags, record: dict[str, Any], table: Columns, color
         write(format_plain_columns(table))
 
 
-def save_run(path: Path | None, record: dict[str, Any]) -> None:
+def save_run(path: Path | None, record: Record) -> None:
     """Write the file that --out names. Raises CannotWrite."""
     if path is not None:
         write_output(path, to_json(record, indent=1).encode(errors="backslashreplace"))
@@ -257,7 +257,7 @@ def choose_metrics(listed: str | None) -> list[str]:
     return names or list(COLUMNS)
 
 
-def tabulate_groups(groups: Sequence[dict[str, Any]], metrics: Sequence[str]) -> Columns:
+def tabulate_groups(groups: Sequence[Record], metrics: Sequence[str]) -> Columns:
     """Tabulate groups: a row for each, with its figures and the CPU milliseconds per query."""
     heads = ["group", "n"]
     for metric in metrics:
@@ -276,7 +276,7 @@ def tabulate_groups(groups: Sequence[dict[str, Any]], metrics: Sequence[str]) ->
     return Columns(tuple(heads), tuple(rows), ESSENTIAL)
 
 
-def tabulate_comparison(record: dict[str, Any], metrics: Sequence[str]) -> Columns:
+def tabulate_comparison(record: Record, metrics: Sequence[str]) -> Columns:
     """Tabulate a comparison: a row per metric with both means, over tasks and over repositories, and the certainty of B - A."""
     heads = ("metric", "n", "A", "B", "A macro", "B macro", "B - A", "95 %", "p", "better", "worse")
     rows = []
@@ -288,7 +288,7 @@ def tabulate_comparison(record: dict[str, Any], metrics: Sequence[str]) -> Colum
     return Columns(heads, tuple(rows), ("metric", "A", "B", "B - A", "95 %", "p"))
 
 
-def tabulate_variants(record: dict[str, Any]) -> Columns:
+def tabulate_variants(record: Record) -> Columns:
     """Tabulate ablations: a row for each, with its difference from the first one."""
     heads = ("left out", *record["shown"], f"Δ {record['metric']}", "95 %", "p", "CPU p50")
     rows = []
@@ -299,7 +299,7 @@ def tabulate_variants(record: dict[str, Any]) -> Columns:
     return Columns(heads, tuple(rows), ("left out", record["metric"], f"Δ {record['metric']}", "95 %", "p"))
 
 
-def _format_difference(row: dict[str, Any]) -> tuple[str, str]:
+def _format_difference(row: Record) -> tuple[str, str]:
     """Format the difference of two means, and its 95 % interval."""
     return f"{row['difference']:+.4f}", f"{row['low']:+.4f} to {row['high']:+.4f}"
 

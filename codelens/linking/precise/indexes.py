@@ -40,9 +40,10 @@ from codelens.linking.precise.scip import (
 )
 from codelens.linking.references import FoundEdge, Meaning
 from codelens.model.code import CHUNK_KINDS, TYPE_KINDS, DocumentId, RepositoryId, Span, UnitId, UnitRow
-from codelens.model.extraction import DecodedText, Import, Reference
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.extraction import DecodedText, Reference
+from codelens.model.fast_dataclass import frozen_dataclass, replace
 from codelens.model.graph import EDGE_OF
+from codelens.model.groups import group_pairs
 from codelens.model.search import Notice
 from codelens.store.store import Store
 from codelens.store.texts import DocumentText, load_text
@@ -126,7 +127,7 @@ _FOLDER = ".scip"
 _LSIF = "LSIF is not supported; write a SCIP index instead"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class IndexFile:
     """A file that is named like an index; only reading it shows whether it is one."""
 
@@ -328,9 +329,7 @@ def find_other_edges(
 ) -> Iterator[FoundEdge]:
     """Find the edges of known names that the grammar does not capture as uses: names in imports and in other places."""
     captured = {reference.start for reference in references if reference.kind in EDGE_OF}
-    imports: dict[str, list[Import]] = {}
-    for imported in facts.imports:
-        imports.setdefault(imported.name, []).append(imported)
+    imports = group_pairs((imported.name, imported) for imported in facts.imports)
     units = [unit for unit in facts.definitions if unit.kind not in CHUNK_KINDS]
     around = SpanFinder([(unit.start, unit.end) for unit in units])
     for place, (line, definitions) in meanings.items():

@@ -23,7 +23,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from codelens.errors import PreciseIndexError
-from codelens.model.fast_dataclass import dataclass, replace
+from codelens.model.fast_dataclass import frozen_dataclass, replace
 
 
 class CodeUnits(StrEnum):
@@ -59,7 +59,7 @@ class Relationship(NamedTuple):
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class PreciseDocument:
     """The part of an index about one document."""
 
@@ -69,7 +69,7 @@ class PreciseDocument:
     relationships: tuple[Relationship, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class RefusedDocument:
     """A document of an index that does not match the tree, with the reason."""
 

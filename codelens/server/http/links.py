@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 
 from codelens.config import Settings
 from codelens.errors import UsageError
-from codelens.model.fast_dataclass import dataclass, field
+from codelens.model.fast_dataclass import field, frozen_dataclass
 from codelens.worktree.history import read_remote_and_commit
 from codelens.worktree.repository import find_enclosing_repository
 
@@ -43,7 +43,7 @@ _REMOTE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class SourceLinks:
     """The links of one page. Git's files are read once for each repository."""
 

@@ -47,6 +47,7 @@ WRITTEN = (Role.DEFINITION, Role.DECLARATION, Role.WRITE, Role.UNPACK, Role.PARA
 Item = TypeVar("Item", types.CallHierarchyItem, types.TypeHierarchyItem)
 Ask = Callable[[GraphTopic, str, RelationOptions], RelationAnswer]
 Argument = Mapping[str, Any]
+Locations = list[types.Location]
 
 
 def convert_kind(kind: str) -> types.SymbolKind:
@@ -55,7 +56,7 @@ def convert_kind(kind: str) -> types.SymbolKind:
     return types.SymbolKind.__members__.get(names.get(kind, kind.title()), types.SymbolKind.Variable)
 
 
-def find_definition(name: NameInFile, _: types.DefinitionParams) -> list[types.Location]:
+def find_definition(name: NameInFile, _: types.DefinitionParams) -> Locations:
     """Find the definition; several if only the name is known, not what it means."""
     if (typedef := name.names.find_typedef(name.meaning)) is not None:
         document, start = typedef
@@ -63,7 +64,7 @@ def find_definition(name: NameInFile, _: types.DefinitionParams) -> list[types.L
     return find_locations(name)
 
 
-def find_locations(name: NameInFile) -> list[types.Location]:
+def find_locations(name: NameInFile) -> Locations:
     """Find the places where a name is defined or declared."""
     reader, meaning = name.reader, name.meaning
     locations = [reader.locate_unit(unit) for unit in name.units]
@@ -75,7 +76,7 @@ def find_locations(name: NameInFile) -> list[types.Location]:
     return locations
 
 
-def find_declaration(name: NameInFile, _: types.DeclarationParams) -> list[types.Location]:
+def find_declaration(name: NameInFile, _: types.DeclarationParams) -> Locations:
     """Find the prototypes of a C function, else the definition."""
     answer = find_places(name) if name.names.facts.file.language.kin == "c" else None
     certain = [r for r in (answer.relations if answer else ()) if r.certainty != ONLY_BY_NAME]
@@ -83,13 +84,13 @@ def find_declaration(name: NameInFile, _: types.DeclarationParams) -> list[types
     return prototypes or find_locations(name)
 
 
-def find_type_definition(name: NameInFile, _: types.TypeDefinitionParams) -> list[types.Location]:
+def find_type_definition(name: NameInFile, _: types.TypeDefinitionParams) -> Locations:
     """Find the type of a value."""
     type_ = name.names.find_type(name.meaning)
     return [name.reader.locate_unit(unit) for unit in name.reader.read_units([type_.id])] if type_ else []
 
 
-def find_implementation(name: NameInFile, _: types.ImplementationParams) -> list[types.Location]:
+def find_implementation(name: NameInFile, _: types.ImplementationParams) -> Locations:
     """Find the types derived from a type, or the methods that override a method; else the definition."""
     reader = name.reader
     for unit in name.units:
@@ -121,7 +122,7 @@ def find_places(name: NameInFile) -> RelationAnswer | None:
         return None
 
 
-def find_references(name: NameInFile, params: types.ReferenceParams) -> list[types.Location]:
+def find_references(name: NameInFile, params: types.ReferenceParams) -> Locations:
     """Find the references to a name, the most certain first."""
     reader, names, with_declarations = name.reader, name.names, params.context.include_declaration
     if name.meaning.is_local:

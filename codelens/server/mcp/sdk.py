@@ -24,7 +24,7 @@ from mcp.shared.message import ServerMessageMetadata
 from codelens import __version__
 from codelens.errors import CodelensError, IndexBusy, NoIndex, TargetError, UsageError
 from codelens.model.budget import CANCELLED
-from codelens.model.fast_dataclass import dataclass, field
+from codelens.model.fast_dataclass import field, frozen_dataclass
 from codelens.render.records import pick_fields
 from codelens.server.mcp import schema
 from codelens.server.mcp.door import NAME, SessionStart, write_instructions
@@ -45,7 +45,7 @@ SHARED = "mcp"  # The session of all HTTP clients, which cannot be distinguished
 LONGEST_FAULT = 600  # Most characters of an error message
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ToolDesk:
     """Answers calls of tools. It is thread-safe."""
 

@@ -14,7 +14,7 @@ from codelens.context.counters import estimate_tokens
 from codelens.errors import MemoryFault, NoIndex, UsageError
 from codelens.index import Index
 from codelens.model.code import IndexInfo, UnitRow
-from codelens.model.fast_dataclass import dataclass
+from codelens.model.fast_dataclass import frozen_dataclass
 from codelens.model.request import SearchOptions
 from codelens.render.paths import PathStyle
 from codelens.render.records import pick_fields
@@ -34,7 +34,7 @@ class ToolAnswer(NamedTuple):
     record: Record | None  # None if the text is an error and its hint
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Tool:
     """A tool that clients can call: its description, schemas and function."""
 
@@ -114,7 +114,7 @@ def format_footer(cut: int, items: str, remedy: str, notices: Sequence[str] = ()
     return [*cut_lines, *(f"note: {notice}" for notice in notices)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class ToolCall:
     """One call of a tool: arguments that fit its input schema, with defaults filled in, and the index to ask."""
 
