@@ -227,7 +227,7 @@ _FIELDS = "kind name qualified_name language repository path line signature test
 """GraphML's attributes of nodes."""
 _OF_LINKS = "kind line provenance confidence"
 _TYPES = {"line": "int", "test": "boolean", "confidence": "double"}
-"""GraphML's types of attributes that are no texts."""
+"""GraphML's types of attributes; the others are strings."""
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML 1.0 cannot represent."""
 _MISLEADING = re.compile(f"[\r{INVISIBLE}]")
