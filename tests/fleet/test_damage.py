@@ -216,7 +216,7 @@ def test_workers_that_cannot_start_are_one_error() -> None:
         pass
     assert "--workers" in told.value.hint
     assert len(killer.killed) >= 3
-    assert _list_running_clusters() == before
+    assert set(_list_running_clusters()) <= set(before)  # one of another test may end meanwhile
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs signals")
