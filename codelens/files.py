@@ -67,9 +67,11 @@ def resolve_below(path: Path, tops: Sequence[Path] | None = None) -> Path:
 
 def refuse_special(path: Path) -> None:
     """Raise UnsafePath if there is something other than a regular file: a link, a pipe, a device or a folder."""
-    if not os.path.lexists(path):
+    try:
+        mode = path.lstat().st_mode  # one look, since a log of SQLite may vanish at any moment
+    except OSError:
         return
-    if is_link(path) or not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises PermissionError
+    if is_link(path) or not stat.S_ISREG(mode):
         raise UnsafePath(f"{path} is not a regular file")
 
 
