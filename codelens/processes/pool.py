@@ -23,6 +23,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import BrokenExecutor, Future
+from enum import Enum
 from queue import SimpleQueue
 from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 
@@ -330,13 +331,22 @@ class WorkerProcess:
 class _DataUnpickler(pickle.Unpickler):
     """An unpickler that accepts only the package's data classes and exceptions, and nothing else that a pickle may call."""
 
-    def find_class(self, module: str, name: str) -> type:
+    def find_class(self, module: str, name: str) -> Callable[..., Any]:
+        if (module, name) == ("builtins", "getattr"):
+            return _find_member  # Python before 3.11.4 pickles a member of an enumeration as a call of getattr
         if module in ("builtins", "codelens.errors") or module.startswith("codelens.model."):
             value: Any = super().find_class(module, name)
             is_own = isinstance(value, type) and value.__module__ == module
             if is_own and (module != "builtins" or issubclass(value, Exception)):
                 return value  # type: ignore[no-any-return]
         raise pickle.UnpicklingError(f"a worker process answered with {module}.{name}, which is not data")
+
+
+def _find_member(enumeration: Any, name: str) -> Enum:
+    """Find a member of an enumeration. Raises UnpicklingError if it is another class."""
+    if not (isinstance(enumeration, type) and issubclass(enumeration, Enum)):
+        raise pickle.UnpicklingError(f"a worker process answered with {name} of {enumeration}, which is not data")
+    return enumeration[name]
 
 
 def main() -> None:

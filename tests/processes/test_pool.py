@@ -20,7 +20,7 @@ import pytest
 
 from codelens.cli.warm import OBJECTS
 from codelens.errors import CodelensError, UsageError
-from codelens.model.code import Span
+from codelens.model.code import SkipReason, Span
 from codelens.processes.pool import WorkerPool, WorkerRules
 
 
@@ -78,6 +78,27 @@ def test_only_data_is_read_of_a_process_that_is_not_trusted(function: Callable[[
         assert pool.submit(Span, 1, 2).result() == Span(1, 2)
         with pytest.raises(ValueError, match="invalid literal"):
             pool.submit(int, "x").result()
+
+
+class CallOfGetattr:
+    """What Python before 3.11.4 makes of a member of an enumeration."""
+
+    def __init__(self, owner: type, name: str) -> None:
+        self.parts = owner, name
+
+    def __reduce__(self) -> tuple[Any, tuple[type, str]]:
+        return getattr, self.parts
+
+
+def pickle_as_call(owner: type, name: str) -> CallOfGetattr:
+    return CallOfGetattr(owner, name)
+
+
+def test_members_of_enumerations_are_data_in_every_python() -> None:
+    with WorkerPool(1, WorkerRules(trusted=False)) as pool:
+        assert pool.submit(pickle_as_call, SkipReason, "BINARY").result() is SkipReason.BINARY
+        with pytest.raises(UnpicklingError, match="which is not data"):
+            pool.submit(pickle_as_call, Span, "__init__").result()
 
 
 def test_unpicklable_values_fail_the_call() -> None:
