@@ -114,6 +114,9 @@ class LoadedSettings:
     ignored: tuple[str, ...] = ()  # Ignored settings of the project's file, a sentence each: file, key and reason
 
 
+SettingsLoader = Callable[[Path], LoadedSettings]  # Loads the settings for one root
+
+
 def load_settings(
     start: Path,
     stop: Path | None = None,

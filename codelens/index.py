@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from codelens.config import LoadedSettings, Settings, find_user_place
+from codelens.config import Settings, SettingsLoader, find_user_place
 from codelens.errors import IndexCorrupt, NoIndex, TargetError, UsageError
 from codelens.model.budget import pause_collector
 from codelens.model.code import IndexedFile, IndexInfo, RepositoryId, RepositoryInfo, Skip, SourceFile, UnitId, UnitRow
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from codelens.traces.ingestion import IndexTraces
 
 
-Look = bool | Callable[[Path], LoadedSettings]
+Look = bool | SettingsLoader
 
 
 class Index:
@@ -45,7 +45,8 @@ class Index:
     def __init__(self, store: Store, settings: Settings, look: Look = False, keep: bool = False) -> None:
         self._store = store
         self._settings = settings
-        self._look = look
+        self._look = bool(look)
+        self._settings_of = look if callable(look) else None
         self._keep = keep
         self._info: IndexInfo | None = None
 
@@ -193,8 +194,7 @@ class Index:
         from codelens.indexing.look import look_at_trees
 
         store = self._store
-        settings_of = self._look if callable(self._look) else None
-        trees = look_at_trees(store, self._settings, settings_of) if self._look else {}
+        trees = look_at_trees(store, self._settings, self._settings_of) if self._look else {}
         repositories = tuple(
             RepositoryInfo(row.name, str(row.root), *store.documents.read_totals(row.id), trees.get(row.name))
             for row in store.documents.list_repositories()
@@ -221,14 +221,14 @@ class Index:
         from codelens.indexing.status import read_status
 
         with self._store.reading():
-            return read_status(self._store, self.info(), self._settings, check)
+            return read_status(self._store, self.info(), self._settings, check, self._settings_of)
 
     def is_stale(self) -> bool:
         """Test whether the existing trees differ from the index. Walks the trees but reads no file."""
         from codelens.indexing.status import is_stale
 
         with self._store.reading():
-            return is_stale(self._store, self._settings)
+            return is_stale(self._store, self._settings, self._settings_of)
 
     def list_skips(self) -> Iterator[tuple[str, Skip]]:
         """Yield (repository, skip) for each path that was left out of the index."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from codelens.cli.declare import make_default_flags
 from codelens.cli.flags import CommonFlags, FleetFlags
 from codelens.cli.streams import inform, say
-from codelens.config import LoadedSettings, Settings, load_settings
+from codelens.config import LoadedSettings, Settings, SettingsLoader, load_settings
 from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew, SettingsError, TargetError, UsageError
 from codelens.files import resolve_below
 from codelens.index import Index
@@ -39,7 +39,7 @@ class Workplace(NamedTuple):
     index_path: Path  # Absolute; the file may not exist yet
     loaded: LoadedSettings
     fleet: FleetPlace | None = None  # The store of a fleet, instead of the index file
-    settings_of: Callable[[Path], LoadedSettings] | None = None  # Loads the settings of a root
+    settings_of: SettingsLoader | None = None
 
     @property
     def settings(self) -> Settings:
@@ -291,7 +291,7 @@ class Trees(NamedTuple):
 
     place: Workplace
     roots: list[Path]
-    settings_of: Callable[[Path], LoadedSettings]
+    settings_of: SettingsLoader
 
 
 def choose_trees(flags: CommonFlags, paths: Sequence[Path], overrides: Mapping[str, Any] | None = None) -> Trees:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate, islice, zip_longest
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import xxhash
 
-from codelens.config import LoadedSettings, Settings
+from codelens.config import Settings, SettingsLoader
 from codelens.errors import UsageError
 from codelens.model.code import Freshness, SeenFile, Skip, SkipReason, TreeLook, TreeState
 from codelens.store.documents import DocumentRow, RepositoryRow
@@ -153,10 +153,7 @@ def estimate_update_seconds(store: Store, differences: int) -> float:
     return base + differences * each
 
 
-Loader = Callable[[Path], LoadedSettings]  # Loads the settings for one root
-
-
-def look_at_trees(store: Store, settings: Settings, settings_of: Loader | None = None) -> dict[str, TreeLook]:
+def look_at_trees(store: Store, settings: Settings, settings_of: SettingsLoader | None = None) -> dict[str, TreeLook]:
     """Look at all trees of an index. Returns repository name → what was seen. Only reads, and starts no process in most trees.
     Without `settings_of`, the rules of its last run apply to each tree."""
     rows = store.documents.list_repositories()
@@ -180,7 +177,7 @@ class _TreeCheck:
         self._rules_changed = False  # Any file of the tree may be read or skipped now, unlike before
         self._settings_changed = False
 
-    def look_at_tree(self, most: int, settings_of: Loader | None) -> TreeLook:
+    def look_at_tree(self, most: int, settings_of: SettingsLoader | None) -> TreeLook:
         """Compare up to `most` times, and examine the files and folders whose times differ."""
         header, *lines = self._store.read_meta(name_times_key(self._row)).split("\n")
         words = header.split()
@@ -232,7 +229,7 @@ class _TreeCheck:
         head_moved = bool(head) and read_head_commit(self._row.root) not in ("", head)
         return TreeLook(TreeState.UNKNOWN, files, checked, head_moved=head_moved)
 
-    def _compare_rules(self, outer: OuterRules, settings_of: Loader | None) -> None:
+    def _compare_rules(self, outer: OuterRules, settings_of: SettingsLoader | None) -> None:
         """Compare the rules by which a run would walk the tree now with those of the last run."""
         from codelens.indexing.walk_rules import choose_walk_rules, read_walk_rules
 

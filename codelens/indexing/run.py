@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
 import xxhash
 
-from codelens.config import LoadedSettings, Settings
+from codelens.config import Settings, SettingsLoader
 from codelens.indexing.walk_rules import WALK_KEYS, WalkRules, choose_walk_rules, read_walk_rules
 from codelens.lang.captures import find_reader_version
 from codelens.lang.parser import find_grammar_version, read_query_source
@@ -36,7 +35,7 @@ class BuildOptions(TypedDict, total=False):
     force: bool
     verify: bool
     progress: ProgressSink | None
-    settings_of: Callable[[Path], LoadedSettings] | None
+    settings_of: SettingsLoader | None
     as_indexed: bool
     copy_from: Path | None
 
@@ -51,7 +50,7 @@ class IndexRun:
     verify: bool = False  # Read all files, whatever their stamps
     batches: bool = False  # Commit in batches (a build) instead of once (an update)
     progress: ProgressSink | None = None
-    settings_of: Callable[[Path], LoadedSettings] | None = None
+    settings_of: SettingsLoader | None = None
     """Loads the settings of a root, with their origins; if it is None, `settings` apply to all roots."""
     as_indexed: bool = False  # Walk each root by the rules of its last run
     copy_from: Path | None = None  # The index to copy as the start of a new one, or a folder with an index

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from codelens.config import LoadedSettings, Settings
+from codelens.config import Settings, SettingsLoader
 from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
 from codelens.indexing.changes import UpdatePlan, plan_update
 from codelens.indexing.derive import Job, judge_large_file
 from codelens.indexing.files import read_text, skip_unreadable
 from codelens.indexing.run import IndexRun, apply_stored_features
-from codelens.indexing.walk_rules import WalkRules, apply_stored_rules, choose_walk_rules, read_walk_rules
+from codelens.indexing.walk_rules import WalkRules, apply_next_rules, choose_walk_rules, read_walk_rules
 from codelens.model.code import Freshness, IndexInfo, SeenFile, Skip
 from codelens.model.runs import Changes, RepositoryStatus, Status
 from codelens.store.documents import RepositoryRow
@@ -23,12 +23,17 @@ from codelens.worktree.place import find_unfinished_index, list_own_files
 from codelens.worktree.walk import WalkFilter, explain_path, walk_tree
 
 
-def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) -> Status:
+def read_status(
+    store: Store, info: IndexInfo, settings: Settings, check: bool, settings_of: SettingsLoader | None = None
+) -> Status:
+    """Read the state of an index; with `check`, also what the next run would change, by the settings of each root."""
     settings = apply_stored_features(store, settings)
+    rows = store.documents.list_repositories()
+    row_settings = [apply_next_rules(store, row, settings, settings_of) for row in rows]
     return Status(
         index=info,
         repositories=tuple(
-            _read_repository_status(store, row, settings, check) for row in store.documents.list_repositories()
+            _read_repository_status(store, row, each, check) for row, each in zip(rows, row_settings, strict=True)
         ),
         file_bytes=store.path.stat().st_size,
         tables=store.measure_tables(),
@@ -37,13 +42,13 @@ def read_status(store: Store, info: IndexInfo, settings: Settings, check: bool) 
     )
 
 
-def is_stale(store: Store, settings: Settings) -> bool:
+def is_stale(store: Store, settings: Settings, settings_of: SettingsLoader | None = None) -> bool:
     """True if a run would find work in the existing trees. Compares stamps and recipes; reads no file."""
     settings = apply_stored_features(store, settings)
     for row in store.documents.list_repositories():
         if not row.root.is_dir():
             continue
-        row_settings = apply_stored_rules(store, row.name, settings)
+        row_settings = apply_next_rules(store, row, settings, settings_of)
         tree = walk_tree(row.root, row_settings, list_own_files(store.path))
         plan = plan_update(tree, store, row, IndexRun(row_settings, store.path).is_current)
         if plan.suspects or plan.removed or _list_new_files(store, row, plan):
@@ -52,7 +57,6 @@ def is_stale(store: Store, settings: Settings) -> bool:
 
 
 def _read_repository_status(store: Store, row: RepositoryRow, settings: Settings, check: bool) -> RepositoryStatus:
-    settings = apply_stored_rules(store, row.name, settings)
     is_current = IndexRun(settings, store.path).is_current
     skipped = Counter(skip.reason.value for skip in store.documents.list_skips(row.id))
     changes = None
@@ -91,10 +95,9 @@ def _list_new_files(store: Store, row: RepositoryRow, plan: UpdatePlan) -> tuple
     return tuple(seen.path for seen in plan.new if seen.path not in known or not known[seen.path].agrees(seen.stamp))
 
 
-Loader = Callable[[Path], LoadedSettings]  # Loads the settings for one root
-
-
-def plan_files(index: Path, roots: Sequence[Path], settings_of: Loader) -> Iterator[tuple[Path, SeenFile | Skip]]:
+def plan_files(
+    index: Path, roots: Sequence[Path], settings_of: SettingsLoader
+) -> Iterator[tuple[Path, SeenFile | Skip]]:
     """Yield (root, file or skip) for everything that the walk finds, in its order. `index` may hold rules of earlier runs."""
     for root in map(Path.resolve, roots):
         settings = _load_settings(index, root, settings_of)
@@ -102,14 +105,16 @@ def plan_files(index: Path, roots: Sequence[Path], settings_of: Loader) -> Itera
             yield root, _judge_content(root, entry, settings)
 
 
-def explain_file(index: Path, root: Path, path: str, settings_of: Loader) -> SeenFile | Skip | None:
+def explain_file(index: Path, root: Path, path: str, settings_of: SettingsLoader) -> SeenFile | Skip | None:
     """Find the file or skip that a path below the root would become; None for a directory that is walked."""
     settings = _load_settings(index, root, settings_of)
     entry = explain_path(root, path, settings, list_own_files(index))
     return _judge_content(root, entry, settings) if entry is not None else None
 
 
-def build_walk_filter(index: Path, root: Path, settings: Settings, settings_of: Loader | None) -> Callable[[str], bool]:
+def build_walk_filter(
+    index: Path, root: Path, settings: Settings, settings_of: SettingsLoader | None
+) -> Callable[[str], bool]:
     """Build a test whether a run would reach a path below the root. Without `settings_of`, the rules of its last run apply."""
     if settings_of:
         settings = _load_settings(index, root, settings_of)
@@ -129,7 +134,7 @@ def _judge_content(root: Path, entry: SeenFile | Skip, settings: Settings) -> Se
     return result if isinstance(result, Skip) else entry
 
 
-def _load_settings(index: Path, root: Path, settings_of: Loader) -> Settings:
+def _load_settings(index: Path, root: Path, settings_of: SettingsLoader) -> Settings:
     loaded = settings_of(root)
     return choose_walk_rules(_read_last_rules(index, root), loaded).apply_to(loaded.values)
 

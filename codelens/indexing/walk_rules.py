@@ -8,10 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codelens.config import LoadedSettings, Settings
+from codelens.config import LoadedSettings, Settings, SettingsLoader
 from codelens.errors import IndexCorrupt, IndexNotTrusted, NoIndex, SchemaTooNew
 from codelens.model.code import Skip
 from codelens.model.fast_dataclass import replace
+from codelens.store.documents import RepositoryRow
 from codelens.store.store import Store
 
 WALK_KEYS = ("hidden", "no_ignore", "include_vendored", "max_file_size")
@@ -40,6 +41,18 @@ def read_walk_rules(store: Store, repository: str) -> WalkRules | None:
 def apply_stored_rules(store: Store, repository: str, settings: Settings) -> Settings:
     rules = read_walk_rules(store, repository)
     return rules.apply_to(settings) if rules else settings
+
+
+def apply_next_rules(
+    store: Store, row: RepositoryRow, settings: Settings, settings_of: SettingsLoader | None
+) -> Settings:
+    """Apply the rules by which the next run would walk a repository; without `settings_of`, those of its last run."""
+    stored = read_walk_rules(store, row.name)
+    if stored is None:
+        return settings
+    if settings_of is None:
+        return stored.apply_to(settings)
+    return choose_walk_rules(stored, settings_of(row.root)).apply_to(settings)
 
 
 def covers_folder(index: Path, folder: Path) -> bool:

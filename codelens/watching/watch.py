@@ -14,7 +14,7 @@ from threading import Event
 from typing import Any
 
 from codelens import errors
-from codelens.config import LoadedSettings, Settings
+from codelens.config import Settings, SettingsLoader
 from codelens.index import Index
 from codelens.model.runs import IndexReport, ProgressSink, WatchEvent, WatchSink, WatchStep
 from codelens.watching.events import NoEvents, yield_changes, yield_ticks
@@ -129,7 +129,7 @@ class WatchOptions:
 
     debounce: float = DEBOUNCE_SECONDS  # Seconds without a change before an update
     poll: float = 0.0  # Seconds between two walks of the trees; 0 waits for events of the file system instead
-    settings_of: Callable[[Path], LoadedSettings] | None = None
+    settings_of: SettingsLoader | None = None
     """Loads the settings of a root; if it is None, each root is walked by the rules of its last run."""
 
 

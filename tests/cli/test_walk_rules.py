@@ -121,3 +121,20 @@ def test_settings_are_not_looked_for_above_the_root(own: Path, tmp_path: Path, r
     (tmp_path / ".codelens.toml").write_text("limit = 1\n")
     shown = run("config", "--show-origin", "--db", str(own / ".codelens/index.db"), cwd=work).out
     assert ".codelens.toml" not in shown
+
+
+def test_a_changed_setting_of_the_walk_makes_the_index_stale(hiding: Path, run: Run) -> None:
+    """What a look at the tree says, `--require-fresh` and `status` say, too."""
+
+    def list_exit_codes() -> list[int]:
+        asked = (["search", "seen", "--require-fresh"], ["status", "--require-fresh"])
+        return [run(*arguments, cwd=hiding).code for arguments in asked]
+
+    run("index", "-q", cwd=hiding)
+    assert list_exit_codes() == [0, 0]
+    (hiding / ".codelens.toml").write_text("hidden = true\n")
+    record = json.loads(run("search", "seen", "--json", cwd=hiding).out)
+    assert [row["tree"]["state"] for row in record["index"]["repositories"]] == ["changed"]
+    assert list_exit_codes() == [4, 4]
+    run("index", "-q", cwd=hiding)
+    assert list_exit_codes() == [0, 0]
